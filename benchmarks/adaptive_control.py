@@ -12,9 +12,9 @@ from studies.simulated_panda import MODEL, START
 from studies.tracking_batch import Batch, check_batch, track
 from tables import FIGURES, machine, publish, table
 
-from inertid_ros.adaptation.control.adaptive_control import AdaptationOptions, AdaptiveController, Law, Reference
+from inertid_ros.adaptive_control.controller import AdaptationOptions, AdaptiveController, Law, Reference
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia, is_consistent, transform
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, is_consistent, transform
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

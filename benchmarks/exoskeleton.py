@@ -20,13 +20,12 @@ from tables import machine, publish, table
 from inertid_ros.config.simulation import BodySensorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.dynamics.contact_wrenches import predict_wrenches
 from inertid_ros.identification.identify import IdentifyOptions
 from inertid_ros.identification.information.information import compress
-from inertid_ros.kinematics.contact_jacobians import external_force
 from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.contacts import external_force, predict_wrenches
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.simulation.force_plates.catalogue import legged_robot
+from inertid_ros.simulation.example_robots import legged_robot
 
 PRIORS, CUTOFFS = 20, (30.0, 50.0, 70.0, 100.0)
 TRAIN, VALIDATION, NOISE, FIRST_PRIOR = 0, 1, 0, 100  # seeds

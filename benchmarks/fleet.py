@@ -22,9 +22,8 @@ from long_recording import ROBOT, TERMS, write_bag
 from studies.simulated_fleet import BAD, SimulatedFleet
 from tables import machine, publish, table
 
-from inertid_ros.app.fleet.jobs.bag_job import BagJob, bag_job
-from inertid_ros.app.fleet.jobs.fleet_configuration import fleet_configuration
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.fleet.jobs import BagJob, bag_job, fleet_configuration
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

@@ -9,9 +9,9 @@ from studies.online_study import Detection, OnlineRun, Stream, detection, holdin
 from studies.payload_study import CalibratedPanda, random_box
 from tables import machine, publish, table
 
-from inertid_ros.adaptation.online.causal_filter import CausalFilter
-from inertid_ros.adaptation.online.change_detector import Cause, ChangeDetector, DetectorOptions
-from inertid_ros.adaptation.online.online_information import Forgetting
+from inertid_ros.monitoring.causal_filter import CausalFilter
+from inertid_ros.monitoring.change_detector import Cause, ChangeDetector, DetectorOptions
+from inertid_ros.monitoring.online_information import Forgetting
 
 ARMS, QUIET_S, CHANGE_S = 10, 61.0, 6.0
 FORGETTING = {

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from studies.payload_study import DRIFT, CalibratedPanda, random_box
 from tables import machine, publish, table
 
-from inertid_ros.adaptation.payload.payload import Payload
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
-from inertid_ros.simulation.held_box import Box
+from inertid_ros.payload.payload import Payload
+from inertid_ros.simulation.plan_recording import Box
 
 ARMS, DRAWS, REFERENCES = 20, 10, 2
 GIVEN_MASS = 2.0

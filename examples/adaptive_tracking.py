@@ -8,9 +8,8 @@ import argparse
 import numpy as np
 import pinocchio
 
-from inertid_ros.adaptation.control.adaptive_control import AdaptationOptions, AdaptiveController
-from inertid_ros.adaptation.control.tracking import Reference
-from inertid_ros.robot.bodies.inertial_parameters import from_mass_com_inertia, is_consistent
+from inertid_ros.adaptive_control.controller import AdaptationOptions, AdaptiveController, Reference
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, is_consistent
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 

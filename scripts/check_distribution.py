@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("inertid_ros", "pyproject.toml", "setup.py", "README.md", "LICENSE")  # of which the distribution is made
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.{}(sys.argv[1]))"
 COMMANDS = (
-    "python -m inertid_ros.simulation.examples.recordings arm",
+    "python -m inertid_ros.simulation.examples arm",
     "inertid init robot.urdf",
     "inertid identify run1_bag --urdf robot.urdf --config robot.yaml --validate run2_bag --output result",
     "inertid report result",

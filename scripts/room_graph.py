@@ -34,10 +34,13 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("regressors",),
     ("identification",),
     ("excitation",),
-    ("adaptation",),
-    ("simulation",),
     ("report",),
+    ("payload",),
+    ("monitoring",),
+    ("adaptive_control",),
+    ("simulation",),
     ("app",),
+    ("fleet",),
     ("cli", "ros"),
     ("nodes",),
 )
@@ -52,12 +55,9 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "identification": (
         ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("details",),
-        ("least_squares",), ("population", "gains"), ("",)
+        ("least_squares",), ("gains",), ("",)
     ),
     "excitation": (("",), ("constraints",), ("execution",), ("planning",)),
-    "app": (("",), ("fleet",)),
-    "adaptation": (("",), ("payload", "online", "control"), ("execution",)),
-    "report": (("content",), ("plots",), ("schemas",), ("",)),
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ _HEAD = """# Files and their fields
 
 `report.json` and `parameters.yaml` of a result directory and `plan.yaml` of a planned motion have JSON Schemas (draft
 2020-12), which are installed with the package in `inertid_ros/report/schemas`; the tests hold all results and plans
-that they write against them. In Python, `inertid_ros.report.schemas.schema_files.schema_of("report.json")` is one as a
+that they write against them. In Python, `inertid_ros.report.results.schema_of("report.json")` is one as a
 dictionary. A number may be null where it is not finite or not known, but where the type says `number, finite`. Fields
 are added between versions, and none is renamed without a new `format`. This page is made by `scripts/schema_page.py`.
 """

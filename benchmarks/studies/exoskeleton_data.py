@@ -8,13 +8,12 @@ import pinocchio as pin
 from inertid_ros.config.simulation import BodySensorOptions, LeggedRobotOptions, MovementOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.filtering.bandwidth import automatic_cutoff, spectrum
-from inertid_ros.data.filtering.filters import derivatives, low_pass
-from inertid_ros.kinematics.contact_jacobians import external_force
-from inertid_ros.robot.contacts import Contact, Plate
+from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectrum
+from inertid_ros.data.preparation.filtering import derivatives, low_pass
+from inertid_ros.robot.contacts import Contact, Plate, external_force
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.simulation.force_plates.catalogue import legged_robot
-from inertid_ros.simulation.force_plates.legged_robot import LeggedRobot, LeggedRobotDescription
+from inertid_ros.simulation.example_robots import legged_robot
+from inertid_ros.simulation.legged_robot import LeggedRobot, LeggedRobotDescription
 
 RATE_HZ, SAMPLE_HZ = 500.0, 50.0
 EDGE_S = 0.3  # left out at both ends, where filters settle

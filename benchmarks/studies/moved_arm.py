@@ -19,7 +19,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.robot.model import load_model
 from inertid_ros.ros.conversions import from_joint_trajectory, to_nanoseconds, to_time
 from inertid_ros.ros.topics import COMMAND
-from inertid_ros.simulation.commands import CommandedTrajectory, Follower
+from inertid_ros.simulation.controller import CommandedTrajectory, Follower
 from inertid_ros.simulation.example_robots import example_urdf
 
 

@@ -7,26 +7,24 @@ from dataclasses import dataclass, replace
 import attrs
 import numpy as np
 
-from inertid_ros.adaptation.calibrated_robot import CalibratedRobot
-from inertid_ros.adaptation.online.causal_filter import CausalFilter, StreamOptions
-from inertid_ros.adaptation.online.change_detector import Change, ChangeDetector, DetectorOptions
-from inertid_ros.adaptation.online.innovation_noise import with_stream_noise
-from inertid_ros.adaptation.online.online_identification import OnlineIdentification, OnlineOptions
-from inertid_ros.adaptation.online.online_information import Forgetting
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.map_problem import MapProblem
+from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
+from inertid_ros.monitoring.change_detector import Change, ChangeDetector, DetectorOptions, with_stream_noise
+from inertid_ros.monitoring.online_identification import OnlineIdentification, OnlineOptions
+from inertid_ros.monitoring.online_information import Forgetting
+from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.results import StoredResult
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
-from inertid_ros.robot.loads import load_bodies
+from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.held_box import Box
-from inertid_ros.simulation.plan_recording import simulate
+from inertid_ros.simulation.plan_recording import Box, simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .payload_study import CalibratedPanda, box_load

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.adaptation.control.adaptive_control import (
+from inertid_ros.adaptive_control.controller import (
     AdaptationOptions,
     AdaptiveController,
+    Reference,
     adapted_bodies,
 )
-from inertid_ros.adaptation.control.tracking import Reference
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, is_consistent
 from inertid_ros.robot.model import RobotModel
 
 _LOST = 1e3  # rad/s
@@ -88,7 +88,7 @@ def track(batch: Batch, reference: Callable[[float], Reference], steps: int, dt:
 
 
 def slotine_li_regressors(model: RobotModel, q: Array, velocity: Array, a: Array, v: Array) -> Array:
-    """``(N, n, 10 nb)``; see :func:`inertid_ros.adaptation.control.tracking.slotine_li_regressor`."""
+    """``(N, n, 10 nb)``; see :func:`inertid_ros.adaptive_control.controller.slotine_li_regressor`."""
     zero = np.zeros_like(q)
     speeds, accelerations = (zero, velocity + v, velocity, v, zero), (a, zero, zero, zero, zero)
     five = joint_torque_regressor(model, np.tile(q, (5, 1)), np.vstack(speeds), np.vstack(accelerations))

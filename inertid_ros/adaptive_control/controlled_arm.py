@@ -1,6 +1,6 @@
-"""What an arm under adaptive control is commanded at every tick, whatever happens. No ROS, no clock.
+"""An arm under adaptive control: the effort that is commanded at every tick, also after a fault.
 
-While joint states come, its torque never ends: after a fault, and where nobody asks for anything, it holds the arm.
+While joint states arrive, torque control never ends: after a fault, and without a reference, it holds the arm.
 """
 
 from collections import deque
@@ -19,51 +19,50 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.monitor import StateMonitor
 from inertid_ros.excitation.motion_limits import MotionLimits
 
-_BY_NOISE = 0.02  # rad/s or m/s; by which a measured velocity may exceed a limit
-_LONGEST_STEP_S = 0.01  # of adaptation
-_TRUSTED_S = 0.1  # feedback of so long ago is not of states that were wrong already
-_STUCK_REPEATS = 4  # states of which no position, velocity or effort changes any digit, though a joint is to move
-_STANDS = 0.02  # rad/s or m/s; noise of velocities of an arm at rest
-_ELSEWHERE = 0.02  # rad or m; an arm that is farther from its reference stops where it is, not along the path
+_MAX_ADAPTATION_STEP_S = 0.01
+_TRUSTED_FEEDBACK_AGE_S = 0.1  # older feedback comes from states before they went wrong
+_STUCK_STATES = 4  # identical in every digit of position, velocity and effort while a joint is to move
+_VELOCITY_NOISE = 0.02  # rad/s or m/s; of an arm at rest, and by which a measured velocity may exceed its limit
+_MAX_PATH_ERROR = 0.02  # rad or m; an arm that is farther from its reference stops where it is, not along the path
 
 
 class EffortWatch:
-    """Watches velocities and saturation.
+    """Watch velocities and saturation.
 
     Parameters
     ----------
-    joint_names : sequence of str
-        ``n`` names.
-    velocity, effort : ndarray, shape (n,)
-        Limits of the robot, and of what is commanded.
-    longest_s : float
-        For which a joint may be at its effort limit [s].
+    velocity : ndarray, shape (n,)
+        Limits of the robot.
+    effort : ndarray, shape (n,)
+        Limits of the commands.
+    saturation_s : float
+        How long a joint may be at its effort limit [s].
     """
 
-    def __init__(self, joint_names: Sequence[str], velocity: Array, effort: Array, longest_s: float) -> None:
+    def __init__(self, joint_names: Sequence[str], velocity: Array, effort: Array, saturation_s: float) -> None:
         self._names, self._velocity, self._effort = tuple(joint_names), velocity, effort
-        self._longest = longest_s
+        self._saturation_s = saturation_s
         self._since = np.full(len(self._names), np.inf)
 
     def saturate(self, now: float, saturated: NDArray[np.bool_]) -> None:
-        """Take which joints ``(n,)`` were asked for more than their limit at ``now``."""
+        """Record which joints ``(n,)`` needed more than their limit at ``now``."""
         self._since = np.where(saturated, np.minimum(self._since, now), np.inf)
 
     def check(self, now: float, velocity: Array) -> str:
         """Reason to stop at ``now`` with a measured velocity ``(n,)``; empty for none."""
-        speed = np.abs(velocity) - self._velocity - _BY_NOISE
+        speed = np.abs(velocity) - self._velocity - _VELOCITY_NOISE
         joint = int(np.argmax(speed))
         if speed[joint] > 0:
             return (
                 f"joint '{self._names[joint]}' moves at {abs(velocity[joint]):.3g} rad/s or m/s, its limit is"
                 f" {self._velocity[joint]:.4g}; look for what moves it"
             )
-        late = now - self._since
-        joint = int(np.argmax(late))
-        return f"the arm cannot follow for {late[joint]:.2f} s" if late[joint] > self._longest else ""
+        duration = now - self._since
+        joint = int(np.argmax(duration))
+        return f"the arm cannot follow for {duration[joint]:.2f} s" if duration[joint] > self._saturation_s else ""
 
     def explained(self, problem: str) -> str:
-        """Return a problem with what joints at their effort limits have to do with it."""
+        """Return a problem, extended by the joint that is at its effort limit, if any."""
         joint = int(np.argmin(self._since))
         if not problem or np.isinf(self._since[joint]):
             return problem
@@ -74,28 +73,20 @@ class EffortWatch:
 
 
 class TorqueTransition:
-    """Adds to a torque what it lacks to the one before, less and less.
-
-    Parameters
-    ----------
-    duration : float
-        Until nothing is added any more [s].
-    """
+    """Blend from the torque that was delivered before into that of the controller, within ``duration`` seconds."""
 
     def __init__(self, duration: float) -> None:
         self._duration, self._begin = duration, -np.inf
         self._difference: Array | float = 0.0
 
     def begin(self, before: Array, torque: Array, now: float) -> None:
-        """Begin a transition to ``torque (n,)`` from the one that was delivered before ``(n,)`` [N m or N]."""
+        """Begin a transition from the torque ``before (n,)`` to ``torque (n,)`` [N m or N]."""
         self._difference, self._begin = before - torque, now
 
     def ended(self, now: float) -> bool:
-        """Return whether nothing is added any more."""
         return now >= self._begin + self._duration
 
     def smoothed(self, torque: Array, now: float) -> Array:
-        """Return the torque ``(n,)`` with what is still added to it."""
         if self.ended(now):
             return torque
         share = (now - self._begin) / self._duration
@@ -120,11 +111,11 @@ class ArmState:
     effort: Array
 
     def at(self, now: float) -> Array:
-        """Return the position ``(n,)`` at ``now``, a little later."""
+        """Extrapolate the position ``(n,)`` to ``now``."""
         return np.asarray(self.position + max(now - self.time, 0.0) * self.velocity)
 
     def repeats(self, before: "ArmState") -> bool:
-        """Return whether every digit is that of the state before; noise changes some, but where an arm stands still."""
+        """Return whether every digit is that of the state before; noise changes some, unless the arm stands still."""
         channels = ("position", "velocity", "effort")
         return all((getattr(self, key) == getattr(before, key)).all() for key in channels)
 
@@ -132,29 +123,25 @@ class ArmState:
 class ControlledArm:
     """Reference, watch and torque of an arm. All times are of the steady clock [s].
 
-    It begins where the arm stands, with the torque that was measured there. While states are missing or tell nothing,
-    it brakes as if the arm were where it is asked to be, with what feedback added to the model's torque before, and
-    then commands nothing. When states are back, the arm comes to rest from where it is then.
+    Control begins where the arm stands, with the torque that was measured there. While states are missing or unusable,
+    the arm brakes as if it were at its reference, with the feedback torque of before added to the model's, and then
+    nothing is commanded. When states are back, the arm comes to rest from where it is then.
 
     Parameters
     ----------
     controller : AdaptiveController
-        Of torques; its effort limit is that of what is commanded.
+        Its effort limit is that of the commands.
     limits : MotionLimits
         Of references.
-    monitor : StateMonitor
-        Of joint states.
-    watch : EffortWatch
-    options : EffortControlOptions
     begin : ArmState
         At rest.
 
     Attributes
     ----------
     fault : str
-        Why it was stopped by a fault; empty otherwise. A fault stays until :meth:`resume`.
+        Reason of the stop by a fault; empty otherwise. It stays until :meth:`resume`.
     largest_error : float
-        Largest distance from the reference since the last trajectory was taken [rad or m].
+        Largest distance from the reference since the last trajectory was accepted [rad or m].
     """
 
     def __init__(
@@ -181,14 +168,13 @@ class ControlledArm:
 
     @property
     def stage(self) -> Stage:
-        """What the arm does now."""
         if self.at_rest:
             return Stage.HOLDING
         return Stage.FOLLOWING if self._accepts else Stage.STOPPING
 
     @property
     def at_rest(self) -> bool:
-        """Whether its reference does not move any more."""
+        """Whether the reference is at rest."""
         return self._reference.at_rest(self._ticked)
 
     @property
@@ -202,10 +188,7 @@ class ControlledArm:
         return np.asarray(self._commanded(self._state.time) - self._state.position)
 
     def update(self, stamp: float, clock: float, now: float, position: Array, velocity: Array, effort: Array) -> None:
-        """Take a joint state, on which the next tick acts.
-
-        See :meth:`.RobotClock.take` and :meth:`.StateMonitor.update`.
-        """
+        """Take a joint state; see :meth:`.RobotClock.take` and :meth:`.StateMonitor.update`."""
         time = self.monitor.clock.take(stamp, clock, now)
         if self.monitor.update(time, now, position, effort, self._commanded(time), velocity):
             return
@@ -215,12 +198,12 @@ class ControlledArm:
         self.largest_error = max(self.largest_error, float(np.abs(self.error).max()))
 
     def follow(self, sent: SentTrajectory, now: float) -> None:
-        """Follow a trajectory from now on, in place of what was followed.
+        """Follow a trajectory from now on, in place of the one before.
 
         Raises
         ------
         ExcitationError
-            It is not accepted now, or breaks a limit; see :func:`.way_along`. What was followed is followed on.
+            It is not accepted now, or breaks a limit; see :func:`.way_along`. The one before continues.
         """
         if not self._accepts:
             raise ExcitationError(f"reference: refused, {self.fault or 'adaptation is not active'}")
@@ -229,9 +212,9 @@ class ControlledArm:
         self.largest_error = 0.0
 
     def tick(self, now: float) -> Array | None:
-        """Watch, and return the effort ``(n,)`` to command [N m or N]; None where no state tells of the arm any more.
+        """Check the states and return the effort ``(n,)`` to command [N m or N]; None without usable states.
 
-        A torque without feedback holds nothing: after the brake it is left to the driver, as when this process dies.
+        A torque without feedback holds nothing: after the brake the driver takes over, as when this process dies.
         """
         step, self._ticked = now - self._ticked, now
         if step > self._options.longest_pause_s:
@@ -251,18 +234,18 @@ class ControlledArm:
         return self._within(self._effort(now, step, sees))
 
     def stop(self, now: float, fault: str = "") -> None:
-        """Come to rest and hold, without adaptation; because of a fault where one is given."""
+        """Come to rest and hold, without adaptation; ``fault`` is the reason if it is a fault."""
         self.fault = self.fault or fault
         if not self._accepts:
             return
         self._accepts = False
-        if self._sees(now) and np.abs(self.error).max() > _ELSEWHERE:
+        if self._sees(now) and np.abs(self.error).max() > _MAX_PATH_ERROR:
             self._reference.rest_from(self._state.at(now), self._state.velocity, now)
         else:
             self._reference.brake()
 
     def resume(self, now: float) -> str:
-        """Accept trajectories again, and adapt; return why not, empty where that was done."""
+        """Accept trajectories again, and adapt; return the reason if that is not possible, else an empty text."""
         if not self._accepts and not self.at_rest:
             return "the arm is still coming to rest; try again"
         if not self._sees(now):
@@ -273,7 +256,6 @@ class ControlledArm:
         return ""
 
     def _effort(self, now: float, step: float, sees: bool) -> Array:
-        """Torque of the controller."""
         if sees and self._elsewhere:
             self._begin_here(now)
             self._elsewhere = False
@@ -282,17 +264,17 @@ class ControlledArm:
             return self._effort_without_states()
         adapt = self._accepts and self._transition.ended(now)
         effort = self.controller.step(
-            self._state.at(now), self._state.velocity, asked, min(step, _LONGEST_STEP_S), adapt
+            self._state.at(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt
         )
         self._watch.saturate(now, self.controller.saturated)
         effort = self._transition.smoothed(effort, now)
         self._recent.append((now, asked, effort))
-        while self._recent[0][0] < now - _TRUSTED_S:
+        while self._recent[0][0] < now - _TRUSTED_FEEDBACK_AGE_S:
             self._recent.popleft()
         return effort
 
     def _effort_without_states(self) -> Array:
-        """Torque of an arm that is where it is asked to be, and what feedback added while states could be trusted."""
+        """Return the torque at the reference, plus the feedback torque of the last states that could be trusted."""
         if self._recent:
             _, asked, effort = self._recent[0]
             self._added = effort - self._effort_on(asked)
@@ -303,9 +285,9 @@ class ControlledArm:
         return self.controller.step(asked.position, asked.velocity, asked, 0.0, adapt=False)
 
     def _begin_here(self, now: float) -> None:
-        """Come to rest from where the arm is, with the torque that it has."""
+        """Come to rest from where the arm is, starting with the measured torque."""
         position, velocity = self._state.at(now), self._state.velocity
-        still = np.abs(velocity).max() < _STANDS
+        still = np.abs(velocity).max() < _VELOCITY_NOISE
         self._reference.rest_from(position, np.zeros_like(velocity) if still else velocity, now)
         self._transition.begin(self._state.effort, self._effort_on(self._reference.at(now)), now)
 
@@ -314,12 +296,12 @@ class ControlledArm:
         return effort if limit is None else np.asarray(np.clip(effort, -limit, limit))
 
     def _sees(self, now: float) -> bool:
-        """Whether states tell where the arm is."""
+        """Return whether states are fresh and not stuck."""
         fresh = now - self._seen <= self.monitor.options.state_timeout_s
-        moves = np.abs(self._state.velocity).max() > _STANDS or self.monitor.is_frozen(self._asked.position)
-        stuck = self._repeats >= _STUCK_REPEATS and moves
+        moves = np.abs(self._state.velocity).max() > _VELOCITY_NOISE or self.monitor.is_frozen(self._asked.position)
+        stuck = self._repeats >= _STUCK_STATES and moves
         return fresh and not stuck
 
     def _commanded(self, time: float) -> Array:
-        """Position ``(n,)`` that was asked for at a time about that of the last tick."""
+        """Return the reference position ``(n,)`` at a time near that of the last tick."""
         return np.asarray(self._asked.position + (time - self._ticked) * self._asked.velocity)

@@ -11,22 +11,20 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.findings import subjects_of
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.health.recording_health import recording_health
 from inertid_ros.data.long_recording import LongRecording, all_parts, kept_parts
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.motion_checks import check_motion
-from inertid_ros.data.screening.repeated_motion import check_different_samples
-from inertid_ros.data.screening.screen import refuse
+from inertid_ros.data.screening.channel_checks import refuse
+from inertid_ros.data.screening.motion_checks import check_different_samples, check_motion
+from inertid_ros.data.screening.recording_health import recording_health
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.continuation import UNKNOWN_LOAD
-from inertid_ros.identification.held_out_blocks import validate_on_blocks
+from inertid_ros.identification.held_out import check_new_motion, validate_on_blocks
 from inertid_ros.identification.identify import IdentificationProgress, identify, takes_further
 from inertid_ros.identification.information.delay import without_delay
-from inertid_ros.identification.new_motion import check_new_motion
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.prior.regularizers import OWN_SPREADS
 from inertid_ros.identification.provenance import RecordingSource, provenance, recording_source
-from inertid_ros.report.notebook import CalibrationOutcome
+from inertid_ros.report.pages import CalibrationOutcome
 from inertid_ros.robot.model import RobotModel
 
 from .earlier_result import earlier_fit

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from inertid_ros.adaptation.online.causal_filter import CausalFilter, StreamOptions
-from inertid_ros.adaptation.online.followed_robot import FollowedRobot, FollowOptions
-from inertid_ros.adaptation.online.innovation_noise import with_stream_noise
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
+from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
+from inertid_ros.monitoring.change_detector import with_stream_noise
+from inertid_ros.monitoring.followed_robot import FollowedRobot, FollowOptions
 from inertid_ros.report.results import REPORT, StoredResult, as_written
 from inertid_ros.robot.model import RobotModel
 

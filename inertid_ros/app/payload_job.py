@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from inertid_ros.adaptation.payload.payload import Payload
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
+from inertid_ros.payload.payload import Payload
 from inertid_ros.report.results import read_result
 
 from .payload_offline import PayloadOptions, outcome_content, payload_offline

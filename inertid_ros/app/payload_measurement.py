@@ -4,16 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.adaptation.calibrated_robot import FrictionDrift
-from inertid_ros.adaptation.online.followed_robot import FollowedRobot
-from inertid_ros.adaptation.online.stream_checks import CheckedState, JointState, StreamFault
-from inertid_ros.adaptation.payload.equations import payload_equations
-from inertid_ros.adaptation.payload.tool_frame import ToolFrame
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.monitoring.followed_robot import FollowedRobot
+from inertid_ros.monitoring.stream_checks import CheckedState, JointState, StreamFault
+from inertid_ros.payload.equations import FrictionDrift, ToolFrame, payload_equations
 
 _ENDING = (StreamFault.CLOCK, StreamFault.JUMP, StreamFault.HELD_JOINT)  # after which states do not belong together
 _MASS_SHARE, _MASS, _COM = 0.02, 0.02, 0.01  # of the mass, kg, and m, above which something is still uncertain

@@ -7,18 +7,16 @@ from typing import Any
 import attrs
 import numpy as np
 
-from inertid_ros.adaptation.calibrated_robot import CalibratedRobot, FrictionDrift
-from inertid_ros.adaptation.payload.checks import check_payload, check_recordings, notices
-from inertid_ros.adaptation.payload.payload import Payload, identify_payload
-from inertid_ros.adaptation.payload.tool_frame import ToolFrame
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import RecordingSource, checksum, recording_source
+from inertid_ros.payload.checks import check_payload, check_recordings, notices
+from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, ToolFrame
+from inertid_ros.payload.payload import Payload, identify_payload, payload_content
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.report.payload_content import payload_content
 from inertid_ros.report.report_content import plain
 from inertid_ros.report.results import REPORT, ResultError, StoredResult, as_written
 

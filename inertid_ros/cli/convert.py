@@ -3,16 +3,15 @@
 import argparse
 from pathlib import Path
 
+from inertid_ros.cli.printing import print_json
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.outputs import check_file, move_file, scratch_beside
-from inertid_ros.data.bag_storage.bag_backends import STORAGE_SUFFIXES, Storage
+from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES, Storage
 from inertid_ros.data.files.bag_writing import check_bag, write_bag
-from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.files.npz import write_npz
+from inertid_ros.data.files.loading import load_recording, write_npz
 from inertid_ros.data.recording import Recording
 
-from .printing.output import print_json
 from .settings import configuration, inputs
 
 _FILES = (".npz", *STORAGE_SUFFIXES)  # other outputs are directories

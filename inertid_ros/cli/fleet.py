@@ -8,19 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.app.fleet.catalogue_reading import read_catalogue
-from inertid_ros.app.fleet.cluster import cluster
-from inertid_ros.app.fleet.content import fleet_content
-from inertid_ros.app.fleet.jobs.errors import optional
-from inertid_ros.app.fleet.jobs.fleet_configuration import fleet_configuration
-from inertid_ros.app.fleet.result_tables import TABLES, fleet_tables, write_tables
-from inertid_ros.app.fleet.run import run_fleet
+from inertid_ros.cli.printing import number, print_json, print_table, progress_bar
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.outputs import check_file, write_file
-from inertid_ros.report.fleet_page import FLEET_PAGE, render_fleet_page
+from inertid_ros.fleet.catalogue import read_catalogue
+from inertid_ros.fleet.cluster import cluster
+from inertid_ros.fleet.fetching import optional
+from inertid_ros.fleet.jobs import fleet_configuration
+from inertid_ros.fleet.results import FLEET_PAGE, TABLES, fleet_content, fleet_tables, render_fleet_page, write_tables
+from inertid_ros.fleet.run import run_fleet
 from inertid_ros.report.report_content import plain
 
-from .printing.output import number, print_json, print_table, progress_bar
 from .settings import configuration, inputs
 
 _BAD_INPUT, _REJECTED = 2, 3

@@ -6,17 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.cli.printing import print_json, print_report, progress_bar, warn_of_care
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import RESULT, write_result
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import load_model, model_options
 
-from .printing.output import print_json, progress_bar, warn_of_care
-from .printing.report_tables import print_report
 from .settings import configuration, inputs, recordings_of_any_length
 
 _REJECTED = 3

@@ -4,22 +4,20 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from inertid_ros.cli.printing import number, print_json, print_report, print_table
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.foreign_content import HEAD, foreign_content
-from inertid_ros.data.files.bag_reading import bag_topics
+from inertid_ros.core.formats import HEAD, foreign_content
+from inertid_ros.core.inertial_parameters import mass_com_inertia, min_eigenvalue
+from inertid_ros.data.files.bag_opening import bag_topics
 from inertid_ros.data.files.loading import file_format, load_any_length
-from inertid_ros.data.health.recording_content import recording_content
 from inertid_ros.data.long_recording import all_parts
-from inertid_ros.identification.base_parameters import base_parameters_of_robot
+from inertid_ros.data.screening.recording_health import recording_content
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.report.results import REPORT, as_written, read_result
-from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia, min_eigenvalue
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model, model_options
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .printing.output import number, print_json, print_table
-from .printing.report_tables import print_report
 from .settings import configuration
 
 

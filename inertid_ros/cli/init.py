@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 
 from inertid_ros.app.robot_setup import RobotSetup, Setting, SetupChoices, robot_setup
+from inertid_ros.cli.printing import print_json
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.robot.urdf.xacro_expansion import SUFFIX, expand_xacro
+from inertid_ros.robot.urdf.parsing import XACRO_SUFFIX, expand_xacro
 
-from .printing.output import print_json
 from .settings import inputs, named_numbers
 
 _WIDTH = 110
@@ -26,7 +26,7 @@ _WIDTH = 110
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     given = Path(options.urdf)
-    if given.suffix == SUFFIX and options.xacro is None:
+    if given.suffix == XACRO_SUFFIX and options.xacro is None:
         raise ModelError(
             f"{given}: is xacro, which evaluates expressions of the file; if you trust it, expand it with --xacro"
         )

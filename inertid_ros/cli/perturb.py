@@ -5,17 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
+from inertid_ros.cli.printing import number, print_json, print_table
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.schema.structuring import structure
 from inertid_ros.config.simulation import PerturbationOptions
+from inertid_ros.core.inertial_parameters import geodesic_distance
 from inertid_ros.core.outputs import check_file, write_file
-from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
-from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.model import load_model, model_options
 from inertid_ros.robot.urdf_writing import write_urdf
 
-from .printing.output import number, print_json, print_table
 from .settings import configuration, inputs
 
 

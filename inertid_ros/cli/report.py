@@ -2,14 +2,11 @@
 
 import argparse
 
+from inertid_ros.cli.printing import print_comparison, print_json, print_report
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import check_file, write_file
-from inertid_ros.report.comparison import comparison_content, render_comparison
-from inertid_ros.report.results import REPORT, as_written, read_result
+from inertid_ros.report.results import REPORT, as_written, comparison_content, read_result, render_comparison
 
-from .printing.comparison_tables import print_comparison
-from .printing.output import print_json
-from .printing.report_tables import print_report
 from .settings import inputs
 
 

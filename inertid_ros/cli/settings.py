@@ -16,7 +16,7 @@ from inertid_ros.config.schema.option_fields import options as options_of
 from inertid_ros.config.schema.structuring import flat, flow, structure
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError, FormatError
-from inertid_ros.core.formats.yaml_text import read_yaml
+from inertid_ros.core.formats import read_yaml
 from inertid_ros.data.files.loading import load_any_length, load_recording
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording

@@ -9,26 +9,22 @@ from typing import Any
 import attrs
 
 from inertid_ros.app.screened_samples import cutoff_of, prepared_alike, screened
+from inertid_ros.cli.printing import number, percent, print_json, print_table, print_verdict, progress_bar, warn_of_care
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.causes.table import remedy_for
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import Finding, Severity, remedy_for
 from inertid_ros.data.long_recording import LongRecording, kept_parts
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.assessment.error_checks import check_errors
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.torque_scale import bodies_as_given
-from inertid_ros.identification.assessment.validation import TorqueErrors, compared, torque_errors
+from inertid_ros.identification.assessment.torque_confidence import bodies_as_given
+from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, compared, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.results import StoredResult, read_result
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model, model_options
 
-from .printing.output import number, percent, print_json, print_table, progress_bar, warn_of_care
-from .printing.report_tables import print_verdict
 from .settings import check_same_robot, configuration, recordings_of_any_length
 
 _REJECTED = 3

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inertid_ros.excitation.planning.inspection import Inspection
-from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
+from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.report.drawing import standalone
 from inertid_ros.report.plots import (

@@ -8,24 +8,23 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.screening.recording_health import EffortSpectrum
 from inertid_ros.excitation.planning.inspection import Inspection
+from inertid_ros.identification.assessment.curves import FrictionCurve, PredictionCurves
 from inertid_ros.identification.assessment.estimate import NORMAL_95
-from inertid_ros.identification.details.friction_curves import FrictionCurve
-from inertid_ros.identification.details.prediction_curves import PredictionCurves
 from inertid_ros.report.drawing import COLOURS, Panel, range_of, svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SIZE, _LOW = (360.0, 200.0), (360.0, 190.0)
-_SIGMAS = 3.0
-_BAND_STEP = 4  # samples: the expected deviation changes slowly
-_ROOM = 1.6  # times the band or the usual residual, whichever is larger: single residuals beyond run along the border
-VIEWS = {"from the side": (0, 2), "from the front": (1, 2)}  # axes of the root frame that are seen
-_SIZE = (360.0, 300.0)
-_ROOM = 1.08
-_SIZE, _SPECTRUM_SIZE = (360.0, 330.0), (720.0, 260.0)
-_POINTS = 300  # per curve, about what a page resolves
-_LEAST = 1e-12  # smallest singular value that is drawn
+# Sizes of plots, in points.
+_PREDICTION_SIZE, _CURVE_SIZE, _ELLIPSOID_SIZE = (360.0, 200.0), (360.0, 190.0), (360.0, 300.0)
+_MOTION_SIZE, _SPECTRUM_SIZE = (360.0, 330.0), (720.0, 260.0)
+_BAND_DEVIATIONS = 3.0
+_BAND_STEP_SAMPLES = 4  # the expected deviation changes slowly
+_RESIDUAL_RANGE = 1.6  # times the band or the usual residual; single residuals beyond run along the border
+_VIEWS = {"from the side": (0, 2), "from the front": (1, 2)}  # visible axes of the root frame
+_ELLIPSOID_MARGIN = 1.08
+_MOTION_POINTS = 300  # per curve, about what a page resolves
+_MIN_SINGULAR_VALUE = 1e-12  # smaller ones are drawn here
 
 
 def prediction_plots(curves: PredictionCurves, channels: list[str], unit: str) -> list[tuple[str, str]]:
@@ -60,14 +59,14 @@ def _channel(curves: PredictionCurves, index: int, label: str, unit: str) -> str
         upper.line(time, measured, "measured", 1.2)
         upper.line(time, calibrated, "calibrated", 0.9)
         usual = float(np.nanquantile(np.abs(residual), 0.99))
-        half = _ROOM * max(usual, _SIGMAS * float(deviation.max()))
+        half = _RESIDUAL_RANGE * max(usual, _BAND_DEVIATIONS * float(deviation.max()))
         lower = Panel(figure, (0.13, 0.155, 0.85, 0.235), span, (-half, half))
-        few = slice(None, None, _BAND_STEP)
-        lower.band(time[few], -_SIGMAS * deviation[few], _SIGMAS * deviation[few])
+        few = slice(None, None, _BAND_STEP_SAMPLES)
+        lower.band(time[few], -_BAND_DEVIATIONS * deviation[few], _BAND_DEVIATIONS * deviation[few])
         lower.ticks("time [s]", f"residual, ±3σ [{unit}]")
         lower.line(time, residual, "calibrated", 0.7)
 
-    return svg(*_SIZE, label, draw)
+    return svg(*_PREDICTION_SIZE, label, draw)
 
 
 def friction_plot(curve: FrictionCurve) -> str:
@@ -81,7 +80,7 @@ def friction_plot(curve: FrictionCurve) -> str:
         panel.points(curve.velocity, curve.torque, "faint")
         panel.line(curve.speeds, curve.friction, "calibrated", 1.4)
 
-    return svg(*_LOW, f"Friction of {curve.joint} over its velocity, with samples", draw)
+    return svg(*_CURVE_SIZE, f"Friction of {curve.joint} over its velocity, with samples", draw)
 
 
 def effort_spectrum_plot(spectrum: EffortSpectrum) -> str:
@@ -100,7 +99,7 @@ def effort_spectrum_plot(spectrum: EffortSpectrum) -> str:
         if x[0] < spectrum.cutoff_hz < x[1]:
             panel.line(np.full(2, spectrum.cutoff_hz), np.array(panel.y), "limit", 1.2, "--")
 
-    return svg(*_LOW, f"Spectrum of the efforts of {spectrum.name}, cutoff at {spectrum.cutoff_hz:.3g} Hz", draw)
+    return svg(*_CURVE_SIZE, f"Spectrum of the efforts of {spectrum.name}, cutoff at {spectrum.cutoff_hz:.3g} Hz", draw)
 
 
 def ellipsoid_plots(ellipsoids: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
@@ -110,7 +109,7 @@ def ellipsoid_plots(ellipsoids: Sequence[Mapping[str, Any]]) -> list[tuple[str, 
     centre, half = _extent(ellipsoids)
     return [
         (f"seen {view}", _view(ellipsoids, f"Ellipsoids of inertia seen {view}", list(axes), centre, half))
-        for view, axes in VIEWS.items()
+        for view, axes in _VIEWS.items()
     ]
 
 
@@ -124,14 +123,14 @@ def _extent(ellipsoids: Sequence[Mapping[str, Any]]) -> tuple[Array, float]:
                 low.append(np.array(ellipsoid["centre"]) - size)
                 high.append(np.array(ellipsoid["centre"]) + size)
     lowest, highest = np.min(low, axis=0), np.max(high, axis=0)
-    return 0.5 * (lowest + highest), 0.5 * _ROOM * float((highest - lowest).max())
+    return 0.5 * (lowest + highest), 0.5 * _ELLIPSOID_MARGIN * float((highest - lowest).max())
 
 
 def _view(ellipsoids: Sequence[Mapping[str, Any]], label: str, axes: list[int], centre: Array, half: float) -> str:
     from matplotlib.lines import Line2D
 
     def draw(figure: "Figure") -> None:
-        wide = half * _SIZE[0] / _SIZE[1]
+        wide = half * _ELLIPSOID_SIZE[0] / _ELLIPSOID_SIZE[1]
         horizontal, vertical = centre[axes]
         panel = Panel(
             figure, (0.0, 0.0, 1.0, 1.0), (horizontal - wide, horizontal + wide), (vertical - half, vertical + half)
@@ -148,7 +147,7 @@ def _view(ellipsoids: Sequence[Mapping[str, Any]], label: str, axes: list[int], 
                 _outline(panel, each["calibrated"], axes, "band", "-", np.array(each["axes_interval"])[:, 1])
                 _outline(panel, each["calibrated"], axes, "calibrated", "-")
 
-    return svg(*_SIZE, label, draw)
+    return svg(*_ELLIPSOID_SIZE, label, draw)
 
 
 def _outline(
@@ -173,7 +172,7 @@ def _outline(
 def limits_plots(inspection: Inspection) -> list[tuple[str, str]]:
     """Name and SVG of every joint: position, velocity, acceleration and prior effort against their limits."""
     plan, limits = inspection.plan, inspection.limits
-    time = np.linspace(0.0, plan.duration, _POINTS)
+    time = np.linspace(0.0, plan.duration, _MOTION_POINTS)
     position, velocity, acceleration = plan.sample(time)
     curves = (
         ("position [rad or m]", time, position, limits.lower, limits.upper),
@@ -193,7 +192,7 @@ def limits_plots(inspection: Inspection) -> list[tuple[str, str]]:
                     panel.line(np.array(panel.x), np.full(2, bound), "limit", 0.9, "--")
                 panel.line(at, values[:, joint], "calibrated", 0.9)
 
-        return svg(*_SIZE, f"Motion of {name} against its limits", draw)
+        return svg(*_MOTION_SIZE, f"Motion of {name} against its limits", draw)
 
     return [(name, drawn(joint, name)) for joint, name in enumerate(plan.joint_names)]
 
@@ -209,7 +208,7 @@ def spectrum_plot(before: Array | None, after: Array) -> str:
         Of these and the motion.
     """
     index: Array = 1.0 + np.arange(len(after), dtype=float)
-    shown: list[Array] = [np.maximum(values, _LEAST) for values in (after, before) if values is not None]
+    shown: list[Array] = [np.maximum(values, _MIN_SINGULAR_VALUE) for values in (after, before) if values is not None]
 
     def draw(figure: "Figure") -> None:
         low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)

@@ -1,23 +1,27 @@
-"""Content of report.json: an outcome as plain data."""
+"""Content of report.json, an outcome as plain data, and of curves.npz, the curves that its page plots."""
 
+import io
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import mass_com_inertia
+from inertid_ros.data.screening.recording_health import EffortSpectrum, RecordingHealth
+from inertid_ros.identification.assessment.curves import FrictionCurve, PredictionCurves
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
-from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.identification.rounds import decide
-from inertid_ros.robot.bodies.inertial_parameters import mass_com_inertia
-from inertid_ros.robot.bodies.layout import COUPLING_TERMS
-
-from .content.details_content import details_content, links_content
+from inertid_ros.identification.outcome import IdentificationOutcome, decide
+from inertid_ros.robot.layout import COUPLING_TERMS
+from inertid_ros.robot.urdf.text import urdf_changes
 
 FORMAT = 1  # of report.json and parameters.yaml
+T = TypeVar("T")
 
 
 def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
@@ -234,3 +238,121 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def links_content(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
+    """Moving bodies; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
+    estimate = outcome.estimate
+    mass, com, inertia = mass_com_inertia(estimate.bodies)
+    prior_mass, prior_com, prior_inertia = mass_com_inertia(estimate.model.body_prior)
+    deviations = estimate.layout.bodies(estimate.standard_deviation)
+    intervals = estimate.interval[: estimate.layout.body_size].reshape(*deviations.shape, 2)
+    return [
+        {
+            "name": name,
+            "mass": mass[i],
+            "com": com[i],
+            "inertia": inertia[i],
+            "parameters": estimate.bodies[i],
+            "standard_deviation": deviations[i],
+            "interval": intervals[i],
+            "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues[i],
+            "geodesic_distance_to_prior": estimate.distance_to_prior[i],
+            "prior": {"mass": prior_mass[i], "com": prior_com[i], "inertia": prior_inertia[i]},
+            **asdict(outcome.details.bodies[i]),
+        }
+        for i, name in enumerate(estimate.model.link_names)
+    ]
+
+
+def details_content(outcome: IdentificationOutcome) -> dict[str, Any]:
+    """Next action, ellipsoids, coverage, margins, correlated pairs, changes of the URDF, and health of the data."""
+    details, delay = outcome.details, outcome.estimate.delay_found
+    return {
+        "next_action": asdict(outcome.next_action),
+        "ellipsoids": [asdict(each) for each in details.ellipsoids],
+        "coverage": [asdict(each) for each in details.coverage],
+        "feasibility": [asdict(each) for each in details.feasibility],
+        "correlated_pairs": [asdict(each) for each in details.correlated],
+        "urdf_changes": [asdict(each) for each in urdf_changes(outcome.estimate.model.urdf, outcome.urdf)],
+        "delay": None
+        if delay is None
+        else {**asdict(delay), "significant": delay.significant, "removed": outcome.estimate.delay},
+        "health": [_health(each) for each in outcome.health],
+    }
+
+
+def _health(health: RecordingHealth) -> dict[str, Any]:
+    """Figures of a recording; its spectrum is a curve."""
+    content = {key: value for key, value in vars(health).items() if key != "spectrum"}
+    content["cutoff_hz"] = None if health.spectrum is None else health.spectrum.cutoff_hz
+    return content
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What a page plots.
+
+    Attributes
+    ----------
+    predictions : tuple of PredictionCurves
+        Of every held-out recording, or of those fitted where nothing was held out.
+    friction : tuple of FrictionCurve
+        Of every joint whose friction was identified.
+    spectra : tuple of EffortSpectrum
+        Of every recording with efforts.
+    """
+
+    predictions: tuple[PredictionCurves, ...] = ()
+    friction: tuple[FrictionCurve, ...] = ()
+    spectra: tuple[EffortSpectrum, ...] = ()
+
+    @classmethod
+    def of(cls, outcome: IdentificationOutcome) -> "Curves":
+        """Curves of an outcome, in the precision of the file, so that pages made now and from it are the same."""
+        spectra = [each.spectrum for each in outcome.health if each.spectrum is not None]
+        predictions, friction = outcome.details.predictions, outcome.details.friction
+        return cls(*(tuple(map(_rounded, group)) for group in (predictions, friction, spectra)))  # type: ignore
+
+    def to_bytes(self) -> bytes:
+        """Content of ``curves.npz``: arrays named ``<group>/<index>/<attribute>``, in single precision."""
+        arrays: dict[str, Any] = {}
+        for group in fields(self):
+            for index, curve in enumerate(getattr(self, group.name)):
+                for name, value in vars(curve).items():
+                    kept = np.float32(value) if isinstance(value, np.ndarray) else np.array(value)
+                    arrays[f"{group.name}/{index}/{name}"] = kept
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        return buffer.getvalue()
+
+
+def read_curves(path: Path) -> Curves:
+    """Curves of a result directory; none where it has no file of them, or one that cannot be read."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            content = {name: arrays[name] for name in arrays.files}
+        return Curves(
+            _read(content, "predictions", PredictionCurves),
+            _read(content, "friction", FrictionCurve),
+            _read(content, "spectra", EffortSpectrum),
+        )
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile):
+        return Curves()
+
+
+def _read(content: Mapping[str, Array], group: str, kind: type[T]) -> tuple[T, ...]:
+    count = len({name.split("/")[1] for name in content if name.startswith(f"{group}/")})
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return tuple(kind(**{name: _plain(content[f"{group}/{k}/{name}"]) for name in names}) for k in range(count))
+
+
+def _rounded(curve: T) -> T:
+    """A curve with arrays in single precision."""
+    arrays = {name: value for name, value in vars(curve).items() if isinstance(value, np.ndarray)}
+    return replace(curve, **{name: np.float64(np.float32(value)) for name, value in arrays.items()})  # type: ignore
+
+
+def _plain(value: Array) -> Any:
+    """An array, or the text or number that was stored as one."""
+    return np.float64(value) if value.ndim else value.item()

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +14,29 @@ import yaml
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import FormatError, IdentificationError, InertidError
-from inertid_ros.core.formats.json_text import read_json
-from inertid_ros.core.formats.yaml_text import read_yaml
+from inertid_ros.core.formats import read_json, read_yaml
 from inertid_ros.core.outputs import check_directory, write_directory
+from inertid_ros.identification.assessment.torque_confidence import ParameterSet, compare_results
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
 from inertid_ros.identification.outcome import URDF, IdentificationOutcome
-from inertid_ros.robot.bodies.layout import Coupling
-from inertid_ros.robot.bodies.rotors import Rotor
-from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.report.pages import render_page, render_summary, rendered
+from inertid_ros.report.report_content import FORMAT, Curves, plain, read_curves, report_content
 from inertid_ros.robot.contacts import Contact, Plate
+from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.wheels import Wheel
-
-from .curves import Curves, read_curves
-from .pages import render_page, render_summary
-from .report_content import FORMAT, plain, report_content
+from inertid_ros.robot.rotors import Rotor, Wheel
 
 RESULT = "result"  # kind of output
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 INFORMATION, CURVES = "information.npz", "curves.npz"
+_SHOWN = 20  # parameters of a page
+SCHEMAS = {
+    "report.json": "report.schema.json",
+    "parameters.yaml": "parameters.schema.json",
+    "plan.yaml": "plan.schema.json",
+}
+"""File that the package writes to the name of its schema."""
 
 
 class ResultError(InertidError):
@@ -237,3 +241,69 @@ def _parse(path: Path, parser: Any) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ResultError(f"{path}: is damaged; identify again")
     return content
+
+
+def comparison_content(first: StoredResult, second: StoredResult) -> dict[str, Any]:
+    """Differences of two results as plain data.
+
+    Raises
+    ------
+    ResultError
+        They are of different robots.
+    """
+    if first.model.hash != second.model.hash or first.model.link_names != second.model.link_names:
+        raise ResultError(
+            f"{second.directory}: is of another robot than {first.directory} (their kinematics differ); compare two"
+            " results of one robot"
+        )
+    sets = [ParameterSet(each.model, each.parameters, each.covariance) for each in (first, second)]
+    found, outlines = compare_results(*sets), [_outline(each) for each in (first, second)]
+    content: dict[str, Any] = plain(
+        {
+            "robot": first.model.name,
+            "results": outlines,
+            "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
+            "links": [
+                {"name": name, "mass": [own["mass"], other["mass"]], "com": [own["com"], other["com"]], "distance": far}
+                for name, own, other, far in zip(
+                    found.links, first.report["links"], second.report["links"], found.distance, strict=True
+                )
+            ],
+            "torque_difference": dict(zip(found.joints, found.torque_difference, strict=True)),
+            "parameters": [asdict(change) for change in found.changes],
+        }
+    )
+    return content
+
+
+def render_comparison(content: Mapping[str, Any]) -> str:
+    """HTML page of :func:`comparison_content`."""
+    return rendered("comparison.html.j2", comparison=content, shown=_SHOWN)
+
+
+def _outline(result: StoredResult) -> dict[str, Any]:
+    report = result.report
+    section = next(name for name in ("validation", "blocks", "train") if name in report)
+    return {
+        "directory": str(result.directory),
+        "verdict": report["verdict"],
+        "created": report["provenance"]["created"],
+        "errors_on": section,
+        "relative_error": report[section]["relative_error"],
+        "channels": report["channels"],
+        "rms_error": report[section]["rms_error"],
+        "recordings": report[section]["recordings"],
+    }
+
+
+def schema_of(file: str) -> dict[str, Any]:
+    """Schema of a file.
+
+    Parameters
+    ----------
+    file : str
+        A key of :data:`SCHEMAS`.
+    """
+    text = (resources.files(__package__) / "schemas" / SCHEMAS[file]).read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema

@@ -10,8 +10,7 @@ from support.fleet import InlineCluster, write_catalogue, write_fleet
 
 from inertid_ros.cli import fleet
 from inertid_ros.cli import main as cli
-from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.files.npz import write_npz
+from inertid_ros.data.files.loading import load_recording, write_npz
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,9 @@ from support.nodes.two_links import URDF
 from inertid_ros.cli.main import main
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.yaml_files import load_configuration
-from inertid_ros.data.files.npz import write_npz
+from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import load_model, model_options
 
 
 def init(*arguments: object) -> int:

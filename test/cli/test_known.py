@@ -8,10 +8,10 @@ import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.cli import main as cli
-from inertid_ros.data.files.npz import write_npz
-from inertid_ros.regressors.load_torque import load_torque
+from inertid_ros.data.files.loading import write_npz
+from inertid_ros.regressors.force_equations import load_torque
 from inertid_ros.report.results import read_result
-from inertid_ros.robot.loads import load_bodies
+from inertid_ros.robot.body_changes import load_bodies
 
 CONFIG = """
 robot:

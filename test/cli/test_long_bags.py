@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import Case, synthetic_case
 
-from inertid_ros.app.fleet.jobs.bag_job import BagJob, bag_job
 from inertid_ros.cli import main as cli
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.data.files import loading
-from inertid_ros.data.files.bag_parts import bag_parts
+from inertid_ros.data.files.bag_reading import bag_parts
 from inertid_ros.data.files.bag_writing import write_bag
+from inertid_ros.fleet.jobs import BagJob, bag_job
 from inertid_ros.identification.information.information_file import information_from_bytes
 
 

@@ -10,8 +10,8 @@ from support.robots.mesh_texts import HOSTILE, bare_robot
 from support.robots.other_units import in_degrees, in_length, in_mass
 
 from inertid_ros.cli import main as cli
-from inertid_ros.core.log_once import log_once
-from inertid_ros.data.files.npz import write_npz
+from inertid_ros.core.errors import log_once
+from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import load_model
 

@@ -5,11 +5,9 @@ import pytest
 from support.robots.free_base import free_model, random_flight
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.dynamics.contact_wrenches import predict_wrenches
-from inertid_ros.kinematics.contact_jacobians import contact_jacobians, external_force
-from inertid_ros.robot.contacts import Contact, Plate
+from inertid_ros.robot.contacts import Contact, Plate, contact_jacobians, external_force, predict_wrenches
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.simulation.force_plates.exoskeleton import exoskeleton_urdf
+from inertid_ros.simulation.example_robots import exoskeleton_urdf
 
 
 def test_wrenches_of_two_contacts_are_what_torques_leave():

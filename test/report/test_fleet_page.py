@@ -2,7 +2,7 @@
 
 import re
 
-from inertid_ros.report.fleet_page import estimates_over_time, render_fleet_page
+from inertid_ros.fleet.results import estimates_over_time, render_fleet_page
 
 SERIES = {
     "serial": "R1",

@@ -10,12 +10,10 @@ import pytest
 from support.paths import ROOT
 from support.recordings.synthetic_calibration import calibrated_case
 
-from inertid_ros.report.curves import Curves, read_curves
-from inertid_ros.report.glossary import GLOSSARY
-from inertid_ros.report.pages import render_page
-from inertid_ros.report.plots.curve_plots import prediction_plots
-from inertid_ros.report.plots.drawing import svg
-from inertid_ros.report.report_content import report_content
+from inertid_ros.report.drawing import svg
+from inertid_ros.report.pages import GLOSSARY, render_page
+from inertid_ros.report.plots import prediction_plots
+from inertid_ros.report.report_content import Curves, read_curves, report_content
 
 SECTIONS = (
     "verdict", "errors", "ellipsoids", "links", "predictions", "friction", "coverage", "feasibility", "urdf", "health",

@@ -16,20 +16,19 @@ from support.recordings.synthetic_calibration import COULOMB, calibrated_case, h
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.app.earlier_result import earlier_fit
 from inertid_ros.cli import main as cli
-from inertid_ros.cli.printing.report_tables import print_report
+from inertid_ros.cli.printing import print_report
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError, OutputError
 from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.report import results
 from inertid_ros.report.pages import render_page
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import ResultError, read_result, write_result
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
-from inertid_ros.robot.bodies.layout import Coupling
-from inertid_ros.robot.bodies.rotors import Rotor
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.model import ModelOptions, load_model, model_options
+from inertid_ros.robot.rotors import Rotor
 
 FILES = [
     ".inertid.json", "calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html",

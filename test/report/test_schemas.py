@@ -11,7 +11,7 @@ from support.recordings.synthetic_calibration import calibrated_case
 from support.written_files import violations
 
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.schemas.schema_files import SCHEMAS, schema_of
+from inertid_ros.report.results import SCHEMAS, schema_of
 
 
 @pytest.mark.parametrize("file", SCHEMAS)

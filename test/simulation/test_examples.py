@@ -37,7 +37,7 @@ def test_motions_differ_and_stay_within_the_limits(folder: Path) -> None:
 
 def test_files_that_are_there_stay(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "robot.urdf").write_text("mine", encoding="utf-8")
-    command = [sys.executable, "-m", "inertid_ros.simulation.examples.recordings", "arm"]
+    command = [sys.executable, "-m", "inertid_ros.simulation.examples", "arm"]
     done = subprocess.run([*command, "--folder", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "robot.urdf: exists already; choose another path" in done.stderr

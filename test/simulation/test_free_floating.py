@@ -6,7 +6,7 @@ import pytest
 from support.robots.floating_robots import diver, motion, satellite
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.data.preparation.dead_reckoning import dead_reckoning, fine_dead_reckoning
+from inertid_ros.data.preparation.momentum_samples import dead_reckoning, fine_dead_reckoning
 from inertid_ros.simulation.free_floating import REST_POSE, GravityGradient, RateNoise, float_freely, measured
 
 

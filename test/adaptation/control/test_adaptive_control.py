@@ -5,13 +5,17 @@ import pinocchio as pin
 import pytest
 from support.robots.random_robots import random_urdf
 
-from inertid_ros.adaptation.control.adaptive_control import (
+from inertid_ros.adaptive_control.controller import (
     AdaptationOptions,
     AdaptiveController,
+    ComputedTorque,
     Law,
+    Reference,
     Tracking,
+    TrackingState,
+    slotine_li_regressor,
 )
-from inertid_ros.adaptation.control.inertial_manifold import (
+from inertid_ros.adaptive_control.inertial_manifold import (
     HalfSpaceProjection,
     HalfSpaces,
     Intervals,
@@ -20,14 +24,8 @@ from inertid_ros.adaptation.control.inertial_manifold import (
     natural_gradient,
     straight_step,
 )
-from inertid_ros.adaptation.control.tracking import ComputedTorque, Reference, TrackingState, slotine_li_regressor
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.robot.bodies.inertial_parameters import (
-    PSEUDO_INERTIA_BASIS,
-    geodesic_distance,
-    is_consistent,
-    pseudo_inertia,
-)
+from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, geodesic_distance, is_consistent, pseudo_inertia
 from inertid_ros.robot.model import load_model
 
 MASS, EFFORT = np.eye(10)[0], 300.0  # kg; N m

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_states, random_urdf
 
-from inertid_ros.adaptation.control.drives import CalibratedDrives
+from inertid_ros.adaptive_control.controller import CalibratedDrives
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.robot.bodies.layout import Coupling
-from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import ModelOptions, load_model
 
 

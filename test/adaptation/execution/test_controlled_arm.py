@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from support.adaptation.torque_arm import OPTIONS, START, TorqueArm
 
-from inertid_ros.adaptation.execution.controlled_arm import Stage
-from inertid_ros.adaptation.execution.reference_trajectory import SentTrajectory
+from inertid_ros.adaptive_control.controlled_arm import Stage
+from inertid_ros.adaptive_control.reference import SentTrajectory
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
+from inertid_ros.core.inertial_parameters import is_consistent
 
 
 def error_after(arm: TorqueArm, seconds: float) -> float:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from support.nodes.two_links import two_links
 
-from inertid_ros.adaptation.control.tracking import Reference
-from inertid_ros.adaptation.execution.reference_motion import ReferenceMotion
-from inertid_ros.adaptation.execution.reference_trajectory import MOST_POINTS, SentTrajectory, way_along
+from inertid_ros.adaptive_control.controller import Reference
+from inertid_ros.adaptive_control.reference import MAX_POINTS, ReferenceMotion, SentTrajectory, way_along
 from inertid_ros.core.errors import ExcitationError
 
 LIMITS = two_links()[1]
@@ -57,7 +56,7 @@ REFUSED = {
     "future": (ramp(NOW + 3600.0), "begins in 3600 s"),
     "moving at its end": (moved(ramp(), velocity=LAST_MOVES), "moves at the last point"),
     "points": (
-        SentTrajectory(NOW, np.arange(MOST_POINTS + 1.0) + 1, *(np.zeros((3, MOST_POINTS + 1, 2)))), "send it in parts",
+        SentTrajectory(NOW, np.arange(MAX_POINTS + 1.0) + 1, *(np.zeros((3, MAX_POINTS + 1, 2)))), "send it in parts",
     ),
 }  # fmt: skip
 

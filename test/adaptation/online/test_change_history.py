@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from inertid_ros.adaptation.online.change_detector import Cause, Change
-from inertid_ros.adaptation.online.change_history import ChangeHistory
 from inertid_ros.core.samples import Samples
+from inertid_ros.monitoring.change_detector import Cause, Change, ChangeHistory
 
 PAYLOAD = Change(0.0, Cause.PAYLOAD, "hand", 2.0, 0.1, 100.0, 40.0, False)
 

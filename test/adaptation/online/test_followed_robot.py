@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 from support.recordings.joint_state_stream import COULOMB, PERIOD, known_arm, states
 
-from inertid_ros.adaptation.calibrated_robot import CalibratedRobot
-from inertid_ros.adaptation.online.causal_filter import CausalFilter, StreamOptions
-from inertid_ros.adaptation.online.change_detector import Cause
-from inertid_ros.adaptation.online.followed_robot import FollowedRobot
-from inertid_ros.adaptation.online.innovation_noise import with_stream_noise
-from inertid_ros.adaptation.online.stream_checks import JointState, StreamFault
-from inertid_ros.adaptation.payload.tool_frame import ToolFrame
 from inertid_ros.app.payload_measurement import PayloadMeasurement
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
+from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
+from inertid_ros.monitoring.change_detector import Cause, with_stream_noise
+from inertid_ros.monitoring.followed_robot import FollowedRobot
+from inertid_ros.monitoring.stream_checks import JointState, StreamFault
+from inertid_ros.payload.equations import CalibratedRobot, ToolFrame
 
 STREAM = StreamOptions(PERIOD, 10.0, velocity_noise=0.0)
 

@@ -7,12 +7,12 @@ import pytest
 from support.nodes.two_links import two_links
 from support.recordings.synthetic import inverse_dynamics, random_motion
 
-from inertid_ros.adaptation.online.live_coverage import LiveCoverage, still_needed
 from inertid_ros.data.blocks import Block
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.torque_confidence import torque_confidence
 from inertid_ros.identification.identify import identify
+from inertid_ros.monitoring.live_coverage import LiveCoverage, still_needed
 from inertid_ros.robot.model import RobotModel
 
 RATE_HZ, SECONDS = 200.0, 20.0

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 from support.recordings.joint_state_stream import COULOMB, NOISE, PERIOD, known_arm, states
 
-from inertid_ros.adaptation.online.causal_filter import CausalFilter, StreamOptions
-from inertid_ros.adaptation.online.change_detector import Cause, ChangeDetector, DetectorOptions
-from inertid_ros.adaptation.online.innovation_noise import with_stream_noise
-from inertid_ros.adaptation.online.online_identification import OnlineIdentification, OnlineOptions
-from inertid_ros.adaptation.online.online_information import Forgetting, OnlineInformation
 from inertid_ros.core.errors import IdentificationError, RecordingError
+from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.map_problem import MapProblem
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
+from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
+from inertid_ros.monitoring.change_detector import Cause, ChangeDetector, DetectorOptions, with_stream_noise
+from inertid_ros.monitoring.online_identification import OnlineIdentification, OnlineOptions
+from inertid_ros.monitoring.online_information import Forgetting, OnlineInformation
 
 STREAM = StreamOptions(PERIOD, 10.0, velocity_noise=0.0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.nodes.two_links import URDF
 
-from inertid_ros.adaptation.online.stream_checks import BREAK_S, JointState, StreamChecks, StreamFault
+from inertid_ros.monitoring.stream_checks import BREAK_S, JointState, StreamChecks, StreamFault
 from inertid_ros.robot.model import ModelOptions, load_model
 
 STEP = 5_000_000  # ns

@@ -8,22 +8,14 @@ import pytest
 from support.recordings.synthetic import random_motion
 from support.robots.random_robots import random_urdf
 
-from inertid_ros.adaptation.calibrated_robot import CalibratedRobot, FrictionDrift
-from inertid_ros.adaptation.payload.equations import PayloadEquations, payload_equations
-from inertid_ros.adaptation.payload.payload import Payload, Quantity
-from inertid_ros.adaptation.payload.posterior import sample_bodies, shortest_interval
-from inertid_ros.adaptation.payload.tool_frame import ToolFrame
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, inertia_about_origin, is_consistent, transform
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
+from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
+from inertid_ros.payload.payload import Payload, Quantity, as_robots_take_it
+from inertid_ros.payload.posterior import sample_bodies, shortest_interval
 from inertid_ros.regressors.equations import dense_equations, equations_of
-from inertid_ros.report.payload_content import as_robots_take_it
-from inertid_ros.robot.bodies.inertial_parameters import (
-    from_mass_com_inertia,
-    inertia_about_origin,
-    is_consistent,
-    transform,
-)
 from inertid_ros.robot.model import load_model
 
 DEVIATION = 0.05

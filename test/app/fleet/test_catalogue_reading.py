@@ -4,8 +4,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from inertid_ros.app.fleet.catalogue_reading import read_catalogue
-from inertid_ros.app.fleet.jobs.errors import FleetError
+from inertid_ros.fleet.catalogue import read_catalogue
+from inertid_ros.fleet.fetching import FleetError
 
 GOOD = """
 robots:

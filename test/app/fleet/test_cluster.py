@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 from support.fleet import numbered_job
 
-from inertid_ros.app.fleet import cluster as module
-from inertid_ros.app.fleet.cluster import Failed, cluster
-from inertid_ros.app.fleet.jobs import errors
-from inertid_ros.app.fleet.jobs.errors import FleetError
+from inertid_ros.fleet import cluster as module
+from inertid_ros.fleet.cluster import Failed, cluster
+from inertid_ros.fleet.fetching import FleetError
+from inertid_ros.fleet.jobs import errors
 
 
 def test_what_fails_fails_alone_and_a_worker_that_dies_costs_its_own_task(monkeypatch):

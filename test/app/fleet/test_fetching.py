@@ -3,8 +3,8 @@
 import fsspec
 import pytest
 
-from inertid_ros.app.fleet.jobs.fetching import content_hash, fetched, file_state, read_text, resolved
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.fleet.fetching import content_hash, fetched, file_state, read_text, resolved
 
 
 @pytest.fixture

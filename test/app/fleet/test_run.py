@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from support.fleet import InlineCluster, write_catalogue, write_fleet
 
-from inertid_ros.app.fleet.catalogue_reading import read_catalogue
-from inertid_ros.app.fleet.jobs.errors import FleetError
-from inertid_ros.app.fleet.jobs.fleet_configuration import fleet_configuration
-from inertid_ros.app.fleet.result_tables import fleet_tables
-from inertid_ros.app.fleet.run import run_fleet
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core import outputs
 from inertid_ros.core.errors import OutputError
-from inertid_ros.data.files.npz import read_npz, write_npz
+from inertid_ros.data.files.loading import read_npz, write_npz
+from inertid_ros.fleet.catalogue import read_catalogue
+from inertid_ros.fleet.fetching import FleetError
+from inertid_ros.fleet.jobs import fleet_configuration
+from inertid_ros.fleet.results import fleet_tables
+from inertid_ros.fleet.run import run_fleet
 
 ROBOTS, BAGS = 3, 1
 CONFIGURATION = fleet_configuration(Configuration(identify=IdentifyOptions(remove_delay=False)))

@@ -11,15 +11,15 @@ from support.robots.free_base import free_model
 
 from inertid_ros.config.preparation import BaseMotionOptions, PrepareOptions, WrenchOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError
-from inertid_ros.data.preparation.free_base import base_acceleration
+from inertid_ros.data.preparation.filtered_motion import base_acceleration
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.data.screening.sensor_faults import true_runs
-from inertid_ros.data.screening.wrench_checks import in_contact
+from inertid_ros.data.preparation.wrenches import in_contact
+from inertid_ros.data.screening.channel_faults import true_runs
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import load_model
-from inertid_ros.simulation.force_plates.catalogue import legged_robot
+from inertid_ros.simulation.example_robots import legged_robot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 pytestmark = pytest.mark.xdist_group("biped")  # whose simulation takes seconds

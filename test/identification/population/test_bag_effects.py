@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import COULOMB, synthetic_case
 
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.fleet.bag_information import BagInformation, bag_effects, joint_information
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.population.bag_effects import bag_effects
-from inertid_ros.identification.population.bag_information import BagInformation, joint_information
-from inertid_ros.regressors.load_torque import load_torque
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.regressors.force_equations import load_torque
 from inertid_ros.robot.model import ModelOptions, load_model
 
 BAGS, STEP = 6, 0.12  # N m of Coulomb friction more from the fourth bag on

@@ -7,8 +7,8 @@ import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.fleet.bag_information import BagInformation, joint_information
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.population.bag_information import BagInformation, joint_information
 from inertid_ros.robot.model import ModelOptions, load_model
 
 

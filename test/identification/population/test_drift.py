@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from inertid_ros.identification.population.drift import drift, scatter_about_mean
-from inertid_ros.identification.population.random_effects import Series
+from inertid_ros.fleet.drift import Series, drift, scatter_about_mean
 
 TREND = 2.0  # per year
 

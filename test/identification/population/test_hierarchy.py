@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from inertid_ros.identification.population.hierarchy import (
+from inertid_ros.fleet.hierarchy import (
     Likelihoods,
     MeanPrior,
     fit_population,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inertid_ros.identification.population.multiple_tests import benjamini_hochberg, holm
+from inertid_ros.fleet.model_distribution import benjamini_hochberg, holm
 
 P_VALUES = st.lists(st.floats(0.0, 1.0), max_size=30).map(np.array)
 

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from inertid_ros.identification.base_parameters import BaseParameters
-from inertid_ros.identification.population.hierarchy import Likelihoods
-from inertid_ros.identification.population.model_distribution import BaseCoordinates
-from inertid_ros.identification.population.outlying_robots import Change, changes_of, outlying_robots
-from inertid_ros.robot.bodies.layout import ParameterLayout
+from inertid_ros.fleet.hierarchy import Likelihoods
+from inertid_ros.fleet.model_distribution import BaseCoordinates, Change, changes_of, outlying_robots
+from inertid_ros.identification.base_parameters.numeric import BaseParameters
+from inertid_ros.robot.layout import ParameterLayout
 
 SIZE = 6
 LAYOUT = ParameterLayout((), tuple(f"joint{i}" for i in range(SIZE)), ("coulomb",))

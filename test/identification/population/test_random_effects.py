@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from inertid_ros.identification.population.random_effects import Coefficient, Regression, Series
+from inertid_ros.fleet.drift import Coefficient, Regression, Series
 
 
 def series(rng, count=12, scatter=0.5):

@@ -9,11 +9,9 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.bodies.inertial_parameters import min_eigenvalue
-from inertid_ros.simulation.force_plates.catalogue import legged_robot
-from inertid_ros.simulation.force_plates.exoskeleton import exoskeleton_urdf, link_parameters
-from inertid_ros.simulation.force_plates.legged_robot import LeggedRobot, free_model
-from inertid_ros.simulation.force_plates.movement_recording import simulate_movements
+from inertid_ros.core.inertial_parameters import min_eigenvalue
+from inertid_ros.simulation.example_robots import exoskeleton_urdf, legged_robot, link_parameters
+from inertid_ros.simulation.legged_robot import LeggedRobot, free_model, simulate_movements
 
 mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 

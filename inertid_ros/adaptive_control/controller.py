@@ -1,0 +1,392 @@
+"""Controllers of an arm that track a reference while its bodies' parameters adapt.
+
+Torque from the error of tracking is passivity-based ([Lee2019]_ eqs. 5.2.10-15, and remark 5.1 for the gains
+``K = lambda M``, ``Lambda = lambda 1``) or computed torque ([Lee2019]_ eqs. 5.2.4-9), both with the geometric law of
+adaptation ([Lee2019]_ eq. 5.4.51). A controller gives the covector ``b`` of [Lee2019]_ eq. 5.4.46, by which the
+tracking part of its Lyapunov function changes with the error of the parameters; the law descends along it.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.adaptive_control.inertial_manifold import (
+    geodesic_step,
+    natural_gradient,
+    straight_step,
+    within_factor,
+)
+from inertid_ros.config.robot import TERM_SIGNALS
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent
+from inertid_ros.regressors.drive_regressor import COLUMNS, DriveMotion, drive_columns
+from inertid_ros.robot.drives import friction_direction, term_torque
+from inertid_ros.robot.layout import COUPLING_TERMS
+from inertid_ros.robot.model import RobotModel
+
+_MIN_TURNING_SPEED = 0.02  # rad/s or m/s; friction that turns within less would chatter while a robot holds still
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Wanted position, velocity and acceleration ``(n,)`` [rad or m, per s, per s^2]."""
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+
+@dataclass(frozen=True)
+class TrackingState:
+    """Measured position and velocity ``(n,)``, and the reference at that time."""
+
+    position: Array
+    velocity: Array
+    reference: Reference
+
+    def error(self, bandwidth: float) -> Array:
+        """``r = (v - v_d) + lambda (q - q_d)``, ``(n,)`` ([Lee2019]_ eq. 5.2.13)."""
+        wanted = self.reference
+        return np.asarray(self.velocity - wanted.velocity + bandwidth * (self.position - wanted.position))
+
+
+@dataclass(frozen=True)
+class CalibratedDrives:
+    """Friction, rotor inertia, offsets, couplings and user terms of a calibration.
+
+    Attributes
+    ----------
+    parameters : ndarray, shape (p,)
+        In the order of the model's layout; those of the bodies only serve the load of user terms.
+
+    Raises
+    ------
+    IdentificationError
+        The robot has rotors that are bodies of their own.
+    """
+
+    model: RobotModel
+    parameters: Array
+
+    def __post_init__(self) -> None:
+        if self.model.layout.rotors:
+            raise IdentificationError(
+                "adaptation: rotors that are bodies of their own are not compensated; give a calibration without"
+                " robot.rotors"
+            )
+
+    def effort(self, position: Array, velocity: Array, acceleration: Array) -> Array:
+        """Torque ``(n,)`` of all drives at a motion ``(n,)`` each [N m or N].
+
+        Friction turns within 0.02 rad/s or m/s at least.
+        """
+        layout, x = self.model.layout, self.parameters
+        direction = friction_direction(layout.drive_ratios @ velocity, self._turning)
+        n = self.model.joints
+        fading = direction[:n] * np.exp(-np.abs(velocity) / layout.stribeck_speed)
+        motion = DriveMotion(*(signal[None] for signal in (position, velocity, acceleration, direction, fading)))
+        joint_motion = motion._replace(direction=direction[None, :n])
+        torque = np.zeros(n)
+        for term in layout.drive_terms:
+            torque += x[layout.drive(term)] * COLUMNS[term](joint_motion)[0]
+        for index, ratios in enumerate(layout.coupling_ratios):
+            start = layout.coupling_start + index * len(COUPLING_TERMS)
+            columns = drive_columns(COUPLING_TERMS, motion.along(ratios, n + index))
+            torque += ratios * (columns @ x[start : start + len(COUPLING_TERMS)])[0]
+        return torque + self._user_terms(position, velocity, acceleration, direction[:n])
+
+    def _user_terms(self, position: Array, velocity: Array, acceleration: Array, direction: Array) -> Array:
+        terms = self.model.layout.terms
+        if not terms:
+            return np.zeros(self.model.joints)
+        signals = dict(zip(TERM_SIGNALS, (position, velocity, acceleration, direction), strict=False))
+        if any(term.uses_load for term in terms):
+            tree, data = self._loads
+            signals["load"] = pin.rnea(tree, data, position, velocity, acceleration)
+        rows = {name: signal[None] for name, signal in signals.items()}
+        return term_torque(terms, self.parameters[self.model.layout.term_start :], self.model.joint_names, rows)[0]
+
+    @cached_property
+    def _turning(self) -> Array:
+        return np.maximum(self.model.layout.transition_speed, _MIN_TURNING_SPEED)
+
+    @cached_property
+    def _loads(self) -> tuple[pin.Model, pin.Data]:
+        tree = self.model.with_bodies(self.model.layout.bodies(self.parameters))
+        return tree, tree.createData()
+
+
+class TrackingController(ABC):
+    """A controller whose torque is linear in the parameters of the bodies.
+
+    Parameters
+    ----------
+    bodies : ndarray, shape (nb, 10)
+        First estimate.
+    bandwidth : float
+        lambda [1/s].
+    """
+
+    def __init__(self, model: RobotModel, bodies: Array, bandwidth: float, drives: CalibratedDrives | None) -> None:
+        self._model, self._data = model.pinocchio, model.pinocchio.createData()
+        self._bandwidth, self._drives = bandwidth, drives
+
+    @abstractmethod
+    def effort(self, state: TrackingState, bodies: Array) -> Array:
+        """Torque ``(n,)`` at a state, for an estimate ``(nb, 10)``."""
+
+    @abstractmethod
+    def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
+        """``b (10 nb,)`` at the state of the last :meth:`effort`, ``dt`` after the state before."""
+
+    def _drive_effort(self, state: TrackingState, velocity: Array, acceleration: Array) -> Array:
+        """Torque of the drives at the wanted motion: measured velocities would make friction chatter at rest."""
+        if self._drives is None:
+            return np.zeros_like(velocity)
+        return self._drives.effort(state.position, velocity, acceleration)
+
+
+class PassivityBased(TrackingController):
+    """``tau = M a + C v + g - K r`` ([Lee2019]_ eq. 5.2.10); no measured acceleration, no inverse of ``M``."""
+
+    def effort(self, state: TrackingState, bodies: Array) -> Array:
+        gain, wanted = self._bandwidth, state.reference
+        r = state.error(gain)
+        v = wanted.velocity - gain * (state.position - wanted.position)
+        a = wanted.acceleration - gain * (state.velocity - wanted.velocity) - gain * r
+        self._r = r
+        self._regressor = slotine_li_regressor(self._model, self._data, state.position, state.velocity, a, v)
+        return np.asarray(self._regressor @ bodies.ravel() + self._drive_effort(state, v, a))
+
+    def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
+        """``Y^T r`` ([Lee2019]_ eq. 5.2.15)."""
+        return np.asarray(self._regressor.T @ outside(self._r, dead_zone))
+
+
+class ComputedTorque(TrackingController):
+    """``tau = M (a_d - 2 lambda e' - lambda^2 e) + C v + g`` ([Lee2019]_ eq. 5.2.4).
+
+    Its law of adaptation needs the acceleration (eq. 5.2.9): the difference of the last two velocities, with the
+    regressor at the state half way. This amplifies velocity noise by ``1 / dt``, so that the passivity-based controller
+    is the better one on a robot.
+
+    With ``P`` of the Lyapunov equation (5.2.8) for poles at ``lambda``, ``B^T P e = D r``. ``D`` may be any diagonal
+    matrix; it is that of the first mass matrix, so that the speed of adaptation means the same for both controllers.
+    """
+
+    def __init__(self, model: RobotModel, bodies: Array, bandwidth: float, drives: CalibratedDrives | None) -> None:
+        super().__init__(model, bodies, bandwidth, drives)
+        self._first = bodies
+        self._weight: Array | None = None
+        self._before: TrackingState | None = None
+
+    def effort(self, state: TrackingState, bodies: Array) -> Array:
+        gain, wanted = self._bandwidth, state.reference
+        error, rate = state.position - wanted.position, state.velocity - wanted.velocity
+        a = wanted.acceleration - 2 * gain * rate - gain**2 * error
+        regressor = pin.computeJointTorqueRegressor(self._model, self._data, state.position, state.velocity, a)
+        self._between = self._before, state
+        self._before = state
+        return np.asarray(regressor @ bodies.ravel() + self._drive_effort(state, wanted.velocity, a))
+
+    def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
+        """``Y^T M^-1 D r`` ([Lee2019]_ eq. 5.2.9); zero at the first state."""
+        before, now = self._between
+        if before is None:
+            return np.zeros(bodies.size)
+        q, v = 0.5 * (before.position + now.position), 0.5 * (before.velocity + now.velocity)
+        if self._weight is None:
+            self._weight = np.diag(self.mass_matrix(q, self._first))
+        r = 0.5 * (before.error(self._bandwidth) + now.error(self._bandwidth))
+        weighted = np.linalg.solve(self.mass_matrix(q, bodies), self._weight * outside(r, dead_zone))
+        acceleration = (now.velocity - before.velocity) / dt
+        return np.asarray(pin.computeJointTorqueRegressor(self._model, self._data, q, v, acceleration).T @ weighted)
+
+    def mass_matrix(self, q: Array, bodies: Array) -> Array:
+        """``(n, n)`` by unit accelerations at rest, without gravity."""
+        zero = np.zeros_like(q)
+        columns = [
+            pin.computeJointTorqueRegressor(self._model, self._data, q, zero, unit) @ bodies.ravel()
+            for unit in np.vstack([zero, np.eye(len(q))])
+        ]
+        return np.array(columns[1:]).T - columns[0][:, None]
+
+
+def outside(r: Array, dead_zone: float) -> Array:
+    """``r (n,)`` without what lies within the dead zone."""
+    return np.asarray(r - np.clip(r, -dead_zone, dead_zone))
+
+
+def slotine_li_regressor(model: pin.Model, data: pin.Data, q: Array, velocity: Array, a: Array, v: Array) -> Array:
+    """Regressor ``(n, 10 nb)`` of ``M(q) a + C(q, velocity) v + g(q)`` ([Lee2019]_ eq. 5.2.10).
+
+    ``C(q, x) y`` of Christoffel symbols is bilinear and symmetric, so that torques of ordinary motions at ``x + y``,
+    ``x`` and ``y`` make it up.
+    """
+    zero = np.zeros_like(a)
+
+    def ordinary(speed: Array, acceleration: Array) -> Array:
+        return np.array(pin.computeJointTorqueRegressor(model, data, q, speed, acceleration))
+
+    centripetal = ordinary(velocity + v, zero) - ordinary(velocity, zero) - ordinary(v, zero) + ordinary(zero, zero)
+    return np.asarray(ordinary(zero, a) + 0.5 * centripetal)
+
+
+class Law(Enum):
+    """Metric of the parameters in which a law of adaptation descends."""
+
+    NONE = "no adaptation"
+    EUCLIDEAN = "Euclidean"
+    PULLBACK = "constant pullback"
+    NATURAL = "natural"
+
+
+class Tracking(Enum):
+    """How the torque follows from the error of tracking."""
+
+    PASSIVITY = "passivity-based"
+    COMPUTED_TORQUE = "computed torque"
+
+
+@dataclass(frozen=True)
+class AdaptationOptions:
+    """Gains of an adaptive controller.
+
+    Attributes
+    ----------
+    bandwidth : float
+        lambda of both gains [1/s]; errors of position decay with two poles at it.
+    speed : float
+        Speed of adaptation, 1 / gamma.
+    law : Law
+        Metric.
+    adapted : tuple of int
+        Indices of the bodies that are adapted; empty for all.
+    largest_factor : float
+        Largest ratio of a body to the first estimate, in mass or in second moments of any direction.
+    effort_limit : ndarray or None, shape (n,)
+        [N m or N]; adaptation waits while a joint is at its limit, so that nothing winds up.
+    tracking : Tracking
+        Kind of the controller.
+    dead_zone : float
+        Error ``r`` of a joint (velocity plus bandwidth times position) that adapts nothing [rad/s or m/s]: noise and
+        stiction carry no information about bodies.
+    """
+
+    bandwidth: float = 10.0
+    speed: float = 1.0
+    law: Law = Law.NATURAL
+    adapted: tuple[int, ...] = ()
+    largest_factor: float = 20.0
+    effort_limit: Array | None = None
+    tracking: Tracking = Tracking.PASSIVITY
+    dead_zone: float = 0.0
+
+
+class AdaptiveController:
+    """Track a reference while parameters of bodies adapt.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Robot on a fixed base.
+    bodies : ndarray, shape (nb, 10)
+        First estimate, physically consistent.
+    options : AdaptationOptions, optional
+        Gains and law.
+    drives : CalibratedDrives, optional
+        Friction and rotor inertia, which are added to the torque and do not adapt.
+
+    Attributes
+    ----------
+    bodies : ndarray, shape (nb, 10)
+        Estimate; consistent after every step, for any step and gain, except by the Euclidean law, which is for
+        comparison.
+    saturated : ndarray, shape (n,)
+        Whether the last torque of a joint was clipped at its limit.
+
+    Raises
+    ------
+    IdentificationError
+        The first estimate is not consistent, or the base of the robot is free.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        bodies: Array,
+        options: AdaptationOptions | None = None,
+        drives: CalibratedDrives | None = None,
+    ) -> None:
+        if model.free:
+            raise IdentificationError("adaptation: the robot has a free base; give one on a fixed base")
+        if not is_consistent(bodies).all():
+            raise IdentificationError("adaptation: the first parameters are not physically consistent; repair them")
+        self.bodies = bodies.copy()
+        self.options = options or AdaptationOptions()
+        self.saturated = np.zeros(model.joints, dtype=bool)
+        kind = ComputedTorque if self.options.tracking is Tracking.COMPUTED_TORQUE else PassivityBased
+        self._controller: TrackingController = kind(model, bodies, self.options.bandwidth, drives)
+        self._first = bodies.copy()
+        self._adapted = np.array(self.options.adapted or range(len(bodies)), dtype=int)
+
+    def step(
+        self, position: Array, velocity: Array, reference: Reference, dt: float, adapt: bool = True
+    ) -> Array:
+        """Return the torque ``(n,)`` at a measured state, and adapt the parameters.
+
+        Parameters
+        ----------
+        dt : float
+            Time since the last step [s].
+        adapt : bool
+            Whether parameters adapt in this step.
+
+        Raises
+        ------
+        IdentificationError
+            ``dt`` is negative, or a number is not finite.
+        """
+        numbers = (position, velocity, reference.position, reference.velocity, reference.acceleration)
+        if dt < 0 or not all(np.isfinite(values).all() for values in numbers):
+            raise IdentificationError("adaptation: dt is negative or a state is not finite; keep the last torque")
+        options = self.options
+        effort = self._controller.effort(TrackingState(position, velocity, reference), self.bodies)
+        limit = np.inf if options.effort_limit is None else options.effort_limit
+        self.saturated = np.abs(effort) > limit
+        if adapt and dt > 0 and not self.saturated.any():
+            b = self._controller.covector(self.bodies, dt, options.dead_zone)
+            if b.any():
+                rows, b = self._adapted, b.reshape(-1, BODY_PARAMETERS)
+                self.bodies[rows] = adapted_bodies(
+                    self.bodies[rows], self._first[rows], b[rows], options, options.speed * dt
+                )
+        return np.asarray(np.clip(effort, -limit, limit))
+
+
+def adapted_bodies(bodies: Array, first: Array, b: Array, options: AdaptationOptions, size: float) -> Array:
+    """Bodies after one step of the law of adaptation ([Lee2019]_ eq. 5.4.51), each by itself.
+
+    Parameters
+    ----------
+    bodies, first : ndarray, shape (k, 10)
+        Estimates now and at first.
+    b : ndarray, shape (k, 10)
+        Covectors.
+    size : float
+        Speed of adaptation times the time since the last step.
+    """
+    if options.law is Law.NONE:
+        return bodies
+    if options.law is Law.EUCLIDEAN:
+        return bodies - size * b
+    if options.law is Law.NATURAL:
+        moved = geodesic_step(bodies, b, size)
+    else:
+        moved = straight_step(bodies, -size * natural_gradient(first, b))
+    return within_factor(moved, first, options.largest_factor)

@@ -1,0 +1,1 @@
+"""Fleets: many robots with many bags each, on a Dask cluster."""

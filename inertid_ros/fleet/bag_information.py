@@ -1,0 +1,248 @@
+"""Information of single bags of a robot, together and each with friction and masses of its own.
+
+Bodies are shared by all bags of a robot. Friction and offsets of a bag differ from those of the robot by a scatter that
+the bags show.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.qr import inverse_root, r_factor
+from inertid_ros.fleet.drift import Series
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.information.information import Channel, EarlierEquations, Information
+from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+
+MASS = "m"  # name of a link's mass in the layout
+_ANY_MASS = 3.0  # standard deviation of the factor on a link's mass before the data, beyond all that happens
+_VAGUE = 1e2  # times its natural size: standard deviation of a changing term before the data
+_KNOWN = 0.3  # of a link's mass: the largest standard deviation of a mass that is followed over time
+
+
+@dataclass(frozen=True)
+class BagInformation:
+    """What one bag tells of a robot.
+
+    Attributes
+    ----------
+    name : str
+        Of the bag.
+    day : float
+        Date [days].
+    information : Information
+        Of its samples, without outliers.
+    deviation : ndarray, shape (c,)
+        Standard deviation of the residual of each channel in the fit of this bag alone.
+    effective_counts : ndarray, shape (c,)
+        Independent samples per channel.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not fit.
+    """
+
+    name: str
+    day: float
+    information: Information
+    deviation: Array
+    effective_counts: Array
+
+    def __post_init__(self) -> None:
+        wanted = (len(self.information.channels),)
+        if self.deviation.shape != wanted or self.effective_counts.shape != wanted:
+            raise ValueError(f"{self.name}: expected {wanted[0]} deviations and counts")
+
+    @property
+    def share(self) -> Array:
+        """``(c,)`` independent share of the samples."""
+        return np.minimum(self.effective_counts / np.maximum(self.information.counts, 1), 1.0)
+
+    @property
+    def equations(self) -> EarlierEquations:
+        """Whitened equations of all channels."""
+        R, z = self.information.whitened(np.sqrt(self.share) / self.deviation)
+        return EarlierEquations(R, z)
+
+    def with_deviation(self, deviation: Array) -> Information:
+        """Information of its independent samples alone, scaled so that residuals have a given deviation ``(c,)``.
+
+        A fit to it counts every equation as independent, and bags of different noise weigh as they should.
+        """
+        factors = np.sqrt(self.share) * deviation / self.deviation
+        counts = np.maximum(np.round(self.effective_counts), 1) * (self.information.counts > 0)
+        channels = tuple(
+            replace(channel, r_factor=factor * channel.r_factor, count=int(count))
+            for channel, factor, count in zip(self.information.channels, factors, counts, strict=True)
+        )
+        return replace(self.information, channels=channels)
+
+
+def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scatter: Array) -> Information:
+    """Information of all bags of a robot, bodies shared, changing terms up to their scatter.
+
+    Parameters
+    ----------
+    changing : ndarray of int, shape (k,)
+        Columns of parameters that differ from bag to bag.
+    scatter : ndarray, shape (k,)
+        Standard deviation of each about the robot's value; zero shares it.
+
+    Raises
+    ------
+    IdentificationError
+        Bags are of different robots or drive terms.
+    """
+    deviation = np.median([bag.deviation for bag in bags], axis=0)
+    return reduce(add, (with_scatter(bag.with_deviation(deviation), changing, scatter, deviation) for bag in bags))
+
+
+def with_scatter(information: Information, changing: np.ndarray, scatter: Array, deviation: Array) -> Information:
+    """Information on the mean of parameters that are normal about it, with everything else as it is.
+
+    Parameters
+    ----------
+    changing, scatter
+        As of :func:`joint_information`.
+    deviation : ndarray, shape (c,)
+        Standard deviation of the equations' errors per channel.
+    """
+    of_column = dict(zip(changing.tolist(), scatter.tolist(), strict=True))
+    channels = tuple(
+        _with_scatter(channel, np.array([of_column.get(int(c), 0.0) for c in channel.columns]), noise)
+        for channel, noise in zip(information.channels, deviation, strict=True)
+    )
+    return replace(information, channels=channels)
+
+
+def _with_scatter(channel: Channel, scatter: Array, deviation: float) -> Channel:
+    """Equations ``A x + A_s e = b`` and ``e / scatter = 0`` with ``e`` eliminated."""
+    apart = np.flatnonzero(scatter > 0)
+    if not len(apart) or not channel.count:
+        return channel
+    R, k = channel.r_factor, len(apart)
+    above = np.hstack([R[:, apart], R])
+    below = np.hstack([np.diag(deviation / scatter[apart]), np.zeros((k, R.shape[1]))])
+    return replace(channel, r_factor=r_factor(np.vstack([above, below]))[k:, k:])
+
+
+@dataclass(frozen=True)
+class BagEffects:
+    """Parameters of every bag of a robot.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of ``m`` parameters: changing terms as in the layout, then ``<link>.m``.
+    days : ndarray, shape (k,)
+        Dates of the bags, ascending.
+    values : ndarray, shape (k, m)
+        Of the bags; masses about those of the robot.
+    covariances : ndarray, shape (m, k, k)
+        Of each parameter between the bags.
+    """
+
+    names: tuple[str, ...]
+    days: Array
+    values: Array
+    covariances: Array
+
+    def series(self) -> tuple[Series, ...]:
+        """One per parameter; masses that the bags hardly show are left out."""
+        found = []
+        for index, name in enumerate(self.names):
+            series = Series(name, self.days, self.values[:, index], self.covariances[index])
+            mass = name.rpartition(".")[2] == MASS
+            if not mass or np.median(series.deviation) < _KNOWN * abs(float(np.mean(series.values))):
+                found.append(series)
+        return tuple(found)
+
+
+def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np.ndarray) -> BagEffects:
+    """Parameters of the bags around the joint estimate of a robot.
+
+    Parameters
+    ----------
+    bags : sequence of BagInformation
+        In order of their dates.
+    estimate : Estimate
+        Of the robot, from all its bags.
+    changing : ndarray of int, shape (k,)
+        Columns of parameters that differ from bag to bag.
+    """
+    layout, size = estimate.layout, estimate.layout.size
+    shared = np.setdiff1d(np.arange(size), changing)
+    prior_root = prior_covariance_root(prior_coordinates(estimate.model, estimate.information), estimate.prior_spreads)
+    masses = np.zeros((size, len(layout.links)))
+    for link in range(len(layout.links)):
+        masses[layout.body(link), link] = estimate.parameters[layout.body(link)]
+    own_deviation = np.concatenate(
+        [_VAGUE * np.linalg.norm(prior_root[changing], axis=1), np.full(masses.shape[1], _ANY_MASS)]
+    )
+    solved = [_eliminated(bag, estimate.parameters, changing, shared, masses, own_deviation) for bag in bags]
+    held = np.linalg.inv(prior_root[np.ix_(shared, shared)])
+    rows = [np.column_stack([held, held @ (_prior(estimate)[shared] - estimate.parameters[shared])])]
+    whole = r_factor(np.vstack([*rows, *(bag.rest for bag in solved)]))
+    root = inverse_root(whole[: len(shared), :-1])
+    common = root @ (root.T @ (whole[: len(shared), :-1].T @ whole[: len(shared), -1]))
+    values = np.array([bag.own - bag.of_shared @ common for bag in solved])
+    scale = np.concatenate([np.ones(len(changing)), layout.bodies(estimate.parameters)[:, 0]])
+    covariances = []
+    for index in range(values.shape[1]):
+        loading = np.array([bag.of_shared[index] for bag in solved]) @ root
+        alone = np.array([np.sum(bag.root[index] ** 2) for bag in solved])
+        covariances.append(scale[index] ** 2 * (loading @ loading.T + np.diag(alone)))
+    values, covariance = values * scale, np.array(covariances)
+    values[:, : len(changing)] += estimate.parameters[changing]
+    first = len(changing)
+    values[:, first:] += scale[first:] - values[:, first:].mean(axis=0)
+    covariance[first:] = [_about_mean(each) for each in covariance[first:]]
+    names = tuple(layout.names[c] for c in changing) + tuple(f"{link}.{MASS}" for link in layout.links)
+    return BagEffects(names, np.array([bag.day for bag in bags]), values, covariance)
+
+
+def _about_mean(covariance: Array) -> Array:
+    """Covariance ``(k, k)`` of values less their mean; that of the mean, which has no error then, is as that of others.
+
+    The level of masses is that of the bodies that all bags share.
+    """
+    k = len(covariance)
+    centring = np.eye(k) - 1 / k
+    about = centring @ covariance @ centring
+    return np.asarray(about + float(np.trace(about)) / max(k - 1, 1) / k)
+
+
+@dataclass(frozen=True)
+class _Eliminated:
+    """A bag's own parameters as a function of the shared ones: ``own - of_shared @ x``, with the root of the covariance
+    by its own data, and the equations ``rest`` that it leaves to the shared ones."""
+
+    own: Array
+    of_shared: Array
+    root: Array
+    rest: Array
+
+
+def _eliminated(
+    bag: BagInformation, about: Array, changing: np.ndarray, shared: np.ndarray, masses: Array, deviation: Array
+) -> _Eliminated:
+    equations, k = bag.equations, len(deviation)
+    own = np.hstack([equations.R[:, changing], equations.R @ masses])
+    residual = equations.z - equations.R @ about
+    above = np.column_stack([own, equations.R[:, shared], residual])
+    below = np.column_stack([np.diag(1 / deviation), np.zeros((k, len(shared) + 1))])
+    factor = r_factor(np.vstack([above, below]))
+    root = solve_triangular(factor[:k, :k], np.eye(k))
+    return _Eliminated(root @ factor[:k, -1], root @ factor[:k, k:-1], root, factor[k:, k:])
+
+
+def _prior(estimate: Estimate) -> Array:
+    """Prior that the prior's covariance is about, ``(p,)``."""
+    coordinates = prior_coordinates(estimate.model, estimate.information)
+    return coordinates.physical(coordinates.prior)

@@ -1,0 +1,309 @@
+"""Bags of a fleet: those that have changed are computed, the others taken from a store below the output folder.
+
+Every result appears whole or not at all, by the hash of what it depends on, so that a run that is killed leaves what it
+had, and the next one goes on.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import FormatError, InertidError, OutputError
+from inertid_ros.core.formats import read_json
+from inertid_ros.core.outputs import check_directory, scratch_beside, write_file
+from inertid_ros.fleet.catalogue import Catalogue, FleetBag, FleetProblem
+from inertid_ros.fleet.cluster import Cluster, Failed
+from inertid_ros.fleet.fetching import file_state
+from inertid_ros.fleet.jobs import BagJob, BagResult, bag_job, key_of, with_payload
+from inertid_ros.identification.assessment.gate import Verdict
+
+_SUMMARY, _INFORMATION = "summary.json", "information.npz"
+_STATES = "files.jsonl"
+_MOST_CANDIDATES = 100
+
+
+class ResultStore:
+    """One folder of results, each a folder with ``summary.json`` and, where there is one, ``information.npz``.
+
+    Parameters
+    ----------
+    folder : Path
+        Created where it does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, key: str) -> Path:
+        """Folder of a result."""
+        return self.folder / key[:2] / key
+
+    def information(self, key: str) -> bytes:
+        """Content of the information file of a result; empty where it has none."""
+        file = self.path(key) / _INFORMATION
+        return file.read_bytes() if file.exists() else b""
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """Summary of a result; None where there is none, or it is damaged."""
+        try:
+            summary = read_json((self.path(key) / _SUMMARY).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, FormatError, ValueError):
+            return None
+        return summary if isinstance(summary, dict) else None
+
+    def write(self, key: str, summary: Mapping[str, Any], information: bytes) -> None:
+        """Write a result.
+
+        Raises
+        ------
+        OutputError
+            It cannot be written.
+        """
+        if information:
+            write_file(self.path(key) / _INFORMATION, information, force=True)
+        # Last, as a result counts once it has a summary.
+        write_file(self.path(key) / _SUMMARY, (json.dumps(summary, allow_nan=False) + "\n").encode(), force=True)
+
+
+class FileStates:
+    """Which content a file had when it was last read, so that one that has not changed is not read again.
+
+    A line is added as soon as something is known; the last one of a file counts.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _STATES
+        self._known: dict[str, tuple[str, str]] = {}
+        self._by_name: dict[str, set[str]] = {}
+        try:
+            lines = self._path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            lines = []
+        for line in lines:
+            with suppress(FormatError, ValueError, TypeError):  # the last line of a run that was killed
+                url, state, sha256 = read_json(line)
+                self._add(str(url), str(state), str(sha256))
+
+    def sha256(self, url: str, state: str) -> str:
+        """Checksum of a file in this state; empty where it is not known."""
+        known = self._known.get(url, ("", ""))
+        return known[1] if known[0] == state else ""
+
+    def candidates(self, url: str) -> tuple[str, ...]:
+        """Checksums that a file may have whose state is another one: its last, or where it is new those of its name."""
+        if url in self._known:
+            return (self._known[url][1],)
+        return tuple(sorted(self._by_name.get(_name(url), ())))[:_MOST_CANDIDATES]
+
+    def put(self, url: str, state: str, sha256: str) -> None:
+        """Add the content of a file.
+
+        Raises
+        ------
+        OSError
+            It cannot be written.
+        """
+        if self._known.get(url) != (state, sha256):
+            self._add(url, state, sha256)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([url, state, sha256]) + "\n")
+
+    def _add(self, url: str, state: str, sha256: str) -> None:
+        self._known[url] = (state, sha256)
+        self._by_name.setdefault(_name(url), set()).add(sha256)
+
+
+def _name(url: str) -> str:
+    return url.rstrip("/").rpartition("/")[2]
+
+
+def prepared_folder(directory: Path) -> Path:
+    """The output folder, which may hold an earlier run.
+
+    Raises
+    ------
+    OutputError
+        It is a file or a link, cannot be written, or holds something else.
+    """
+    states = directory / "bags" / _STATES
+    if directory.is_symlink() or not states.is_file():
+        check_directory(directory, "fleet")
+    with scratch_beside(states):
+        states.touch()
+    return directory
+
+
+@dataclass(frozen=True)
+class BagOutcome:
+    """What became of a bag.
+
+    Attributes
+    ----------
+    bag : FleetBag
+    key : str
+        Of its result; empty where it has none.
+    summary : mapping
+        Of its result.
+    computed : bool
+        Whether it was computed in this run.
+    message : str
+        Why it was not used; empty where it was.
+    """
+
+    bag: FleetBag
+    key: str = ""
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    computed: bool = False
+    message: str = ""
+
+    @property
+    def used(self) -> bool:
+        """Whether it counts in the results of its robot."""
+        return not self.message
+
+
+class KeptResults:
+    """A store of results, and those of this run that could not be written.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the store.
+
+    Attributes
+    ----------
+    store : ResultStore
+    unwritten : Counter of str
+        Reason to the number of results.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.store = ResultStore(folder)
+        self.unwritten = Counter[str]()
+        self._information: dict[str, bytes] = {}
+
+    def write(self, key: str, summary: Mapping[str, Any], information: bytes) -> None:
+        """Write a result, or keep it for this run where that fails."""
+        try:
+            self.store.write(key, summary, information)
+        except OutputError as error:
+            self.count(error)
+            self._information[key] = information
+
+    def count(self, error: OSError | OutputError) -> None:
+        """Count what could not be written."""
+        cause = error if isinstance(error, OSError) else error.__cause__
+        self.unwritten[getattr(cause, "strerror", None) or str(error)] += 1
+
+    def information(self, key: str) -> bytes:
+        """Information of a result."""
+        return self._information.get(key) or self.store.information(key)
+
+    @property
+    def problems(self) -> list[FleetProblem]:
+        """One for every reason."""
+        place = self.store.folder
+        return [
+            FleetProblem("", "", f"{place}: {count} results cannot be written ({reason}); make room and run again")
+            for reason, count in self.unwritten.items()
+        ]
+
+
+class BagStage:
+    """Bags of a fleet on a cluster.
+
+    Parameters
+    ----------
+    folder : Path
+        Where their results are kept.
+
+    Attributes
+    ----------
+    kept : KeptResults
+    problems : list of FleetProblem
+        What could not be used.
+    """
+
+    def __init__(self, catalogue: Catalogue, configuration: Configuration, folder: Path) -> None:
+        self.catalogue, self.configuration = catalogue, configuration
+        self.kept, self.files = KeptResults(folder), FileStates(folder)
+        self.problems: list[FleetProblem] = []
+
+    def outcomes(
+        self, urdfs: Mapping[str, str], cluster: Cluster, show: Callable[[float], None]
+    ) -> tuple[BagOutcome, ...]:
+        """Outcomes of all bags, in the order of the catalogue.
+
+        Parameters
+        ----------
+        urdfs : mapping of str to str
+            Serial number of every usable robot to the content of its URDF.
+        """
+        outcomes: dict[FleetBag, BagOutcome] = {}
+        jobs: dict[FleetBag, BagJob] = {}
+        states: dict[FleetBag, str] = {}
+        for bag in self.catalogue.bags:
+            if bag.serial not in urdfs:
+                outcomes[bag] = BagOutcome(bag, message="its robot has no usable URDF")
+                continue
+            urdf, configuration = urdfs[bag.serial], with_payload(self.configuration, bag.load)
+            try:
+                states[bag] = file_state(bag.url)
+            except InertidError as error:
+                self._failed(outcomes, bag, str(error))
+                continue
+            sha256 = self.files.sha256(bag.url, states[bag])
+            key = key_of(sha256, urdf, configuration=configuration) if sha256 else ""
+            summary = self.kept.store.read(key) if key else None
+            if summary is not None:
+                outcomes[bag] = _outcome(bag, key, summary, computed=False)
+                continue
+            keys = (key_of(each, urdf, configuration=configuration) for each in self.files.candidates(bag.url))
+            known = frozenset(each for each in keys if self.kept.store.read(each) is not None)
+            jobs[bag] = BagJob(bag.url, urdf, configuration, known)
+        done = len(outcomes)
+        for bag, result in cluster.results(bag_job, jobs):
+            done += 1
+            show(done / max(len(self.catalogue.bags), 1))
+            if isinstance(result, Failed):
+                self._failed(outcomes, bag, result.message)
+            else:
+                outcomes[bag] = self._kept(bag, states[bag], result)
+        for outcome in outcomes.values():
+            if outcome.key and not outcome.used:
+                self.problems.append(FleetProblem(outcome.bag.serial, outcome.bag.url, outcome.message, input=False))
+        return tuple(outcomes[bag] for bag in self.catalogue.bags)
+
+    def _failed(self, outcomes: dict[FleetBag, BagOutcome], bag: FleetBag, message: str) -> None:
+        outcomes[bag] = BagOutcome(bag, message=message)
+        self.problems.append(FleetProblem(bag.serial, bag.url, message))
+
+    def _kept(self, bag: FleetBag, state: str, result: BagResult) -> BagOutcome:
+        """Outcome of a bag whose result is written as soon as it is there."""
+        summary = self.kept.store.read(result.key)
+        computed = "verdict" in result.summary
+        if computed or summary is None:
+            summary = result.summary
+            self.kept.write(result.key, result.summary, result.information)
+        try:
+            self.files.put(bag.url, state, str(result.summary["sha256"]))
+        except OSError as error:
+            self.kept.count(error)
+        return _outcome(bag, result.key, summary, computed)
+
+
+def _outcome(bag: FleetBag, key: str, summary: Mapping[str, Any], computed: bool) -> BagOutcome:
+    message = ""
+    if summary["verdict"] == Verdict.REJECT.value:
+        message = f"is not used: {summary['reasons'][0]['message']}"
+    return BagOutcome(bag, key, summary, computed, message)

@@ -1,0 +1,288 @@
+"""Catalogue of a fleet: its robots, their bags, and known payloads, from a YAML or Parquet file.
+
+YAML has the lists ``robots`` and ``bags`` and the mapping ``payloads``; Parquet has one row per bag with the columns of
+its robot and, as ``payload_link``, ``payload_mass``, ``payload_com`` and ``payload_inertia``, of its payload.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, TypeVar
+
+import attrs
+
+from inertid_ros.config.robot import LoadOptions
+from inertid_ros.config.schema.option_fields import REQUIRED, option
+from inertid_ros.config.schema.structuring import structure
+from inertid_ros.core.errors import ConfigurationError, FormatError, one_line
+from inertid_ros.core.formats import read_yaml
+from inertid_ros.fleet.fetching import FleetError, optional, resolved
+
+T = TypeVar("T")
+_PARQUET = b"PAR1"
+_KEYS = ("robots", "bags", "payloads")
+_OF_PAYLOAD = "payload_"
+_NAMES = ("serial", "model", "date", "payload")
+
+
+@attrs.frozen
+class FleetRobot:
+    """A robot of a fleet, as a catalogue has it."""
+
+    serial: str = option(REQUIRED, "serial number, unique in the fleet", of=str)
+    model: str = option(REQUIRED, "name of its model; robots of a model have the same kinematics", of=str)
+    urdf: str = option(REQUIRED, "path or URL of its URDF", of=str)
+
+
+@attrs.frozen
+class BagFields:
+    """A bag in a catalogue."""
+
+    serial: str = option(REQUIRED, "serial number of the robot", of=str)
+    bag: str = option(REQUIRED, "path or URL of the recording", of=str)
+    date: str = option(REQUIRED, "ISO 8601 date, or date and time, at which it was recorded", of=str)
+    payload: str = option("", "name of the payload that the robot held; empty is none")
+
+
+@dataclass(frozen=True)
+class FleetBag:
+    """A bag of a robot.
+
+    Attributes
+    ----------
+    serial : str
+        Of the robot.
+    url : str
+        Path or URL.
+    date : datetime
+        Of the recording, UTC where it has no zone.
+    payload : str
+        Name of what the robot held; empty where it held nothing.
+    load : LoadOptions or None
+        The payload; None where there was none.
+    """
+
+    serial: str
+    url: str
+    date: datetime
+    payload: str = ""
+    load: LoadOptions | None = None
+
+    @property
+    def day(self) -> float:
+        """Days since 1970."""
+        return self.date.timestamp() / 86400.0
+
+
+@dataclass(frozen=True)
+class FleetProblem:
+    """What could not be used, in one line; the rest of the fleet goes on.
+
+    Attributes
+    ----------
+    serial, bag : str
+        Whom it is about; empty where it is about more.
+    message : str
+    input : bool
+        Whether it could not be read or written; false of what was read and is not to be used.
+    """
+
+    serial: str
+    bag: str
+    message: str
+    input: bool = True
+
+    def __str__(self) -> str:
+        message = self.message if self.bag in self.message else f"{self.bag}: {self.message}"
+        told = not self.serial or message.startswith(f"{self.serial}: ")
+        return one_line(message if told else f"{self.serial}: {message}")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Robots and bags of a fleet.
+
+    Attributes
+    ----------
+    robots : mapping of str to FleetRobot
+        By serial number.
+    bags : tuple of FleetBag
+        Of these robots, by serial number and date.
+    problems : tuple of FleetProblem
+        What of the catalogue could not be used.
+    """
+
+    robots: Mapping[str, FleetRobot]
+    bags: tuple[FleetBag, ...]
+    problems: tuple[FleetProblem, ...] = field(default=())
+
+
+def read_catalogue(path: str | Path) -> Catalogue:
+    """Catalogue of a file; paths in it count from its folder.
+
+    Single robots and bags that cannot be used are its :attr:`.Catalogue.problems`.
+
+    Raises
+    ------
+    FleetError
+        No such file, neither YAML nor Parquet, or it holds no robots and bags.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_PARQUET))
+        content = _parquet(path) if head == _PARQUET else _yaml(path)
+    except FileNotFoundError:
+        raise FleetError(f"{path}: no such catalogue; give a YAML or Parquet file") from None
+    except OSError as error:
+        raise FleetError(f"{path}: cannot be read ({error.strerror or error}); give a YAML or Parquet file") from None
+    return _Reader(path).catalogue(content)
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        content = read_yaml(path.read_text(encoding="utf-8"))
+    except (FormatError, UnicodeDecodeError) as error:
+        reason = str(error) if isinstance(error, FormatError) else "is not text"
+        raise FleetError(f"{path}: {reason}; give a catalogue in YAML or Parquet") from None
+    if not isinstance(content, Mapping) or not {"robots", "bags"} <= set(content):
+        raise FleetError(f"{path}: has no robots and bags; list both (docs/fleet.md)")
+    unknown = [key for key in content if key not in _KEYS]
+    if unknown:
+        raise FleetError(f"{path}: '{unknown[0]}' is not known; known are {', '.join(_KEYS)}")
+    for key, wanted, name in (("robots", list, "list"), ("bags", list, "list"), ("payloads", Mapping, "mapping")):
+        if not isinstance(content.get(key, wanted() if wanted is list else {}), wanted):
+            raise FleetError(f"{path}: {key} is no {name}; see docs/fleet.md")
+    return dict(content)
+
+
+def _parquet(path: Path) -> dict[str, Any]:
+    """The content of a Parquet file as YAML would have it."""
+    parquet = optional("pyarrow.parquet")
+    try:
+        rows = parquet.read_table(path).to_pylist()
+    except Exception as error:  # of pyarrow, many and undocumented
+        raise FleetError(f"{path}: is damaged ({type(error).__name__}); write it again") from None
+    robots, bags, payloads = dict[tuple, dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
+    for row in rows:
+        given = {key: _text(value) for key, value in row.items() if value is not None}
+        load = {key.removeprefix(_OF_PAYLOAD): given.pop(key) for key in list(given) if key.startswith(_OF_PAYLOAD)}
+        robot = {key: given.pop(key) for key in ("model", "urdf") if key in given}
+        if "serial" in given:
+            robot["serial"] = given["serial"]
+        robots.setdefault(tuple(sorted(robot.items())), robot)
+        if load and given.get("payload"):
+            known = payloads.setdefault(given["payload"], load)
+            if known != load:
+                raise FleetError(f"{path}: payload '{given['payload']}' is given twice with different values; name one")
+        bags.append(given)
+    return {"robots": list(robots.values()), "bags": bags, "payloads": payloads}
+
+
+def _text(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+class _Reader:
+    """Checks robots and bags one by one, and collects what is wrong with them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: list[FleetProblem] = []
+
+    def catalogue(self, content: Mapping[str, Any]) -> Catalogue:
+        payloads = dict(self._payloads(content.get("payloads", {})))
+        robots = self._robots(content["robots"])
+        bags = [bag for bag in self._bags(content["bags"], robots, payloads) if bag.serial in robots]
+        bags.sort(key=lambda bag: (bag.serial, bag.date, bag.url))
+        return Catalogue(robots, tuple(bags), tuple(self.problems))
+
+    def _payloads(self, given: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
+        """Known payloads, as a configuration has loads: of every recording for which one is named."""
+        for name, fields in given.items():
+            every = {**fields, "recordings": ["*"]} if isinstance(fields, Mapping) else fields
+            found = self._structured(LoadOptions, every, f"payloads.{name}")
+            if found is not None:
+                yield str(name), found
+
+    def _robots(self, given: Sequence[Any]) -> dict[str, FleetRobot]:
+        """Robots by serial number; one that is given twice is none of them."""
+        robots: dict[str, FleetRobot] = {}
+        twice: set[str] = set()
+        for number, fields in enumerate(given, 1):
+            found = self._structured(FleetRobot, fields, f"robots, number {number}")
+            if found is None:
+                continue
+            robot = attrs.evolve(found, urdf=resolved(found.urdf, self.path.parent))
+            if found.serial in robots and robot != robots[found.serial]:
+                twice.add(found.serial)
+            robots[found.serial] = robot
+        for serial in sorted(twice):
+            del robots[serial]
+            self._tell(
+                serial, "", f"{self.path}: two robots have the serial {serial}; correct one, bags of both are left out"
+            )
+        self._without = twice
+        return robots
+
+    def _bags(
+        self, given: Sequence[Any], robots: Mapping[str, FleetRobot], payloads: Mapping[str, LoadOptions]
+    ) -> Iterator[FleetBag]:
+        seen: set[tuple[str, str]] = set()
+        for number, fields in enumerate(given, 1):
+            found = self._structured(BagFields, fields, f"bags, number {number}")
+            if found is None or found.serial in self._without:
+                continue
+            if found.serial not in robots:
+                self._tell(found.serial, found.bag, f"{found.bag}: no robot has the serial {found.serial}; add it")
+                continue
+            date, url = _date(found.date), resolved(found.bag, self.path.parent)
+            if date is None:
+                message = f"{found.bag}: date '{found.date}' is not ISO 8601, such as 2026-05-31; correct it"
+            elif (found.serial, url) in seen:
+                message = f"{found.bag}: is listed twice for {found.serial} and would count twice; drop one"
+            elif found.payload and found.payload not in payloads:
+                message = f"{found.bag}: payload '{found.payload}' is not known; describe it in payloads"
+            else:
+                seen.add((found.serial, url))
+                yield FleetBag(found.serial, url, date, found.payload, payloads.get(found.payload))
+                continue
+            self._tell(found.serial, found.bag, message)
+
+    def _structured(self, tree: type[T], fields: Any, where: str) -> T | None:
+        """Checked fields, or None with a problem."""
+        names = [each.name for each in attrs.fields(tree)]  # type: ignore[arg-type]
+        try:
+            if not isinstance(fields, Mapping):
+                raise ConfigurationError(f"{self.path}: {where} is no mapping; give {', '.join(names)}")
+            given = {str(key): _serial(value) if key in _NAMES else value for key, value in fields.items()}
+            return structure(tree, given, f"{self.path}: {where}")
+        except ConfigurationError as error:
+            serial = str(fields.get("serial", "")) if isinstance(fields, Mapping) else ""
+            self._tell(serial, "", str(error))
+            return None
+
+    def _tell(self, serial: str, bag: str, message: str) -> None:
+        self.problems.append(FleetProblem(serial, bag, message))
+
+
+def _serial(value: Any) -> Any:
+    """Text of a name that looks like a whole number."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        date = datetime.fromisoformat(text.removesuffix("Z") + ("+00:00" if text.endswith("Z") else ""))
+    except ValueError:
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
+
+
+def serials_of(bags: Iterable[FleetBag]) -> dict[str, list[FleetBag]]:
+    """Bags by serial number, in order."""
+    found: dict[str, list[FleetBag]] = {}
+    for bag in bags:
+        found.setdefault(bag.serial, []).append(bag)
+    return found

@@ -1,0 +1,188 @@
+"""Workers on a Dask cluster, and tasks on them: local processes by default, any scheduler by its address."""
+
+import importlib.util
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from inertid_ros import __version__
+from inertid_ros.core.errors import InertidError
+
+from .fetching import FleetError, optional
+
+Key = TypeVar("Key", bound=Hashable)
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+_AHEAD = 4  # tasks per thread that wait at the workers: enough to keep them busy, few enough for the scheduler's memory
+_TIMEOUT_S = 15
+_THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_DISTRIBUTED = {
+    "distributed.worker.daemon": True,
+    # worker processes read this before they import NumPy
+    "distributed.nanny.pre-spawn-environ": {**_THREADS, "MKL_NUM_THREADS": "1"},
+    "distributed.scheduler.allowed-failures": 2,  # of workers under one task, which then fails alone
+}
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A task that gave no result.
+
+    Attributes
+    ----------
+    message : str
+        One line.
+    """
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Dask cluster that takes tasks.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        Connected.
+    """
+
+    client: Any
+
+    @property
+    def dashboard(self) -> str:
+        """Address of its dashboard; empty where bokeh, with which Dask draws it, is not installed."""
+        return str(self.client.dashboard_link or "") if importlib.util.find_spec("bokeh") else ""
+
+    @property
+    def threads(self) -> int:
+        """Tasks that run at the same time."""
+        return max(sum(self.client.nthreads().values()), 1)
+
+    def results(
+        self, function: Callable[[Job], Result], jobs: Mapping[Key, Job]
+    ) -> Iterator[tuple[Key, "Result | Failed"]]:
+        """Results as they come, in any order; a task that fails, or whose workers die, fails alone.
+
+        Only some tasks wait at the cluster at a time, so that neither it nor this process holds all of them.
+        """
+        distributed = optional("distributed")
+        waiting, running = iter(jobs.items()), distributed.as_completed(with_results=False)
+        keys: dict[str, Key] = {}
+
+        def submit() -> None:
+            for key, job in waiting:
+                future = self.client.submit(caught, function, job, pure=False)
+                keys[future.key] = key
+                running.add(future)
+                return
+
+        for _ in range(_AHEAD * self.threads):
+            submit()
+        for future in running:
+            key = keys.pop(future.key)
+            try:
+                result = future.result()
+            except Exception as error:  # of Dask: its workers died, or do not have this package
+                result = Failed(f"its worker failed ({_reason(error)})")
+            future.release()
+            submit()
+            yield key, result
+
+
+def caught(function: Callable[[Job], Result], job: Job) -> "Result | Failed":
+    """Result of a job on a worker; errors as one line."""
+    try:
+        return function(job)
+    except InertidError as error:
+        return Failed(str(error))
+    except MemoryError:
+        return Failed("out of memory; give workers more, or fewer threads")
+    except Exception as error:
+        return Failed(f"unexpected {type(error).__name__}: {' '.join(str(error).split())}; report it")
+
+
+@contextmanager
+def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
+    """A cluster: that of a scheduler, or local processes that end with this one.
+
+    Parameters
+    ----------
+    scheduler : str
+        Address, such as ``tcp://10.0.0.1:8786``; empty starts local workers.
+    workers : int
+        Local worker processes; 0 is one per core.
+
+    Raises
+    ------
+    FleetError
+        Dask is not installed, no scheduler answers, or local workers cannot be started.
+    """
+    dask, distributed = optional("dask"), optional("distributed")
+    for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with dask.config.set(_DISTRIBUTED):
+        if scheduler:
+            with _connected(distributed, scheduler) as client:
+                yield Cluster(client)
+            return
+        with tempfile.TemporaryDirectory(prefix="inertid_fleet_") as scratch:
+            try:
+                local = distributed.LocalCluster(
+                    n_workers=workers or os.cpu_count() or 1,
+                    threads_per_worker=1,
+                    processes=True,
+                    local_directory=scratch,
+                    dashboard_address=":0",
+                    silence_logs=logging.CRITICAL,
+                )
+            except (OSError, RuntimeError) as error:
+                raise FleetError(f"local workers do not start ({_reason(error)}); try --workers 1") from None
+            with local, distributed.Client(local) as client:
+                yield Cluster(client)
+
+
+@contextmanager
+def _connected(distributed: Any, address: str) -> Iterator[Any]:
+    try:
+        client = distributed.Client(address, timeout=_TIMEOUT_S)
+    except (OSError, TimeoutError, ValueError, ImportError, RuntimeError):
+        message = f"{address}: no Dask scheduler answers there; check the address, or leave --scheduler off"
+        raise FleetError(message) from None
+    with client:
+        check_workers(client, address)
+        yield client
+
+
+def check_workers(client: Any, address: str) -> None:
+    """Check that a scheduler has workers, which have this version of the package: tasks of others would never end.
+
+    Raises
+    ------
+    FleetError
+        It has none, or they have another version.
+    """
+
+    def version() -> str:  # goes to the workers as code, since they may not have the package
+        import inertid_ros
+
+        return inertid_ros.__version__
+
+    if not client.nthreads():
+        raise FleetError(f"{address}: the scheduler has no workers; start some with 'dask worker {address}'")
+    try:
+        versions = set(client.run(version).values())
+    except ImportError:
+        raise FleetError(f"{address}: its workers have no inertid_ros; install it there") from None
+    if versions != {__version__}:
+        found = ", ".join(sorted(versions))
+        raise FleetError(f"{address}: its workers have inertid_ros {found}, and this is {__version__}; install one")
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__} {error}".split())[:200]

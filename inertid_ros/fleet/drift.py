@@ -1,0 +1,271 @@
+"""Parameters over time: trend and change points of estimates, by random-effects regression.
+
+``y = X b + u + e`` with ``e ~ N(0, V)`` of known covariance and a scatter ``u`` between recordings, whose variance
+restricted maximum likelihood finds; intervals by [Hartung2001]_, whose residual scale makes them right
+also where ``V`` is too small or too large by a factor.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy
+from scipy.linalg import null_space
+
+from inertid_ros.core.arrays import Array
+
+_CONFIDENCE = 0.95
+_LARGEST_SCATTER = 1e3  # of the variance of the estimates: beyond all that restricted likelihood asks for
+FEWEST = 5  # estimates for a trend
+_EDGE = 2  # estimates on either side of a change point, at least
+_YEAR = 365.25  # days
+
+
+@dataclass(frozen=True)
+class Series:
+    """Estimates of one parameter over time.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter.
+    days : ndarray, shape (k,)
+        Dates in days, ascending.
+    values : ndarray, shape (k,)
+        Estimates.
+    covariance : ndarray, shape (k, k)
+        Of the estimates' errors.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not fit, or dates go back.
+    """
+
+    name: str
+    days: Array
+    values: Array
+    covariance: Array
+
+    def __post_init__(self) -> None:
+        k = len(self.days)
+        if self.values.shape != (k,) or self.covariance.shape != (k, k):
+            raise ValueError(f"{self.name}: {self.values.shape} values, {self.covariance.shape} covariances, {k} dates")
+        if (np.diff(self.days) < 0).any():
+            raise ValueError(f"{self.name}: dates go back")
+
+    @property
+    def deviation(self) -> Array:
+        """``(k,)`` standard deviation of every estimate."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A coefficient of a regression.
+
+    Attributes
+    ----------
+    value, deviation : float
+    freedom : int
+        Degrees of freedom of its t distribution.
+    """
+
+    value: float
+    deviation: float
+    freedom: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Interval of 95 %."""
+        half = float(scipy.stats.t.ppf(0.5 + _CONFIDENCE / 2, self.freedom)) * self.deviation
+        return self.value - half, self.value + half
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, of zero."""
+        if self.deviation == 0.0:
+            return float(self.value == 0.0)
+        return float(2 * scipy.stats.t.sf(abs(self.value) / self.deviation, self.freedom))
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Random-effects regression of a series on columns.
+
+    Attributes
+    ----------
+    series : Series
+    columns : ndarray, shape (k, m)
+        Regressors, fewer than estimates.
+    """
+
+    series: Series
+    columns: Array
+
+    @cached_property
+    def scatter(self) -> float:
+        """Standard deviation between recordings beside their errors, by restricted maximum likelihood."""
+        return float(np.sqrt(_restricted_variance(self.series, self.columns)))
+
+    @cached_property
+    def _whitening(self) -> Array:
+        k = len(self.series.days)
+        covariance = self.series.covariance + self.scatter**2 * np.eye(k)
+        level = max(float(np.trace(covariance)) / k, 1e-300)
+        return np.linalg.inv(np.linalg.cholesky(covariance + 1e-12 * level * np.eye(k)))
+
+    def coefficients(self) -> tuple[Coefficient, ...]:
+        """One per column."""
+        X, y = self._whitening @ self.columns, self._whitening @ self.series.values
+        size = np.maximum(np.linalg.norm(X, axis=0), 1e-300)
+        inverse = np.linalg.pinv(X / size)
+        values = inverse @ y
+        freedom = len(y) - X.shape[1]
+        scale = float(np.sum((y - X / size @ values) ** 2)) / freedom
+        deviations = np.sqrt(scale * np.sum(inverse**2, axis=1))
+        return tuple(
+            Coefficient(float(value), float(deviation), freedom)
+            for value, deviation in zip(values / size, deviations / size, strict=True)
+        )
+
+    def p_values_of(self, further: Array) -> Array:
+        """``(c,)`` of each of the columns ``further (k, c)``, if it alone were added at this scatter."""
+        X, y, Z = (self._whitening @ each for each in (self.columns, self.series.values, further))
+        Q, _ = np.linalg.qr(X)
+        y, Z = y - Q @ (Q.T @ y), Z - Q @ (Q.T @ Z)
+        size = np.linalg.norm(Z, axis=0)
+        explained = np.where(size > 1e-9, (Z.T @ y) ** 2 / np.maximum(size**2, 1e-300), 0.0)
+        freedom = len(y) - X.shape[1] - 1
+        left = np.maximum(np.sum(y**2) - explained, 1e-300)
+        return np.asarray(scipy.stats.f.sf(freedom * explained / left, 1, freedom), dtype=float)
+
+
+def _restricted_variance(series: Series, columns: Array) -> float:
+    """Variance that maximises the restricted likelihood."""
+    contrasts = null_space(columns.T)
+    if not contrasts.shape[1]:
+        return 0.0
+    values, vectors = np.linalg.eigh(contrasts.T @ series.covariance @ contrasts)
+    squares = (vectors.T @ (contrasts.T @ series.values)) ** 2
+    size = max(float(np.mean(squares)), 1e-300)
+    values = np.maximum(values, 1e-12 * size)
+
+    def loss(variance: float | Array) -> Array:
+        total = values[:, None] + variance
+        return np.asarray(np.sum(np.log(total) + squares[:, None] / total, axis=0))
+
+    grid = np.concatenate([[0.0], size * np.logspace(-6, np.log10(_LARGEST_SCATTER), 40)])
+    losses = loss(grid)
+    best = int(np.argmin(losses))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    refined = scipy.optimize.minimize_scalar(
+        lambda variance: float(loss(variance)[0]), bounds=(low, high), method="bounded"
+    )
+    return float(refined.x) if refined.fun < losses[best] else float(grid[best])
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """A step of a parameter.
+
+    Attributes
+    ----------
+    index : int
+        First estimate after it.
+    first_day, last_day : float
+        Between which dates it happened.
+    step : Coefficient
+        By how much.
+    p_value : float
+        Of no change anywhere, with all places that were tried counted.
+    """
+
+    index: int
+    first_day: float
+    last_day: float
+    step: Coefficient
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Trend and change points of a series.
+
+    Attributes
+    ----------
+    trend : Coefficient
+        Per year.
+    level : Coefficient
+        In the middle of the time, half of all steps included.
+    scatter : float
+        Standard deviation between recordings beside their errors.
+    changes : tuple of ChangePoint
+        In order of time.
+    """
+
+    series: Series
+    trend: Coefficient
+    level: Coefficient
+    scatter: float
+    changes: tuple[ChangePoint, ...]
+
+
+def drift(series: Series, level: float = 0.01, most_changes: int = 5) -> Drift:
+    """Trend over the whole time, and steps beside it where they are significant.
+
+    Steps are found one after another, each the best of all places; its p-value is multiplied by their number
+    (Bonferroni), so that a series without a step shows one with a probability of at most ``level``. Between two steps,
+    and before the first and after the last one, lie at least two estimates.
+
+    Parameters
+    ----------
+    level : float
+        Of the test for a further step.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than :data:`FEWEST` estimates, or all are of one date.
+    """
+    k = len(series.days)
+    if k < FEWEST or series.days[-1] <= series.days[0]:
+        raise ValueError(f"{series.name}: {k} estimates show no trend")
+    years = (series.days - (series.days[0] + series.days[-1]) / 2) / _YEAR
+    columns = np.column_stack([np.ones(k), years])
+    found: list[tuple[int, float]] = []
+    while len(found) < most_changes and k - columns.shape[1] - 1 >= 2:
+        places = _places(series.days, [place for place, _ in found])
+        if not len(places):
+            break
+        steps = _steps(k, places)
+        p_values = len(places) * Regression(series, columns).p_values_of(steps)
+        best = int(np.argmin(p_values))
+        if p_values[best] > level:
+            break
+        found.append((int(places[best]), float(p_values[best])))
+        columns = np.column_stack([columns, steps[:, best]])
+    regression = Regression(series, columns)
+    middle, trend, *sizes = regression.coefficients()
+    changes = [
+        ChangePoint(place, float(series.days[place - 1]), float(series.days[place]), size, p_value)
+        for (place, p_value), size in zip(found, sizes, strict=True)
+    ]
+    ordered = tuple(sorted(changes, key=lambda change: change.index))
+    return Drift(series, trend, middle, regression.scatter, ordered)
+
+
+def scatter_about_mean(series: Series) -> float:
+    """Standard deviation between recordings beside their errors, drift included; zero of fewer than two."""
+    return Regression(series, np.ones((len(series.days), 1))).scatter if len(series.days) > 1 else 0.0
+
+
+def _places(days: Array, taken: list[int]) -> np.ndarray:
+    """Indices before which a step may be: at another date than the one before, and away from steps and ends."""
+    inside = [place for place in range(_EDGE, len(days) - _EDGE + 1) if days[place] > days[place - 1]]
+    return np.array([place for place in inside if all(abs(place - other) >= _EDGE for other in taken)], dtype=int)
+
+
+def _steps(count: int, places: np.ndarray) -> Array:
+    """``(k, c)`` columns that rise by one at each place, of mean zero between before and after."""
+    return np.where(np.arange(count)[:, None] >= places, 0.5, -0.5)

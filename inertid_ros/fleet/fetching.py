@@ -1,0 +1,157 @@
+"""Bags and URDFs from paths, and from URLs of object stores and web servers by fsspec; packages that fleets need."""
+
+import hashlib
+import importlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from inertid_ros.core.errors import InertidError, RecordingError
+
+_CHUNK = 1 << 20
+_LOCAL = "file://"
+
+
+class FleetError(InertidError):
+    """A fleet cannot be processed at all: no catalogue, no scheduler, no place for results."""
+
+
+def optional(module: str) -> ModuleType:
+    """A module of a package that is not always installed.
+
+    Raises
+    ------
+    FleetError
+        It is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        message = f"inertid fleet needs the Python package {package}; pip install 'inertid_ros[fleet]'"
+        raise FleetError(message) from None
+
+
+def resolved(url: str, folder: Path) -> str:
+    """A path absolute, counted from a folder; a URL as it is."""
+    if is_url(url):
+        return url
+    return os.path.abspath(folder / url.removeprefix(_LOCAL))
+
+
+def is_url(url: str) -> bool:
+    """Whether it is in a store that fsspec opens, and no path of this machine."""
+    return "://" in url and not url.startswith(_LOCAL)
+
+
+@contextmanager
+def fetched(url: str) -> Iterator[Path]:
+    """A local path of a file or folder; what is copied from a store is removed afterwards.
+
+    Raises
+    ------
+    RecordingError
+        There is no such file, or the store cannot be read.
+    """
+    if not is_url(url):
+        yield Path(url)
+        return
+    with tempfile.TemporaryDirectory(prefix="inertid_bag_") as folder:
+        target = Path(folder) / (url.rstrip("/").rpartition("/")[2] or "bag")
+        with _readable(url):
+            store, path = optional("fsspec.core").url_to_fs(url)
+            if store.isdir(path):
+                target.mkdir()
+                for each in store.find(path):
+                    store.get_file(each, str(target / each.rpartition("/")[2]))
+            else:
+                store.get_file(path, str(target))
+        yield target
+
+
+def file_state(url: str) -> str:
+    """What tells, without reading the content, that a file or folder is the same as before: sizes and dates, or the
+    store's own tag.
+
+    Raises
+    ------
+    RecordingError
+        There is no such file, or the store cannot be read.
+    """
+    if is_url(url):
+        with _readable(url):
+            store, path = optional("fsspec.core").url_to_fs(url)
+            files = sorted(store.find(path)) if store.isdir(path) else [path]
+            return hashlib.sha256("\n".join(f"{each} {store.ukey(each)}" for each in files).encode()).hexdigest()
+    with _readable(url):
+        files = _files(Path(url))
+        states = [(file.name, file.stat()) for file in files]
+        text = "\n".join(f"{name} {state.st_size} {state.st_mtime_ns} {state.st_ino}" for name, state in states)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def content_hash(path: Path) -> tuple[str, int]:
+    """SHA-256 of a file, or of the names and contents of the files of a folder, and the number of bytes.
+
+    Raises
+    ------
+    RecordingError
+        It cannot be read.
+    """
+    digest, size = hashlib.sha256(), 0
+    with _readable(str(path)):
+        for file in _files(path):
+            if path.is_dir():
+                digest.update(file.name.encode() + b"\0")
+            with file.open("rb") as content:
+                while block := content.read(_CHUNK):
+                    digest.update(block)
+                    size += len(block)
+    return digest.hexdigest(), size
+
+
+def read_text(url: str) -> str:
+    """Text of a file.
+
+    Raises
+    ------
+    RecordingError
+        There is no such file, or it cannot be read.
+    """
+    with fetched(url) as path, _readable(url):
+        return path.read_text(encoding="utf-8")
+
+
+def _files(path: Path) -> list[Path]:
+    """The file, or the files of a folder in order."""
+    if path.is_dir():
+        return sorted(file for file in path.iterdir() if file.is_file())
+    path.stat()
+    return [path]
+
+
+@contextmanager
+def _readable(url: str) -> Iterator[None]:
+    """Errors of files and stores as one line."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise RecordingError(f"{url}: no such file; check the catalogue") from None
+    except RecordingError:
+        raise
+    except UnicodeDecodeError:
+        raise RecordingError(f"{url}: is not text; check the catalogue") from None
+    except ValueError as error:  # an unknown protocol
+        raise RecordingError(f"{url}: {error}; check the URL") from None
+    except ImportError as error:  # of the store's own package
+        raise RecordingError(f"{url}: {error}; install the package of this store") from None
+    except OSError as error:
+        raise RecordingError(f"{url}: cannot be read ({_reason(error)}); check the path and the access") from None
+
+
+def _reason(error: Any) -> str:
+    return str(error.strerror or error or type(error).__name__)

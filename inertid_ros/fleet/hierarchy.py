@@ -1,0 +1,205 @@
+"""Normal hierarchical model: parameters of all robots are drawn from one normal distribution, and measured with errors.
+
+``beta_i ~ N(mu, Sigma)``, and robot ``i`` has the likelihood ``exp(-beta' L_i beta / 2 + beta' e_i)``, which need not
+determine all of ``beta_i``. Restricted maximum likelihood by expectation and maximisation ([Laird1982]_): the mean and
+the parameters of the robots are integrated out, so that ``Sigma`` of few robots is not too small.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+
+_ITERATIONS = 500
+_TOLERANCE = 1e-4  # change of variances in one iteration, relative
+_ROUNDING = 1e-14  # of the largest eigenvalue of a precision
+_LEAST = 1e-10  # variance in normalised units, so that matrices stay regular
+_NEGLIGIBLE = 0.01  # of the variance of the best known robot: less between robots changes nothing, and takes for ever
+
+
+@dataclass(frozen=True)
+class Likelihoods:
+    """Normal likelihoods of ``r`` parameters of each of ``n`` robots.
+
+    Attributes
+    ----------
+    precision : ndarray, shape (n, r, r)
+        Inverse covariance of each robot's parameters by its own data; may be singular.
+    product : ndarray, shape (n, r)
+        Precision times estimate.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not fit.
+    """
+
+    precision: Array
+    product: Array
+
+    def __post_init__(self) -> None:
+        n, r = self.product.shape
+        if self.precision.shape != (n, r, r):
+            raise ValueError(f"precision has shape {self.precision.shape}, expected {(n, r, r)}")
+
+    @cached_property
+    def roots(self) -> tuple[Array, Array]:
+        """``R (n, r, r)`` and ``z (n, r)`` with ``precision = R' R`` and ``product = R' z``."""
+        values, vectors = np.linalg.eigh(self.precision)
+        shown = values > _ROUNDING * values[:, -1:]
+        root = np.sqrt(np.where(shown, values, 0.0))
+        R = root[:, :, None] * vectors.transpose(0, 2, 1)
+        z = np.where(shown, np.einsum("nji,nj->ni", vectors, self.product) / np.where(shown, root, 1.0), 0.0)
+        return R, z
+
+    def marginal(self, covariance: Array) -> tuple[Array, Array]:
+        """Precision ``(n, r, r)`` of robots' estimates about the mean of all, and its product ``(n, r)``.
+
+        ``(Sigma + L^-1)^-1`` without the inverse of ``L``, and without the difference of large numbers that
+        ``L - L (Sigma^-1 + L)^-1 L`` is where data outweighs the scatter.
+        """
+        R, z = self.roots
+        solved = np.linalg.solve(np.eye(len(covariance)) + R @ covariance @ R.transpose(0, 2, 1), R)
+        return R.transpose(0, 2, 1) @ solved, np.einsum("nji,nj->ni", solved, z)
+
+    @property
+    def count(self) -> int:
+        """Number of robots."""
+        return len(self.product)
+
+    def of(self, robots: np.ndarray) -> "Likelihoods":
+        """Those of some robots."""
+        return Likelihoods(self.precision[robots], self.product[robots])
+
+
+@dataclass(frozen=True)
+class MeanPrior:
+    """What is known of the mean before: normal.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (r,)
+    precision : ndarray, shape (r, r)
+        Zero where nothing is known.
+    """
+
+    mean: Array
+    precision: Array
+
+
+@dataclass(frozen=True)
+class Population:
+    """Distribution of parameters between robots.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (r,)
+        Posterior mean of ``mu``.
+    mean_covariance : ndarray, shape (r, r)
+        Posterior covariance of ``mu``.
+    covariance : ndarray, shape (r, r)
+        ``Sigma``, between robots.
+    count : int
+        Robots that it was found from.
+    iterations : int
+        Of the algorithm.
+    converged : bool
+        Whether variances had settled.
+    """
+
+    mean: Array
+    mean_covariance: Array
+    covariance: Array
+    count: int
+    iterations: int
+    converged: bool
+
+    @property
+    def deviation(self) -> Array:
+        """``(r,)`` standard deviation between robots."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+    @property
+    def predictive(self) -> Array:
+        """``(r, r)`` covariance of a further robot: between robots, and of the mean."""
+        return np.asarray(self.covariance + self.mean_covariance)
+
+
+def fit_population(
+    likelihoods: Likelihoods, prior: MeanPrior, start: Array, pseudo_robots: float | None = None
+) -> Population:
+    """Distribution between robots.
+
+    First a diagonal ``Sigma`` is found, then a full one, which is drawn towards the diagonal one by as many pseudo
+    robots (the mode of an inverse Wishart distribution): fewer robots than parameters show no correlations.
+
+    Parameters
+    ----------
+    start : ndarray, shape (r,)
+        Standard deviations to begin with, above zero.
+    pseudo_robots : float, optional
+        Weight of the diagonal one; by default the number of parameters plus one. Zero is plain restricted maximum
+        likelihood.
+    """
+    size = len(start)
+    weight = size + 1.0 if pseudo_robots is None else pseudo_robots
+    diagonal = _iterate(likelihoods, prior, np.diag(start**2), None, 0.0)
+    target = np.diagonal(diagonal.covariance).copy()
+    return _iterate(likelihoods, prior, np.diag(target), target, weight)
+
+
+def restricted_log_likelihood(likelihoods: Likelihoods, prior: MeanPrior, covariance: Array) -> float:
+    """Logarithm of the likelihood of ``Sigma`` with the mean and all robots integrated out, up to a constant."""
+    R, z = likelihoods.roots
+    whole = np.eye(R.shape[1]) + R @ covariance @ R.transpose(0, 2, 1)
+    step = _expectation(likelihoods, prior, covariance)
+    right = prior.precision @ prior.mean + likelihoods.marginal(covariance)[1].sum(axis=0)
+    misfit = np.einsum("ni,ni->", z, np.linalg.solve(whole, z[..., None])[..., 0]) - right @ step.mean
+    volume = np.linalg.slogdet(whole)[1].sum() - np.linalg.slogdet(step.mean_covariance)[1]
+    return float(-0.5 * (volume + misfit))
+
+
+def _iterate(
+    likelihoods: Likelihoods, prior: MeanPrior, covariance: Array, target: Array | None, weight: float
+) -> Population:
+    """Expectation and maximisation to the end; a diagonal covariance where there is no target."""
+    n, converged, iterations = likelihoods.count, False, 0
+    least = np.maximum(_NEGLIGIBLE / np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300), _LEAST)
+    least = np.minimum(least, np.diagonal(covariance))
+    while not converged and iterations < _ITERATIONS:
+        iterations += 1
+        step = _expectation(likelihoods, prior, covariance)
+        if target is None:
+            new = np.diag(np.maximum(np.diagonal(step.squares) / n, least))
+        else:
+            new = (step.squares + weight * np.diag(target)) / (n + weight)
+        size = np.sqrt(np.maximum(np.diagonal(new), 100 * _LEAST))
+        converged = bool(np.max(np.abs(new - covariance) / np.outer(size, size)) < _TOLERANCE)
+        covariance = new
+    step = _expectation(likelihoods, prior, covariance)
+    return Population(step.mean, step.mean_covariance, covariance, n, iterations, converged)
+
+
+@dataclass(frozen=True)
+class _Expectation:
+    """One expectation step: the mean, and ``sum E[(beta_i - mu)(beta_i - mu)']``."""
+
+    mean: Array
+    mean_covariance: Array
+    squares: Array
+
+
+def _expectation(likelihoods: Likelihoods, prior: MeanPrior, covariance: Array) -> _Expectation:
+    n = likelihoods.count
+    marginal, product = likelihoods.marginal(covariance)
+    mean_precision = prior.precision + marginal.sum(axis=0)
+    mean_covariance = np.linalg.inv((mean_precision + mean_precision.T) / 2)
+    right = prior.precision @ prior.mean + product.sum(axis=0)
+    mean = mean_covariance @ right
+    pulled = covariance @ marginal  # (n, r, r): Sigma M, the same as within-robot covariance times precision
+    away = (product - marginal @ mean) @ covariance
+    squares = n * covariance - pulled.sum(axis=0) @ covariance + away.T @ away
+    squares = squares + (pulled @ mean_covariance @ pulled.transpose(0, 2, 1)).sum(axis=0)
+    return _Expectation(mean, mean_covariance, (squares + squares.T) / 2)

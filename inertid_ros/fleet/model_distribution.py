@@ -1,0 +1,314 @@
+"""Distribution of the parameters of a robot model's robots, and robots that differ from the others.
+
+Every robot is compared with the distribution of the robots that are not outlying. For each of a number of changes, such
+as a heavier link or more friction of a joint, the most likely size is found, with the scatter between robots and the
+robot's own errors as noise; it is tested by Student's t distribution. The fleet has one level for all tests (Holm).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.qr import semidefinite_root
+from inertid_ros.fleet.hierarchy import Likelihoods, MeanPrior, Population, fit_population
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
+from inertid_ros.identification.base_parameters.numeric import BaseParameters
+from inertid_ros.identification.information.information import EarlierEquations, Information
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.model import RobotModel
+
+FEWEST_ROBOTS = 4  # of a model for which a distribution is found
+_START = 1e-4  # of the prior's standard deviation: where the search for that between robots begins at least
+LEVEL = 0.01  # probability that a model without outlying robots has one named
+_ROUNDS = 10
+_LEAST = 1e-6  # of the largest direction: a smaller one shows in no measurement
+_NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
+_FAR = 5.0  # robust deviations at which a robot is left out of the first distribution
+
+
+@dataclass(frozen=True)
+class BaseCoordinates:
+    """Base parameters of a robot model, each in units of its prior's standard deviation about its prior.
+
+    Attributes
+    ----------
+    base : BaseParameters
+        Of ``r`` base parameters, drives included.
+    centre, scale : ndarray, shape (r,)
+        Prior, and its standard deviation under the typical prior spread.
+    prior_covariance : ndarray, shape (r, r)
+        Of the prior, in these units.
+    """
+
+    base: BaseParameters
+    centre: Array
+    scale: Array
+    prior_covariance: Array
+
+    @classmethod
+    def of(cls, model: RobotModel, information: Information) -> "BaseCoordinates":
+        """Of a model; information of its robots shows the natural size of drive parameters."""
+        base, coordinates = base_parameters_of_robot(model), prior_coordinates(model, information)
+        root = base.projection @ prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
+        scale = np.linalg.norm(root, axis=1)
+        centre = base.projection @ coordinates.physical(coordinates.prior)
+        root = root / scale[:, None]
+        return cls(base, centre, scale, root @ root.T)
+
+    def likelihood(self, information: Information, deviation: Array) -> tuple[Array, Array]:
+        """Precision ``(r, r)`` and product ``(r,)`` of a robot's data with errors of deviation ``(c,)``."""
+        R, z = information.whitened(1 / deviation)
+        R = R[:, self.base.independent]
+        rows, residual = R * self.scale, z - R @ self.centre
+        return rows.T @ rows, rows.T @ residual
+
+    def physical(self, normalised: Array) -> Array:
+        """Base parameters ``(r,)`` in SI units."""
+        return np.asarray(self.centre + self.scale * normalised)
+
+    def direction(self, change: Array) -> Array:
+        """``(r,)`` change of normalised base parameters by a change ``(p,)`` of the parameters."""
+        return np.asarray(self.base.projection @ change / self.scale)
+
+
+@dataclass(frozen=True)
+class ModelDistribution:
+    """Distribution of base parameters between the robots of a model.
+
+    Attributes
+    ----------
+    coordinates : BaseCoordinates
+    population : Population
+        In normalised base parameters.
+    """
+
+    coordinates: BaseCoordinates
+    population: Population
+
+    @classmethod
+    def of(
+        cls, coordinates: BaseCoordinates, likelihoods: Likelihoods, robots: Sequence[int] | np.ndarray
+    ) -> "ModelDistribution":
+        """Distribution between some robots, by restricted maximum likelihood."""
+        prior = MeanPrior(
+            np.zeros(len(coordinates.scale)), np.asarray(np.linalg.inv(coordinates.prior_covariance), dtype=float)
+        )
+        chosen = likelihoods.of(np.asarray(robots, dtype=int))
+        within = np.linalg.inv(chosen.precision + prior.precision)
+        estimates = np.einsum("nij,nj->ni", within, chosen.product)
+        start = np.maximum(estimates.std(axis=0), _START)  # of estimates: not below that of the robots
+        return cls(coordinates, fit_population(chosen, prior, start))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the base parameters."""
+        return self.coordinates.base.names
+
+    @property
+    def mean(self) -> Array:
+        """``(r,)`` base parameters of the mean robot (SI)."""
+        return self.coordinates.physical(self.population.mean)
+
+    @property
+    def covariance(self) -> Array:
+        """``(r, r)`` between robots (SI)."""
+        return np.asarray(self.population.covariance * np.outer(self.coordinates.scale, self.coordinates.scale))
+
+    @property
+    def mean_deviation(self) -> Array:
+        """``(r,)`` standard deviation of the mean (SI)."""
+        return np.asarray(self.coordinates.scale * np.sqrt(np.diagonal(self.population.mean_covariance)))
+
+    @cached_property
+    def prior_of_robot(self) -> EarlierEquations:
+        """The distribution as whitened rows that the fit of a robot starts from.
+
+        About the mean, with the scatter between robots and the error of the mean.
+        """
+        projection = self.coordinates.base.projection / self.coordinates.scale[:, None]
+        root = semidefinite_root(np.asarray(np.linalg.inv(self.population.predictive), dtype=float))
+        about = self.coordinates.centre / self.coordinates.scale + self.population.mean
+        return EarlierEquations(root @ projection, root @ about)
+
+
+def benjamini_hochberg(p_values: Array, level: float) -> NDArray[np.bool_]:
+    """Rejected hypotheses, of which at most a share ``level`` is expected to be false [Benjamini1995]_.
+
+    Parameters
+    ----------
+    p_values : ndarray, shape (m,)
+        One per test.
+    level : float
+        Rate of false discoveries.
+    """
+    return _stepwise(p_values, level * np.arange(1, len(p_values) + 1) / max(len(p_values), 1), last=True)
+
+
+def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
+    """Rejected hypotheses; with probability ``1 - level`` or more none of them is true [Holm1979]_.
+
+    Parameters
+    ----------
+    p_values : ndarray, shape (m,)
+        One per test.
+    level : float
+        Probability of one false alarm or more.
+    """
+    return _stepwise(p_values, level / np.arange(len(p_values), 0, -1), last=False)
+
+
+def _stepwise(p_values: Array, thresholds: Array, last: bool) -> NDArray[np.bool_]:
+    """Reject up to the last p-value below its threshold, or up to the first one above."""
+    order = np.argsort(p_values, kind="stable")
+    below = p_values[order] <= thresholds
+    if last:
+        count = int(np.max(np.flatnonzero(below) + 1, initial=0))
+    else:
+        count = len(below) if below.all() else int(np.argmin(below))
+    rejected = np.zeros(len(p_values), dtype=bool)
+    rejected[order[:count]] = True
+    return rejected
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a robot against its model.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter, such as ``arm.m`` or ``joint2.coulomb``.
+    unit : str
+    direction : ndarray, shape (p,)
+        Change of the parameters by one unit.
+    """
+
+    name: str
+    unit: str
+    direction: Array
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """An outlying robot.
+
+    Attributes
+    ----------
+    robot : int
+        Its index.
+    change : Change
+        That explains it best.
+    size, deviation : float
+        Of the change, in its unit.
+    p_value : float
+        With all changes that were tried counted.
+    """
+
+    robot: int
+    change: Change
+    size: float
+    deviation: float
+    p_value: float
+
+
+def changes_of(layout: ParameterLayout, parameters: Array) -> tuple[Change, ...]:
+    """What may be different of a robot: mass of a link at its shape, its centre of mass, and drive parameters.
+
+    Parameters
+    ----------
+    parameters : ndarray, shape (p,)
+        Of the mean robot.
+    """
+    found = []
+    bodies = layout.bodies(parameters)
+    for index, link in enumerate(layout.links):
+        span = layout.body(index)
+        mass = max(float(bodies[index, 0]), 1e-9)
+        found.append(_change(f"{link}.m", "kg", layout.size, span, bodies[index] / mass))
+        for axis, name in enumerate("xyz"):
+            shift = np.zeros(bodies.shape[1])
+            shift[1 + axis] = mass
+            found.append(_change(f"{link}.com_{name}", "m", layout.size, span, shift))
+    for column in range(layout.inertial_size, layout.size):
+        found.append(_change(layout.names[column], "SI", layout.size, slice(column, column + 1), np.ones(1)))
+    return tuple(found)
+
+
+def outlying_robots(
+    coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Sequence[Change], level: float = LEVEL
+) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
+    """Distribution of the robots that are not outlying, and the others.
+
+    Outlying robots would widen the distribution and hide themselves: the first distribution leaves out what is far by
+    medians, and each next one what the one before names, until no other robot is named.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than :data:`~.model_distribution.FEWEST_ROBOTS` robots.
+    """
+    n = likelihoods.count
+    if n < FEWEST_ROBOTS:
+        raise ValueError(f"{n} robots show no distribution")
+    directions = np.array([coordinates.direction(change.direction) for change in changes])
+    size = np.linalg.norm(directions, axis=1)
+    shown = np.flatnonzero(size > _LEAST * size.max())
+    directions = directions[shown]
+    outliers: tuple[Outlier, ...] = ()
+    left_out = _far_by_medians(coordinates, likelihoods)
+    for _ in range(_ROUNDS):
+        kept = np.setdiff1d(np.arange(n), sorted(left_out))
+        distribution = ModelDistribution.of(coordinates, likelihoods, kept)
+        sizes, deviations = _sizes(distribution, likelihoods, directions)
+        freedom = len(kept) - 1
+        p_values = 2 * scipy.stats.t.sf(np.abs(sizes) / deviations, freedom) * len(directions)
+        best = np.argmin(p_values, axis=1)
+        least = np.minimum(p_values[np.arange(n), best], 1.0)
+        named = holm(least, level)
+        outliers = tuple(
+            Outlier(int(i), changes[shown[best[i]]], float(sizes[i, best[i]]), float(deviations[i, best[i]]), least[i])
+            for i in np.flatnonzero(named)
+        )
+        found = {outlier.robot for outlier in outliers}
+        if found == left_out or n - len(found) < FEWEST_ROBOTS:
+            break
+        left_out = found
+    return distribution, outliers
+
+
+def _sizes(distribution: ModelDistribution, likelihoods: Likelihoods, directions: Array) -> tuple[Array, Array]:
+    """Most likely size ``(n, m)`` of every change of every robot, and its standard deviation."""
+    population = distribution.population
+    marginal, product = likelihoods.marginal(population.predictive)
+    score = product - marginal @ population.mean
+    information = np.einsum("mi,nij,mj->nm", directions, marginal, directions, optimize=True)
+    information = np.maximum(information, 1e-12)
+    # the scatter was found from as many robots, of as many parameters: its inverse is too large by this factor
+    r, count = len(population.mean), population.count
+    wider = np.sqrt((count + r + 1.0) / count)
+    return score @ directions.T / information, wider / np.sqrt(information)
+
+
+def _far_by_medians(coordinates: BaseCoordinates, likelihoods: Likelihoods) -> set[int]:
+    """Robots with a base parameter far off the median, each by its own data and a vague prior; at most half of them."""
+    inverse = np.linalg.inv(coordinates.prior_covariance)
+    within = np.linalg.inv(likelihoods.precision + inverse)
+    estimates = np.einsum("nij,nj->ni", within, likelihoods.product)
+    away = np.abs(estimates - np.median(estimates, axis=0))
+    variances = np.diagonal(within, axis1=1, axis2=2)
+    robust = np.hypot(_NORMAL_MAD * np.median(away, axis=0), np.sqrt(variances))
+    far = np.max(away / robust, axis=1)
+    order = np.argsort(-far)[: max((likelihoods.count - FEWEST_ROBOTS) // 2, 0)]
+    return {int(robot) for robot in order if far[robot] > _FAR}
+
+
+def _change(name: str, unit: str, size: int, span: slice, values: Array) -> Change:
+    direction = np.zeros(size)
+    direction[span] = values
+    return Change(name, unit, direction)

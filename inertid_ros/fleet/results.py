@@ -1,0 +1,277 @@
+"""Results of a fleet: as tables in Parquet files (``docs/fleet.md`` describes the columns), in short, and as a page."""
+
+import io
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inertid_ros.core.outputs import write_file
+from inertid_ros.fleet.catalogue import serials_of
+from inertid_ros.fleet.fetching import optional
+from inertid_ros.fleet.model_distribution import benjamini_hochberg
+from inertid_ros.fleet.run import BagOutcome, FleetOutcome, ModelPopulation
+from inertid_ros.report.pages import rendered
+
+TABLES = ("robots", "models", "drift", "bags")
+DRIFT_LEVEL = 0.05  # expected share of false ones among the significant trends and change points
+_DAY_S = 86400.0
+_TREND = ("trend", "trend_low", "trend_high", "p_value", "level", "scatter")
+
+Rows = list[dict[str, Any]]
+FORMAT = 1  # of fleet.json
+FLEET_PAGE = "fleet.html"
+_PLOT_WIDTH, _PLOT_HEIGHT, _PLOT_MARGIN = 220.0, 56.0, 5.0
+_MAX_ROWS = 100  # of a table on the page; the Parquet files hold all
+
+
+def fleet_tables(outcome: FleetOutcome) -> dict[str, Rows]:
+    """Rows of the tables ``robots``, ``models``, ``drift`` and ``bags``."""
+    return {
+        "robots": list(_robot_rows(outcome)),
+        "models": [row for population in outcome.models.values() for row in _model_rows(population)],
+        "drift": _drift_rows(outcome),
+        "bags": [_bag_row(bag) for bag in outcome.bags],
+    }
+
+
+def write_tables(tables: Mapping[str, Rows], directory: Path) -> None:
+    """Write each table as ``<name>.parquet``, replacing an existing one.
+
+    Raises
+    ------
+    FleetError
+        PyArrow is not installed.
+    OutputError
+        A file cannot be written.
+    """
+    arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
+    for name, rows in tables.items():
+        buffer = io.BytesIO()
+        parquet.write_table(arrow.Table.from_pylist(rows), buffer)
+        write_file(directory / f"{name}.parquet", buffer.getvalue(), force=True)
+
+
+def _date(day: float) -> datetime:
+    """Return the UTC date of days since 1970."""
+    return datetime.fromtimestamp(day * _DAY_S, timezone.utc)
+
+
+def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
+    """One row for each robot and parameter."""
+    used = serials_of(bag.bag for bag in outcome.bags if bag.used)
+    for serial, estimate in outcome.estimates.items():
+        population = outcome.models[outcome.catalogue.robots[serial].model]
+        outlier = population.outliers.get(serial)
+        of_robot = {
+            "serial": serial,
+            "model": population.model,
+            "verdict": estimate.decision["verdict"],
+            "bags": len(used[serial]),
+            "first": used[serial][0].date,
+            "last": used[serial][-1].date,
+            "prior": "URDF" if population.distribution is None or outlier else "model",
+            "outlying": outlier is not None,
+            "outlying_parameter": outlier.change.name if outlier else "",
+            "outlying_change": outlier.size if outlier else None,
+            "outlying_deviation": outlier.deviation if outlier else None,
+            "outlying_p_value": outlier.p_value if outlier else None,
+        }
+        for name, value, deviation, urdf, (low, high) in zip(
+            estimate.names,
+            estimate.values.tolist(),
+            estimate.deviations.tolist(),
+            estimate.urdf.tolist(),
+            estimate.intervals.tolist(),
+            strict=True,
+        ):
+            numbers = {"value": value, "deviation": deviation, "low": low, "high": high, "urdf": urdf}
+            yield {**of_robot, "parameter": name, **numbers}
+
+
+def _model_rows(population: ModelPopulation) -> Iterator[dict[str, Any]]:
+    """One row for each base parameter of a model that has a distribution."""
+    distribution = population.distribution
+    if distribution is None or population.within is None:
+        return
+    for index, name in enumerate(distribution.names):
+        yield {
+            "model": population.model,
+            "robots": distribution.population.count,
+            "outlying": len(population.outliers),
+            "parameter": name,
+            "mean": float(distribution.mean[index]),
+            "mean_deviation": float(distribution.mean_deviation[index]),
+            "between_deviation": float(np.sqrt(distribution.covariance[index, index])),
+            "within_deviation": float(population.within[index]),
+            "between_covariance": distribution.covariance[index].tolist(),
+        }
+
+
+def _drift_rows(outcome: FleetOutcome) -> Rows:
+    """One row for each robot and parameter that is followed over time; significance is that of the whole fleet."""
+    rows = []
+    for serial, result in sorted(outcome.robots.items()):
+        for series in result.summary["drift"]:
+            changes = series["changes"]
+            rows.append(
+                {
+                    "serial": serial,
+                    "model": outcome.catalogue.robots[serial].model,
+                    "parameter": series["parameter"],
+                    "dates": [_date(day) for day in series["days"]],
+                    "values": series["values"],
+                    "low": series["low"],
+                    "high": series["high"],
+                    **{key: series.get(key) for key in _TREND},
+                    "drifting": False,
+                    "change_after": [_date(change["first_day"]) for change in changes],
+                    "change_before": [_date(change["last_day"]) for change in changes],
+                    "change": [change["step"] for change in changes],
+                    "change_low": [change["step_low"] for change in changes],
+                    "change_high": [change["step_high"] for change in changes],
+                    "change_p_value": [change["p_value"] for change in changes],
+                    "changed": False,
+                }
+            )
+    tested = [row for row in rows if row["p_value"] is not None]
+    steps = [min(row["change_p_value"], default=1.0) for row in tested]
+    drifting = benjamini_hochberg(np.array([row["p_value"] for row in tested]), DRIFT_LEVEL)
+    changed = benjamini_hochberg(np.array(steps), DRIFT_LEVEL)
+    for row, trend, step in zip(tested, drifting.tolist(), changed.tolist(), strict=True):
+        row |= {"drifting": trend, "changed": step}
+    return rows
+
+
+def _bag_row(outcome: BagOutcome) -> dict[str, Any]:
+    bag, summary = outcome.bag, outcome.summary
+    return {
+        "serial": bag.serial,
+        "bag": bag.url,
+        "date": bag.date,
+        "payload": bag.payload,
+        "used": outcome.used,
+        "verdict": summary.get("verdict", ""),
+        "message": outcome.message,
+        "computed": outcome.computed,
+        "key": outcome.key,
+        "duration_s": summary.get("duration_s"),
+        "samples": summary.get("samples"),
+        "bytes": summary.get("bytes"),
+        "seconds": summary.get("seconds_total"),
+        "seconds_processor": summary.get("seconds_processor"),
+    }
+
+
+def fleet_content(outcome: FleetOutcome, tables: Mapping[str, Rows], dashboard: str = "") -> dict[str, Any]:
+    """Content of ``fleet.json``.
+
+    Parameters
+    ----------
+    tables : mapping of str to rows
+        From :func:`fleet_tables`.
+    dashboard : str
+        Address of Dask's dashboard of the run; empty without one.
+    """
+    used = [bag for bag in outcome.bags if bag.used]
+    return {
+        "format": FORMAT,
+        "robots": len(outcome.catalogue.robots),
+        "robots_estimated": len(outcome.estimates),
+        "bags": len(outcome.bags),
+        "bags_used": len(used),
+        "bags_computed": outcome.computed_bags,
+        "dashboard": dashboard,
+        "seconds": dict(outcome.seconds),
+        "models": [_model_content(outcome, name, tables) for name in outcome.models],
+        "outlying": [_outlier_content(row) for row in _first_rows(tables) if row["outlying"]],
+        "drifting": [_drift_content(row) for row in tables["drift"] if row["drifting"]],
+        "changed": [_changes_content(row) for row in tables["drift"] if row["changed"]],
+        "verdicts": {row["serial"]: row["verdict"] for row in _first_rows(tables)},
+        "problems": [str(problem) for problem in outcome.problems],
+    }
+
+
+def _first_rows(tables: Mapping[str, Rows]) -> list[dict[str, Any]]:
+    """One row of every robot."""
+    return list({row["serial"]: row for row in tables["robots"]}.values())
+
+
+def _model_content(outcome: FleetOutcome, name: str, tables: Mapping[str, Rows]) -> dict[str, Any]:
+    rows = [row for row in tables["models"] if row["model"] == name]
+    keys = ("parameter", "mean", "mean_deviation", "between_deviation", "within_deviation")
+    return {
+        "name": name,
+        "robots": len(outcome.models[name].serials),
+        "parameters": [{key: row[key] for key in keys} for row in rows],
+    }
+
+
+def _outlier_content(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "serial": row["serial"],
+        "model": row["model"],
+        "parameter": row["outlying_parameter"],
+        "change": row["outlying_change"],
+        "deviation": row["outlying_deviation"],
+        "p_value": row["outlying_p_value"],
+    }
+
+
+def _drift_content(row: Mapping[str, Any]) -> dict[str, Any]:
+    keys = ("serial", "parameter", "level", "trend", "trend_low", "trend_high", "p_value", "values", "low", "high")
+    return {**{key: row[key] for key in keys}, "dates": [date.isoformat() for date in row["dates"]]}
+
+
+def _changes_content(row: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("change_after", "change_before", "change", "change_low", "change_high")
+    columns = zip(*(row[name] for name in names), strict=True)
+    return {
+        **{key: row[key] for key in ("serial", "parameter", "values", "low", "high")},
+        "dates": [date.isoformat() for date in row["dates"]],
+        "changes": [
+            {"after": after.isoformat(), "before": before.isoformat(), "change": size, "low": low, "high": high}
+            for after, before, size, low, high in columns
+        ],
+    }
+
+
+def render_fleet_page(content: Mapping[str, Any]) -> str:
+    """HTML page of the content of ``fleet.json``; it needs no other file and no script."""
+    return rendered("fleet.html.j2", fleet=content, most=_MAX_ROWS, points=estimates_over_time)
+
+
+def estimates_over_time(series: Mapping[str, Any]) -> dict[str, Any]:
+    """Plot coordinates of a series.
+
+    Returns
+    -------
+    dict
+        ``width``, ``height``; per bag ``estimates`` with ``x``, ``y`` and the interval ``low``, ``high``; ``changes``:
+        ``x`` of each change point.
+    """
+    days = [datetime.fromisoformat(date).timestamp() for date in series["dates"]]
+    first, last = min(days), max(days)
+    low, high = min(series["low"]), max(series["high"])
+    across = (_PLOT_WIDTH - 2 * _PLOT_MARGIN) / ((last - first) or 1.0)
+    up = (_PLOT_HEIGHT - 2 * _PLOT_MARGIN) / ((high - low) or 1.0)
+
+    def x(day: float) -> float:
+        return round(_PLOT_MARGIN + (day - first) * across, 1)
+
+    def y(value: float) -> float:
+        return round(_PLOT_HEIGHT - _PLOT_MARGIN - (value - low) * up, 1)
+
+    places = zip(days, series["values"], series["low"], series["high"], strict=True)
+    changes = [
+        x((datetime.fromisoformat(each["after"]).timestamp() + datetime.fromisoformat(each["before"]).timestamp()) / 2)
+        for each in series.get("changes", ())
+    ]
+    return {
+        "width": _PLOT_WIDTH,
+        "height": _PLOT_HEIGHT,
+        "estimates": [{"x": x(a), "y": y(b), "low": y(c), "high": y(d)} for a, b, c, d in places],
+        "changes": changes,
+    }

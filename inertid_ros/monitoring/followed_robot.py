@@ -1,0 +1,127 @@
+"""A calibrated robot that is followed by its joint states: parameters, and changes told from noise."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.payload.equations import CalibratedRobot
+
+from .causal_filter import CausalFilter, StreamOptions
+from .change_detector import Change, ChangeDetector, ChangeHistory, DetectorOptions
+from .online_identification import OnlineEstimate, OnlineIdentification, OnlineOptions
+from .stream_checks import CheckedState, JointState, StreamChecks, StreamFault
+
+
+@dataclass(frozen=True)
+class FollowOptions:
+    """How a robot is followed.
+
+    Attributes
+    ----------
+    online : OnlineOptions
+        Of the parameters.
+    detector : DetectorOptions
+        Of the changes.
+    solve_period_s : float
+        Time of the stream between two solutions [s].
+    """
+
+    online: OnlineOptions = field(default_factory=OnlineOptions)
+    detector: DetectorOptions = field(default_factory=DetectorOptions)
+    solve_period_s: float = 0.5
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What a joint state brought.
+
+    Attributes
+    ----------
+    state : CheckedState
+        The state.
+    block : Samples or None
+        That it completed.
+    estimate : OnlineEstimate or None
+        Parameters, where it was time to solve.
+    news : bool
+        Whether :attr:`FollowedRobot.changes` is to be told anew.
+    """
+
+    state: CheckedState
+    block: Samples | None = None
+    estimate: OnlineEstimate | None = None
+    news: bool = False
+
+
+class FollowedRobot:
+    """Takes joint states one by one.
+
+    Parameters
+    ----------
+    robot : CalibratedRobot
+        With the noise of the stream, see :func:`.innovation_noise.with_stream_noise`.
+    stream : StreamOptions
+        Period, filter and blocks.
+    options : FollowOptions, optional
+        How often to solve, what to forget, what counts as a change.
+
+    Attributes
+    ----------
+    filter : CausalFilter
+        Its delay is that of all that is found.
+    changes : ChangeHistory
+        The change that was told last.
+    faults : Counter of StreamFault
+        What was wrong with states so far.
+    """
+
+    def __init__(self, robot: CalibratedRobot, stream: StreamOptions, options: FollowOptions | None = None) -> None:
+        self.robot, self.options = robot, options or FollowOptions()
+        model = robot.equations.model
+        self.filter = CausalFilter(model, stream)
+        self.changes, self.faults = ChangeHistory(), Counter[StreamFault]()
+        self._checks = StreamChecks(model, self.filter.longest_gap)
+        self._online = OnlineIdentification(robot, self.options.online)
+        self._detector = ChangeDetector(robot, self.options.detector)
+        self._solved = 0.0
+
+    @property
+    def weights(self) -> Array:
+        """``(c,)`` weights of the equations, by which errors are independent and of unit variance [1 / (N m or N)]."""
+        return self._online.weights
+
+    def stamp_ns(self, time: float) -> int:
+        """Stamp of the joint states [ns] at a time of samples, estimates or changes [s]."""
+        return self._checks.stamp_ns(time)
+
+    def take(self, state: JointState) -> Followed:
+        """Take a joint state, in the order in which they are received.
+
+        Raises
+        ------
+        IdentificationError
+            There is no optimum of the parameters.
+        """
+        checked = self._checks.check(state)
+        if checked.fault is not None:
+            self.faults[checked.fault] += 1
+        if not checked.usable:
+            return Followed(checked)
+        block = self.filter.push(checked.time, checked.position, state.velocity, state.effort)
+        if block is None:
+            return Followed(checked)
+        self._online.add(block)
+        found = self._detector.add(block)
+        news = self.changes.add(found, self._detector.tested, block)
+        estimate = None
+        half = 0.5 * len(block) * self.filter.period
+        due = block.time[-1] - self._solved >= self.options.solve_period_s - half
+        if due and block.mask.any() and not self._online.stream.empty:
+            self._solved, estimate = float(block.time[-1]), self._online.solve()
+        return Followed(checked, block, estimate, news)
+
+    @property
+    def change(self) -> Change | None:
+        """The change that was told last; None while the robot is as it was calibrated."""
+        return self.changes.current

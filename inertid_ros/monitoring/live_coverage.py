@@ -1,0 +1,143 @@
+"""What a motion that is still going on has determined so far, and what to move next.
+
+A calibration shows it while the robot moves. It is a linear fit with the prior as further equations, to samples at a
+low rate; bodies that are physically consistent, outliers and delays are left to the identification that follows.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.blocks import Block
+from inertid_ros.identification.assessment.curves import JointCoverage, MotionExtent, coverage_of_extent
+from inertid_ros.identification.assessment.torque_confidence import StateTorques, sample_states
+from inertid_ros.identification.information.information import Compressor, Information, information_so_far
+from inertid_ros.identification.prior.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    prior_coordinates,
+    prior_covariance_root,
+)
+from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.robot.model import RobotModel
+
+from .causal_filter import CausalFilter, StreamOptions
+
+_STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=50)  # motions of calibrations are slower than 1 Hz
+_INDEPENDENT = 2 * _STREAM.cutoff_hz * _STREAM.period  # share of the samples: two in a period of the cutoff
+_STATES = 100
+_ROUNDS, _SETTLED = 10, 0.02  # of weights by residuals, which go on at the next call; their relative change
+_LEAST = 1e-3  # of a channel's torque: its residuals are at least as large
+_TESTED = ("rotor_inertia", "stribeck")  # drive terms that are part of a result only where a test finds them
+_NAMED = 2  # joints that are named
+
+
+class LiveCoverage:
+    """Takes the samples of a recording as they come.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Robot on a fixed base.
+    """
+
+    def __init__(self, model: RobotModel) -> None:
+        self._model, self._equations = model, ForceEquations(model)
+        self._filter, self._compressor = CausalFilter(model, _STREAM), Compressor(self._equations)
+        self._state_torques = StateTorques(model, sample_states(model, _STATES))
+        self._extent: MotionExtent | None = None
+        self._deviation: Array | None = None  # ``(n,)`` of residuals, when last worked out
+        self._measured = np.zeros(model.joints, dtype=bool)
+        self._start_ns = 0
+        self._pending: list[Array] = []  # rows of time, positions, velocities and efforts
+        self._before: tuple[float, Array] | None = None
+
+    @one_thread()
+    def add(self, block: Block) -> None:
+        """Take the next samples.
+
+        Raises
+        ------
+        ValueError
+            A joint of the model is not among them.
+        """
+        if not len(block):
+            return
+        names = self._model.recorded_joints.own(block.joint_names, "joints")
+        columns = [names.index(joint) for joint in self._model.joint_names]
+        self._measured |= np.isfinite(block.effort[:, columns]).any(axis=0)
+        self._start_ns = self._start_ns or int(block.stamps_ns[0])
+        time = 1e-9 * (block.stamps_ns - self._start_ns).astype(float)
+        velocity = np.full_like(block.position, np.nan) if block.velocity is None else block.velocity
+        values = (block.position, velocity, np.nan_to_num(block.effort))
+        self._pending.append(np.column_stack([time, *(each[:, columns] for each in values)]))
+        if time[-1] - self._pending[0][0, 0] > _STREAM.period:
+            self._average()
+
+    def _average(self) -> None:
+        """Hand means of all periods that are complete to the filter."""
+        rows = np.concatenate(self._pending)
+        period = np.floor(rows[:, 0] / _STREAM.period)
+        complete = int(np.argmax(period == period[-1]))
+        starts = np.flatnonzero(np.diff(period[:complete], prepend=-1.0))
+        counts = np.diff(starts, append=complete)
+        self._pending = [rows[complete:]]
+        for mean in np.add.reduceat(rows[:complete], starts, axis=0) / counts[:, None]:
+            time, (position, velocity, effort) = float(mean[0]), np.split(mean[1:], 3)
+            if np.isnan(velocity).any():
+                velocity = self._speed(time, position)
+            self._before = time, position
+            if (samples := self._filter.push(time, position, velocity, effort)) is not None:
+                self._take(samples)
+
+    @one_thread()
+    def joints(self) -> tuple[JointCoverage, ...]:
+        """Coverage of every joint so far, with advice; empty before anything has moved."""
+        if self._extent is None or not self._compressor.counts.any():
+            return ()
+        parameters, covariance = self._fit(information_so_far(self._equations, self._compressor))
+        confidence = self._state_torques.confidence(parameters, covariance)
+        return coverage_of_extent(self._model, self._extent, confidence)
+
+    def _speed(self, time: float, position: Array) -> Array:
+        """By the position before, where the robot reports no velocity."""
+        if self._before is None or time <= self._before[0]:
+            return np.zeros(len(position))
+        return (position - self._before[1]) / (time - self._before[0])
+
+    def _take(self, samples: Samples) -> None:
+        self._compressor.add(samples)
+        extent = MotionExtent.from_samples(self._model, samples)
+        self._extent = extent if self._extent is None else self._extent | extent
+
+    def _fit(self, information: Information) -> tuple[Array, Array]:
+        """Parameters ``(p,)`` and their covariance by data and prior."""
+        coordinates = prior_coordinates(self._model, information)
+        root, prior = prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD), self._model.prior
+        for term in set(_TESTED).intersection(self._model.layout.drive_terms):
+            root[self._model.layout.drive(term)] = 0.0
+        grams = [channel.r_factor.T @ channel.r_factor for channel in information.channels]
+        whole = np.zeros((len(prior) + 1, len(prior) + 1))
+        places = [np.ix_(columns, columns) for columns in (np.append(c.columns, -1) for c in information.channels)]
+        least = np.maximum(_LEAST * information.rms_measured, 1e-150)  # whose square is a number
+        deviation = np.maximum(information.deviation(prior) if self._deviation is None else self._deviation, least)
+        for _ in range(_ROUNDS):
+            whole[:] = 0.0
+            for place, gram, weight in zip(places, grams, self._measured * _INDEPENDENT / deviation**2, strict=True):
+                whole[place] += weight * gram
+            normal, right = whole[:-1, :-1], whole[:-1, -1]
+            inverse = np.linalg.inv(np.eye(len(prior)) + root.T @ normal @ root)
+            parameters = prior + root @ (inverse @ (root.T @ (right - normal @ prior)))
+            self._deviation, before = np.maximum(information.deviation(parameters), least), deviation
+            deviation = self._deviation
+            if np.abs(deviation / before - 1).max() < _SETTLED:
+                break
+        return parameters, root @ inverse @ root.T
+
+
+def still_needed(coverage: Sequence[JointCoverage]) -> str:
+    """One line on what to move next, of the joints whose torque is known least; empty where nothing is to be gained."""
+    advised = sorted((each for each in coverage if each.advice), key=lambda each: -each.torque_deviation)
+    return "; ".join(f"{each.joint}: {each.advice}" for each in advised[:_NAMED])

@@ -1,0 +1,225 @@
+"""Which joint states of a stream are new and possible, and what is wrong with the others.
+
+Accepted states bear a time that only ever goes on: where stamps jump to another clock, or positions to other values,
+it goes on by a break that is long enough for a filter to begin anew.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.robot.model import RobotModel
+
+BREAK_S = 1.0  # by which time goes on where states do not continue those before
+_ELSEWHERE = 5  # states in a row that are of another clock, or come after a pause, before they are taken
+_STUCK = 10  # states in a row of exactly the same values
+_FASTER, _NOISE = 2.0, 0.02  # of the velocity limit, and rad or m: what no joint does between two states
+_HELD_MOVES, _SETTLED_S = 1e-3, 0.2  # rad or m; and how long a held joint has to rest again
+_TURN = 2 * np.pi
+_NOTHING = np.zeros(0)
+
+
+class StreamFault(Enum):
+    """What is wrong with a joint state, or with how it follows those before."""
+
+    NOT_FINITE = "not finite"
+    REPEATED = "repeated"
+    OUT_OF_ORDER = "out of order"
+    STUCK = "stuck"
+    PAUSE = "pause"
+    CLOCK = "clock"
+    JUMP = "jump"
+    HELD_JOINT = "held joint"
+
+
+@dataclass(frozen=True)
+class JointState:
+    """One joint state in the order of a model, as it is reported.
+
+    Attributes
+    ----------
+    stamp_ns : int
+        Header stamp [ns].
+    position, velocity, effort : ndarray, shape (n,)
+        [rad or m, per s, as reported]; NaN where nothing is reported.
+    held : ndarray, shape (k,)
+        Positions of the joints that the model holds (:attr:`.ModelOptions.locked_joints`) [rad or m]; NaN where they
+        are not reported.
+    """
+
+    stamp_ns: int
+    position: Array
+    velocity: Array
+    effort: Array
+    held: Array
+
+
+@dataclass(frozen=True)
+class CheckedState:
+    """What a joint state is worth.
+
+    Attributes
+    ----------
+    time : float
+        Of the state on a scale that only goes on [s]; NaN where it is not to be used.
+    position : ndarray, shape (n,)
+        Without jumps by full turns.
+    fault : StreamFault or None
+        What is wrong.
+    message : str
+        One line on it; empty where nothing is.
+    """
+
+    time: float
+    position: Array
+    fault: StreamFault | None = None
+    message: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be used."""
+        return not math.isnan(self.time)
+
+
+class StreamChecks:
+    """Checks joint states one by one.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Its joints, limits, and the joints that it holds.
+    longest_gap_s : float
+        Time between two states above which samples were lost [s].
+    """
+
+    def __init__(self, model: RobotModel, longest_gap_s: float) -> None:
+        limits = model.limits
+        self._names, self._gap = model.joint_names, longest_gap_s
+        self._held_names = tuple(model.options.locked_joints)
+        self._fastest = np.where(limits.velocity > 0, _FASTER * limits.velocity, np.inf)
+        self._turning = ~np.isfinite(limits.upper)
+        self._turns = np.zeros(model.joints)
+        self._last: JointState | None = None  # on the clock
+        self._used: tuple[float, Array] | None = None  # time and position
+        self._now, self._elsewhere, self._same = 0.0, 0, 0
+        self._held_moved, self._held_before = -math.inf, np.zeros(0)
+        self._held = np.full(len(self._held_names), np.nan)
+
+    def stamp_ns(self, time: float) -> int:
+        """Stamp of a time of this scale [ns], by the newest state; right since the last break."""
+        return self._last.stamp_ns - round((self._now - time) * 1e9) if self._last is not None else 0
+
+    def check(self, state: JointState) -> CheckedState:
+        """Take a state, in the order in which they are received."""
+        refused = self._not_finite(state) or self._off_the_clock(state)
+        if refused is not None:
+            return refused
+        before, self._last = self._last, state
+        fault, message = self._go_on(before, state)
+        refused = self._stuck(before, state) or self._held_joint_moves(state.held)
+        return refused or self._followed(state.position, fault, message)
+
+    def _not_finite(self, state: JointState) -> CheckedState | None:
+        """NaN and infinity, and channels that are not reported."""
+        if math.isfinite(state.position.sum() + state.velocity.sum() + state.effort.sum()):
+            return None
+        for channel in ("position", "velocity", "effort"):
+            finite = np.isfinite(getattr(state, channel))
+            if not finite.any():
+                return _refused(
+                    StreamFault.NOT_FINITE, f"joint_states hold no {channel}; have the driver report it"
+                )
+            if not finite.all():
+                joint = self._names[int(np.argmin(finite))]
+                return _refused(StreamFault.NOT_FINITE, f"{joint}: {channel} is not finite; check the driver")
+        return _refused(StreamFault.NOT_FINITE, "joint_states hold numbers beyond all measure; check the driver")
+
+    def _off_the_clock(self, state: JointState) -> CheckedState | None:
+        """Stamps that repeat, or do not follow those before, until several in a row do not."""
+        if self._last is None:
+            return None
+        step = (state.stamp_ns - self._last.stamp_ns) * 1e-9
+        if step == 0:
+            return _refused(StreamFault.REPEATED, "joint states repeat their stamps; check the driver")
+        if 0 < step <= BREAK_S:
+            self._elsewhere = 0
+            return None
+        self._elsewhere += 1
+        if self._elsewhere >= _ELSEWHERE:
+            return None
+        if step > 0:
+            return _refused(StreamFault.PAUSE, f"joint states are stamped {step:.3g} s after those before")
+        return _refused(StreamFault.OUT_OF_ORDER, f"joint states are stamped {-step:.3g} s before others")
+
+    def _go_on(self, before: JointState | None, state: JointState) -> tuple[StreamFault | None, str]:
+        """Let time go on to a state on the clock; what there is to say of its stamp."""
+        step = (state.stamp_ns - before.stamp_ns) * 1e-9 if before is not None else BREAK_S
+        if not self._elsewhere:
+            self._now += step
+            paused = before is not None and step > self._gap
+            return (StreamFault.PAUSE, f"no joint states for {step:.3g} s") if paused else (None, "")
+        self._now += BREAK_S
+        self._elsewhere, self._used = 0, None
+        if step < 0:
+            return StreamFault.CLOCK, f"the clock of the joint states went back by {-step:.3g} s; beginning anew"
+        return StreamFault.PAUSE, f"no joint states for {step:.3g} s, or their clock was set; beginning anew"
+
+    def _stuck(self, before: JointState | None, state: JointState) -> CheckedState | None:
+        """Values that are exactly those of before were not measured anew."""
+        if before is None or any(
+            getattr(before, channel).tobytes() != getattr(state, channel).tobytes()
+            for channel in ("position", "velocity", "effort")
+        ):
+            self._same = 0
+            return None
+        self._same += 1
+        if self._same < _STUCK:
+            return _refused(None, "")
+        return _refused(
+            StreamFault.STUCK, "joint states repeat their values with new stamps; the driver measures nothing"
+        )
+
+    def _held_joint_moves(self, held: Array) -> CheckedState | None:
+        """Joints that the model holds, as those of a gripper, may be anywhere, but have to rest."""
+        settled = self._now - self._held_moved >= _SETTLED_S
+        if settled and held is self._held_before:
+            return None
+        self._held_before = held
+        moved = np.isfinite(held) & (np.abs(held - self._held) > _HELD_MOVES)
+        self._held = np.where(moved | np.isnan(self._held), held, self._held)
+        if moved.any():
+            self._held_moved = self._now
+        elif settled:
+            return None
+        names = [name for name, own in zip(self._held_names, moved, strict=True) if own] or self._held_names
+        return _refused(
+            StreamFault.HELD_JOINT,
+            f"{', '.join(names)} moves, which the calibration holds; hold it, or calibrate with it moving",
+        )
+
+    def _followed(self, position: Array, fault: StreamFault | None, message: str) -> CheckedState:
+        """The state without full turns; positions that no joint can have after those before begin anew."""
+        position = position + self._turns
+        if self._used is not None:
+            seconds, step = self._now - self._used[0], position - self._used[1]
+            largest = self._fastest * seconds + _NOISE
+            if (np.abs(step) > largest).any():
+                turns = np.where(self._turning, -_TURN * np.round(step / _TURN), 0.0)
+                self._turns, position, step = self._turns + turns, position + turns, step + turns
+                worst = int(np.argmax(np.abs(step) / largest))
+                if abs(step[worst]) > largest[worst]:
+                    self._now += BREAK_S
+                    fault = StreamFault.JUMP
+                    message = (
+                        f"{self._names[worst]} jumps by {abs(step[worst]):.3g} rad or m in {seconds:.3g} s, which its"
+                        " velocity limit excludes; check its encoder and the URDF. Beginning anew"
+                    )
+        self._used = self._now, position
+        return CheckedState(self._now, position, fault, message)
+
+
+def _refused(fault: StreamFault | None, message: str) -> CheckedState:
+    return CheckedState(math.nan, _NOTHING, fault, message)

@@ -1,0 +1,1 @@
+"""What a calibrated robot holds: mass, centre of mass and inertia with intervals."""

@@ -1,0 +1,282 @@
+"""Mass, centre of mass and inertia of what a calibrated robot holds, with intervals; and as payload.json has them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.residuals import band_fraction, block_scores, effective_fraction
+from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
+from inertid_ros.payload.posterior import BodySamples, sample_bodies, shortest_interval
+from inertid_ros.regressors.equations import Equations, equations_of
+
+_ROUNDS = 4  # of weights
+_PRIOR_COUNTS = 20.0  # samples that the noise of the calibration counts for at most
+_ELEMENTS = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2), "zz": (2, 2)}  # of an inertia
+PAYLOAD_FORMAT = 1
+_UR_ELEMENTS = ("xx", "yy", "zz", "xy", "xz", "yz")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of a payload.
+
+    Attributes
+    ----------
+    value : float
+        Posterior mean.
+    deviation : float
+        Standard deviation.
+    interval : tuple of float
+        Of 95 %.
+    """
+
+    value: float
+    deviation: float
+    interval: tuple[float, float]
+
+    @classmethod
+    def of(cls, samples: Array, least: float = -np.inf) -> "Quantity":
+        """From samples ``(k,)`` of a quantity that is never below ``least``."""
+        return cls(float(samples.mean()), float(samples.std()), shortest_interval(samples, least=least))
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval."""
+        return 0.5 * (self.interval[1] - self.interval[0])
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What a robot holds.
+
+    Attributes
+    ----------
+    tool : ToolFrame
+        Frame of all that follows.
+    mass : Quantity
+        [kg].
+    com : tuple of Quantity
+        Centre of mass, x, y, z [m].
+    inertia : tuple of Quantity
+        About the centre of mass: xx, xy, xz, yy, yz, zz [kg m^2].
+    covariance : ndarray, shape (10, 10)
+        Of :attr:`parameters`.
+    residual_deviation : ndarray, shape (c,)
+        Standard deviation of the residual with the payload per channel [N m or N].
+    effective_counts : ndarray, shape (c,)
+        Independent samples per channel.
+    equations : PayloadEquations
+        That it follows from.
+    """
+
+    tool: ToolFrame
+    mass: Quantity
+    com: tuple[Quantity, ...]
+    inertia: tuple[Quantity, ...]
+    covariance: Array
+    residual_deviation: Array
+    effective_counts: Array
+    equations: PayloadEquations
+
+    @property
+    def com_vector(self) -> Array:
+        """``(3,)`` centre of mass [m]."""
+        return np.array([each.value for each in self.com])
+
+    @property
+    def inertia_matrix(self) -> Array:
+        """``(3, 3)`` about the centre of mass [kg m^2]."""
+        matrix = np.zeros((3, 3))
+        for (row, column), element in zip(_ELEMENTS.values(), self.inertia, strict=True):
+            matrix[row, column] = matrix[column, row] = element.value
+        return matrix
+
+    @property
+    def parameters(self) -> Array:
+        """``(10,)`` about the origin of the tool frame; physically consistent, as a mean of consistent bodies is."""
+        return from_mass_com_inertia(self.mass.value, self.com_vector, self.inertia_matrix)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Recordings of one kind, with payload or without."""
+
+    equations: Equations
+    recordings: tuple[Samples, ...]
+    information: Information
+
+    @classmethod
+    def of(cls, equations: Equations, recordings: Sequence[Samples]) -> "_Data":
+        information = compress(equations, recordings)
+        if not information.counts.any():
+            names = ", ".join(samples.name for samples in recordings)
+            raise IdentificationError(f"{names}: no joint slides long enough to be used; move more, or record longer")
+        return cls(equations, tuple(recordings), information)
+
+    def residuals(self, parameters: Array) -> list[Array]:
+        return [samples.tau - self.equations.predict(parameters, samples) for samples in self.recordings]
+
+
+@one_thread()
+def identify_payload(
+    robot: CalibratedRobot,
+    tool: ToolFrame,
+    loaded: Sequence[Samples],
+    reference: Sequence[Samples] = (),
+    drift: FrictionDrift | None = None,
+) -> Payload:
+    """Payload of a calibrated robot from ordinary motion.
+
+    Parameters
+    ----------
+    loaded : sequence of Samples
+        Prepared recordings with the payload, filtered as those of the calibration; joints that rest do not count.
+    reference : sequence of Samples, optional
+        Recordings of the same session without it.
+    drift : FrictionDrift, optional
+        How much friction may have changed.
+
+    Raises
+    ------
+    IdentificationError
+        Nothing can be fitted to.
+    """
+    drift = drift or FrictionDrift()
+    data = [_Data.of(robot.equations, loaded)]
+    if reference:
+        data.append(_Data.of(robot.equations, reference))
+    variances = [robot.deviation**2 / np.maximum(band_fraction(each.recordings), 1e-3) for each in data]
+    for _ in range(_ROUNDS):
+        found = payload_equations(
+            robot,
+            tool,
+            tuple((each.information, 1 / np.sqrt(own)) for each, own in zip(data, variances, strict=True)),
+            drift,
+        )
+        data[0] = _with_load(robot, tool, data[0], found.payload)
+        errors = [
+            _noise(robot, each, parameters, found.loaded_covariance)
+            for each, parameters in zip(data, (found.loaded, found.reference), strict=False)
+        ]
+        variances = [variance for variance, _ in errors]
+    deviation = errors[0][1]
+    counts = deviation**2 / variances[0] * data[0].information.counts
+    return _payload(tool, found, sample_bodies(found), deviation, counts)
+
+
+def _with_load(robot: CalibratedRobot, tool: ToolFrame, data: _Data, payload: Array) -> _Data:
+    """The same data with equations whose torque of loads includes the payload; terms of joints may depend on it."""
+    model = robot.equations.model
+    if not any(term.uses_load for term in model.layout.terms):
+        return data
+    bodies = model.layout.bodies(robot.parameters) + tool.bodies(payload, len(model.link_names))
+    equations = equations_of(replace(model, fitted_bodies=bodies), robot.equations.equation_type)
+    return _Data.of(equations, data.recordings)
+
+
+def _noise(robot: CalibratedRobot, data: _Data, parameters: Array, covariance: Array) -> tuple[Array, Array]:
+    """Variance ``(c,)`` of independent noise that errors amount to, and the standard deviation of the residual."""
+    residuals = data.residuals(parameters)
+    counts = np.maximum(data.information.counts, 1)
+    masks = [samples.mask for samples in data.recordings]
+    fraction = np.minimum(effective_fraction(residuals, masks), band_fraction(data.recordings))
+    missed = np.array([channel.expected_square(covariance) for channel in data.information.channels]) / counts
+    own = data.information.rms_error(parameters) ** 2 + missed
+    weight = np.minimum(robot.counts, _PRIOR_COUNTS)
+    squared = (weight * robot.deviation**2 + fraction * counts * own) / (weight + fraction * counts)
+    variance = squared / fraction
+    scores = block_scores(data.equations, data.recordings, residuals).noise_level(covariance, 1 / variance)
+    return np.maximum(variance, scores.largest), np.sqrt(squared)
+
+
+def _payload(
+    tool: ToolFrame, equations: PayloadEquations, bodies: BodySamples, deviation: Array, counts: Array
+) -> Payload:
+    return Payload(
+        tool=tool,
+        mass=Quantity.of(bodies.mass, least=0.0),
+        com=tuple(Quantity.of(bodies.com[:, axis]) for axis in range(3)),
+        inertia=tuple(
+            Quantity.of(bodies.inertia[:, row, column], 0.0 if row == column else -np.inf)
+            for row, column in _ELEMENTS.values()
+        ),
+        covariance=np.cov(bodies.parameters.T),
+        residual_deviation=deviation,
+        effective_counts=counts,
+        equations=equations,
+    )
+
+
+def payload_content(payload: Payload) -> dict[str, Any]:
+    """Mass [kg], centre of mass [m] and inertia about it [kg m^2], in the frame and axes of the tool frame."""
+    return {
+        "format": PAYLOAD_FORMAT,
+        "frame": payload.tool.name,
+        "mass": _quantity(payload.mass),
+        "com": dict(zip("xyz", map(_quantity, payload.com), strict=True)),
+        "inertia": dict(zip(_ELEMENTS, map(_quantity, payload.inertia), strict=True)),
+        "parameters": payload.parameters,
+        "covariance": payload.covariance,
+        "as_robots_take_it": as_robots_take_it(payload),
+    }
+
+
+def as_robots_take_it(payload: Payload) -> dict[str, Any]:
+    """The payload as services of robots and messages of ROS have it.
+
+    - URScript's ``set_target_payload``: inertia xx, yy, zz, xy, xz, yz about the centre of mass; ``cog`` from the tool
+      flange, whose frame is ``tool0`` in the URDFs of ur_description.
+    - libfranka's ``Robot::setLoad`` and franka_msgs/SetLoad: inertia about the centre of mass, column after column;
+      ``F_x_Cload`` from the flange, whose frame is ``panda_link8`` or ``fr3_link8`` in the URDFs of franka_description.
+    - geometry_msgs/InertiaStamped: inertia about the centre of mass.
+    """
+    mass, com, inertia = payload.mass.value, payload.com_vector.tolist(), payload.inertia_matrix
+    elements = dict(zip(_ELEMENTS, (each.value for each in payload.inertia), strict=True))
+    ur = [elements[name] for name in _UR_ELEMENTS]
+    return {
+        "set_target_payload": {
+            "m": mass,
+            "cog": com,
+            "inertia": ur,
+            "script": f"set_target_payload({mass:.4f}, {_numbers(com)}, {_numbers(ur)})",
+        },
+        "setLoad": {
+            "load_mass": mass,
+            "F_x_Cload": com,
+            "load_inertia": _column_major(inertia),
+            "call": f"setLoad({mass:.4f}, {_numbers(com)}, {_numbers(_column_major(inertia))})",
+        },
+        "geometry_msgs/InertiaStamped": {
+            "header": {"frame_id": payload.tool.name},
+            "inertia": {
+                "m": mass,
+                "com": dict(zip("xyz", com, strict=True)),
+                **{f"i{name}": value for name, value in elements.items()},
+            },
+        },
+    }
+
+
+def _quantity(quantity: Quantity) -> dict[str, Any]:
+    return {
+        "value": quantity.value,
+        "standard_deviation": quantity.deviation,
+        "interval": list(quantity.interval),
+    }
+
+
+def _column_major(matrix: Array) -> list[float]:
+    values: list[float] = matrix.ravel(order="F").tolist()
+    return values
+
+
+def _numbers(values: list[float]) -> str:
+    return "[" + ", ".join(f"{value:.5f}" for value in values) + "]"

@@ -1,0 +1,136 @@
+"""Physically consistent bodies that the equations of a payload leave possible.
+
+Mass, centre of mass and the logarithm of the second moments per mass about it describe every body that can exist, and
+no other. What data determines of a payload depends on its size: torques of gravity show mass and centre of mass, the
+inertia of a small one is below the noise, and the border of what can exist is near. No normal distribution describes
+that; an ensemble of points that sample the posterior does ([Goodman2010]_).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia
+
+from .equations import PayloadEquations
+
+SIZE, SIZE_FACTOR = 0.05, 2.0  # m and 1; extents (root mean square, of each axis) of what robots hold: 1 to 20 cm
+COM_DEVIATION = 0.3  # m from the tool frame
+_COORDINATES = 10
+_WALKERS, _STEPS, _BURN_IN = 480, 800, 300  # many at once: what a step costs is hardly its arithmetic
+_FAR = 50.0  # of any coordinate
+_STRETCH = 2.0  # largest step of the stretch move, the usual one
+_ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # of the logarithm of second moments in the coordinates
+
+
+@dataclass(frozen=True)
+class BodySamples:
+    """Bodies drawn from a posterior.
+
+    Attributes
+    ----------
+    mass : ndarray, shape (k,)
+        [kg].
+    com : ndarray, shape (k, 3)
+        Centre of mass in the tool frame [m].
+    inertia : ndarray, shape (k, 3, 3)
+        About the centre of mass, in the axes of the tool frame [kg m^2].
+    """
+
+    mass: Array
+    com: Array
+    inertia: Array
+
+    @property
+    def parameters(self) -> Array:
+        """``(k, 10)`` about the origin of the tool frame."""
+        return from_mass_com_inertia(self.mass, self.com, self.inertia)
+
+
+def sample_bodies(equations: PayloadEquations, seed: int = 0) -> BodySamples:
+    """Draw from the posterior of a payload.
+
+    The prior is flat in mass, normal about the tool frame in the centre of mass (:data:`COM_DEVIATION`), and log-normal
+    in the second moments per mass, about :data:`SIZE` squared.
+
+    Parameters
+    ----------
+    equations : PayloadEquations
+        Whitened.
+    seed : int
+        Of the random generator.
+    """
+    rng = np.random.default_rng(seed)
+    best = scipy.optimize.minimize(lambda x: -_log_density(equations, x[None])[0], _start(equations), method="BFGS")
+    values, vectors = np.linalg.eigh(best.hess_inv)
+    root = vectors * np.sqrt(np.maximum(values, 1e-12))
+    walkers = best.x + rng.standard_normal((_WALKERS, _COORDINATES)) @ root.T
+    return _bodies(_ensemble(equations, walkers, rng))
+
+
+def _start(equations: PayloadEquations) -> Array:
+    mass = max(float(equations.payload[0]), 0.1)
+    com = np.clip(equations.payload[1:4] / mass, -COM_DEVIATION, COM_DEVIATION)
+    return np.concatenate([[np.log(mass)], com, np.full(3, 2 * np.log(SIZE)), np.zeros(3)])
+
+
+def _ensemble(equations: PayloadEquations, walkers: Array, rng: np.random.Generator) -> Array:
+    """Points of an ensemble of walkers by the stretch move, after a burn-in ([Goodman2010]_ sec. 2)."""
+    half = len(walkers) // 2
+    density = _log_density(equations, walkers)
+    kept = []
+    for step in range(_STEPS):
+        for own, others in ((slice(0, half), slice(half, None)), (slice(half, None), slice(0, half))):
+            scale = (1 + (_STRETCH - 1) * rng.random(half)) ** 2 / _STRETCH
+            partner = walkers[others][rng.integers(half, size=half)]
+            proposed = partner + scale[:, None] * (walkers[own] - partner)
+            new = _log_density(equations, proposed)
+            ratio = (_COORDINATES - 1) * np.log(scale) + new - density[own]
+            accepted = np.log(rng.random(half)) < ratio
+            walkers[own] = np.where(accepted[:, None], proposed, walkers[own])
+            density[own] = np.where(accepted, new, density[own])
+        if step >= _BURN_IN and step % 5 == 0:
+            kept.append(walkers.copy())
+    return np.concatenate(kept)
+
+
+def _log_density(equations: PayloadEquations, x: Array) -> Array:
+    """``(k,)`` of coordinates ``(k, 10)``, up to a constant."""
+    x = np.clip(x, -_FAR, _FAR)  # no overflow on the way to a rejection
+    bodies = _bodies(x).parameters
+    misfit = np.sum((bodies @ equations.R.T - equations.z) ** 2, axis=1)
+    logarithm = x[:, 4:] - np.array([2 * np.log(SIZE)] * 3 + [0.0] * 3)
+    size = np.sum(logarithm[:, :3] ** 2, axis=1) + 2 * np.sum(logarithm[:, 3:] ** 2, axis=1)
+    prior = size / (2 * np.log(SIZE_FACTOR)) ** 2 + np.sum(x[:, 1:4] ** 2, axis=1) / COM_DEVIATION**2
+    return np.asarray(x[:, 0] - 0.5 * (misfit + prior))  # the first makes the prior flat in mass
+
+
+def _bodies(x: Array) -> BodySamples:
+    """Bodies of coordinates ``(k, 10)``."""
+    logarithm = np.zeros((len(x), 3, 3))
+    logarithm[:, _ROWS, _COLUMNS] = logarithm[:, _COLUMNS, _ROWS] = x[:, 4:]
+    values, vectors = np.linalg.eigh(logarithm)
+    moments = (vectors * np.exp(values)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    mass = np.exp(x[:, 0])
+    trace = np.trace(moments, axis1=1, axis2=2)
+    return BodySamples(mass, x[:, 1:4], mass[:, None, None] * (trace[:, None, None] * np.eye(3) - moments))
+
+
+def shortest_interval(values: Array, share: float = 0.95, least: float = -np.inf) -> tuple[float, float]:
+    """Shortest interval that holds a share of samples; where it begins at the smallest of them, it begins at ``least``.
+
+    Parameters
+    ----------
+    values : ndarray, shape (k,)
+        Samples.
+    least : float
+        Bound of the quantity.
+    """
+    ordered = np.sort(values)
+    inside = int(np.ceil(share * len(ordered)))
+    widths = ordered[inside - 1 :] - ordered[: len(ordered) - inside + 1]
+    first = int(np.argmin(widths))
+    edge = first <= 0.005 * len(ordered)
+    return (least if edge and np.isfinite(least) else float(ordered[first])), float(ordered[first + inside - 1])

@@ -1,0 +1,264 @@
+"""Small plots as SVG for pages: drawn by Matplotlib, in the colours of the page and as wide as it allows.
+
+Axes are drawn without Matplotlib's own axis machinery, which takes four fifths of the time of such a plot: a page of a
+humanoid has a hundred. Colours stand for variables of the page's style sheet, so that one drawing serves a light and a
+dark page; identifiers are taken out, as they would repeat within a page.
+"""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
+    from matplotlib.typing import CapStyleType
+
+# Colour given to Matplotlib, name of the variable in the style sheet, and colour where there is no style sheet.
+_COLOURS = {
+    "text": ("#010101", "#222222"),
+    "faint": ("#020202", "#767676"),
+    "grid": ("#030303", "#dddddd"),
+    "measured": ("#040404", "#222222"),
+    "given": ("#050505", "#b45309"),
+    "calibrated": ("#060606", "#1d5fa8"),
+    "band": ("#070707", "#a9c7e8"),
+    "limit": ("#080808", "#b32424"),
+}
+COLOURS = {name: drawn for name, (drawn, _) in _COLOURS.items()}
+_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "inertid", "path.simplify": True, "path.simplify_threshold": 0.4}
+_INCH = 72.0
+FONT = 10.0
+_VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+class Panel:
+    """One pair of axes of a plot, with ticks at round numbers.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Drawn on.
+    box : tuple of float
+        Left, bottom, width, height of the axes as shares of the figure.
+    x, y : tuple of float
+        Range of the axes.
+    log : tuple of bool
+        Whether x and y are logarithmic.
+    """
+
+    def __init__(
+        self,
+        figure: "Figure",
+        box: tuple[float, float, float, float],
+        x: tuple[float, float],
+        y: tuple[float, float],
+        log: tuple[bool, bool] = (False, False),
+    ) -> None:
+        self.axes = figure.add_axes(box)
+        self.axes.axis("off")
+        self.x, self.y, self._log = _proper(x, log[0]), _proper(y, log[1]), log
+        if log[0]:
+            self.axes.set_xscale("log")
+        if log[1]:
+            self.axes.set_yscale("log")
+        self.axes.set_xlim(self.x)
+        self.axes.set_ylim(self.y)
+
+    def ticks(self, x_label: str = "", y_label: str = "", x_numbers: bool = True) -> None:
+        """Grid lines with numbers, and labels."""
+        across, along = (_round_numbers(each, log) for each, log in zip((self.x, self.y), self._log, strict=True))
+        lines = [((self.x[0], value), (self.x[1], value)) for value in along]
+        lines += [((value, self.y[0]), (value, self.y[1])) for value in across]
+        if lines:
+            corners = self.axes.transData.transform(np.reshape(lines, (-1, 2)))
+            self._segments(corners, "grid", 0.6, "butt")
+        for value in along:
+            self._text(self.x[0], value, _number(value), "right", "center", (-3, 0))
+        for value in across if x_numbers else ():
+            self._text(value, self.y[0], _number(value), "center", "top", (0, -3))
+        self.title(y_label)
+        if x_label:
+            self.axes.annotate(
+                x_label, (1.0, 0.0), (0, -16), xycoords="axes fraction", textcoords="offset points", ha="right",
+                va="top", fontsize=FONT, color=COLOURS["faint"],
+            )  # fmt: skip
+
+    def title(self, text: str) -> None:
+        """Text above the axes, on the left."""
+        if text:
+            self.axes.annotate(
+                text, (0.0, 1.0), (0, 3), xycoords="axes fraction", textcoords="offset points", ha="left",
+                va="bottom", fontsize=FONT, color=COLOURS["faint"],
+            )  # fmt: skip
+
+    def line(self, x: Array, y: Array, colour: str, width: float = 1.0, style: str = "-") -> None:
+        """A curve; beyond the range it runs along the border."""
+        from matplotlib.lines import Line2D
+
+        self.add(Line2D(x, np.clip(y, *self.y), color=COLOURS[colour], linewidth=width, linestyle=style))
+
+    def band(self, x: Array, low: Array, high: Array) -> None:
+        """The area between two curves."""
+        from matplotlib.patches import Polygon
+
+        corners = np.concatenate([x, x[::-1]]), np.clip(np.concatenate([high, low[::-1]]), *self.y)
+        self.add(Polygon(np.column_stack(corners), facecolor=COLOURS["band"], linewidth=0))
+
+    def points(self, x: Array, y: Array, colour: str, size: float = 2.0) -> None:
+        """Dots, as one path; those beyond the range are left out."""
+        inside = np.isfinite(x) & np.isfinite(y)
+        inside &= (x >= self.x[0]) & (x <= self.x[1]) & (y >= self.y[0]) & (y <= self.y[1])
+        if not inside.any():
+            return
+        places = self.axes.transData.transform(np.column_stack([x[inside], y[inside]]))
+        self._segments(np.repeat(places, 2, axis=0), colour, size, "round")
+
+    def add(self, artist: "Artist") -> None:
+        """Draw an artist in the coordinates of the axes; that their range follows it would take more time than that."""
+        artist.set_clip_on(False)
+        self.axes.add_artist(artist)
+
+    def _segments(self, corners: Array, colour: str, width: float, cap: "CapStyleType") -> None:
+        """Lines from each second of the corners ``(2 k, 2)`` of the figure to the next, as one path."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+        from matplotlib.transforms import IdentityTransform
+
+        codes = np.tile([Path.MOVETO, Path.LINETO], len(corners) // 2)
+        path = Path(corners, codes)
+        path.should_simplify = False  # which would join what are single dots
+        lines = PathPatch(path, fill=False, edgecolor=COLOURS[colour], linewidth=width, capstyle=cap)
+        lines.set_transform(IdentityTransform())
+        self.add(lines)
+
+    def _text(self, x: float, y: float, text: str, ha: str, va: str, offset: tuple[float, float]) -> None:
+        self.axes.annotate(
+            text, (x, y), offset, textcoords="offset points", ha=ha, va=va, fontsize=FONT, color=COLOURS["text"]
+        )  # fmt: skip
+
+
+def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]) -> str:
+    """SVG of a drawing that scales with the page.
+
+    Parameters
+    ----------
+    width, height : float
+        Size in points, at which text has :data:`FONT` points.
+    label : str
+        What it shows, for readers who do not see it.
+    draw : callable
+        Draws on the figure.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(width / _INCH, height / _INCH), dpi=_INCH, facecolor="none")
+        draw(figure)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = buffer.getvalue()
+    body = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
+    head = f'<svg viewBox="0 0 {width:g} {height:g}" font-size="{FONT:g}" role="img" aria-label="{escape(label)}">'
+    return f"{head}{_small(body)}</svg>"
+
+
+def range_of(*values: Array) -> tuple[float, float]:
+    """Least and largest of all finite values, with a little room."""
+    finite = np.concatenate([np.ravel(each) for each in values])
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
+        return -1.0, 1.0
+    low, high = float(finite.min()), float(finite.max())
+    room = 0.04 * (high - low)
+    return low - room, high + room
+
+
+def _small(body: str) -> str:
+    """Drawing without identifiers and metadata, with tenths of points and the page's colours."""
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<defs>.*?</defs>|<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(r' id="[^"]*"| xmlns:\w+="[^"]*"', "", body)
+    body = re.sub(r' d="([^"]*)"', lambda found: f' d="{_relative(found[1])}"', body)
+    body = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d)\d+", r"\1", tag[0]), body)
+    body = re.sub(r"(font|font-size|font-family): [^;\"]*;? ?", "", body)  # one size, and the font of the page
+    body = re.sub(r' transform="rotate\(-?0 [^"]*"', "", body)
+    body = re.sub(r"\s*\n\s*", " ", body)
+    body = re.sub(r"</?g>", "", body)
+    for name, (drawn, _) in _COLOURS.items():
+        body = body.replace(drawn, f"var(--{name})")
+    body = body.replace("; stroke-linejoin: miter", "").replace("; stroke-linecap: square", "")
+    return re.sub(r"(?<=[;:>]) | (?=<)", "", body).strip()
+
+
+def _relative(path: str) -> str:
+    """The same path in relative coordinates of tenths of a point, which take half the characters."""
+    words, position, start, mode = [], (0, 0), (0, 0), ""
+    for command, numbers in re.findall(r"([MLCQZz])([^MLCQZz]*)", path):
+        values = [round(10 * float(value)) for value in numbers.split()]
+        ends = list(zip(values[::2], values[1::2], strict=True))
+        if command in "Zz":
+            words.append("z")
+            position, mode = start, ""
+            continue
+        steps = [(x - position[0], y - position[1]) for x, y in ends]
+        lower = command.lower()
+        words.append("" if lower == mode and lower != "m" else lower)
+        words += [f"{_tenths(x)}{_tenths(y)}" for x, y in steps]
+        position, mode = ends[-1], lower
+        start = position if command == "M" else start
+    return "".join(words)
+
+
+def _tenths(value: int) -> str:
+    """A whole number of tenths, without what a path does not need; a blank where no sign separates it."""
+    whole, tenth = divmod(abs(value), 10)
+    text = f"{whole or (0 if not tenth else '')}{f'.{tenth}' if tenth else ''}"
+    return f"-{text}" if value < 0 else f" {text}"
+
+
+def variables() -> str:
+    """Style sheet of a drawing that is a file of its own."""
+    return ":root{" + ";".join(f"--{name}:{colour}" for name, (_, colour) in _COLOURS.items()) + "}"
+
+
+def _proper(limits: tuple[float, float], log: bool) -> tuple[float, float]:
+    """A range that is not empty, and positive where it is logarithmic."""
+    low, high = limits
+    if log:
+        low = max(low, 1e-12)
+        return low, max(high, 10 * low)
+    room = 1e-9 * max(abs(low), abs(high), 1e-300)
+    return (low, high) if high - low > room else (low - 1.0, high + 1.0)
+
+
+def _round_numbers(limits: tuple[float, float], log: bool) -> list[float]:
+    """Few round numbers within a range."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    locator = LogLocator(numticks=6) if log else MaxNLocator(4, steps=[1, 2, 5, 10])
+    return [float(value) for value in locator.tick_values(*limits) if limits[0] <= value <= limits[1]]
+
+
+def _number(value: float) -> str:
+    return f"{0.0 if abs(value) < 1e-12 else value:.4g}".replace("-", "−")
+
+
+def standalone(drawings: Sequence[str]) -> str:
+    """One SVG file with drawings of :func:`.drawing.svg`, one below the other."""
+    parts, height, width = [], 0.0, 0.0
+    for drawing in drawings:
+        found = _VIEW.search(drawing)
+        size = (float(found[1]), float(found[2])) if found else (0.0, 0.0)
+        place = f'<svg y="{height:g}" width="{size[0]:g}" height="{size[1]:g}"'
+        parts.append(drawing.replace("<svg", place, 1))
+        width, height = max(width, size[0]), height + size[1]
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" font-family="sans-serif">'
+    return f"{head}<style>{variables()}</style>{''.join(parts)}</svg>\n"

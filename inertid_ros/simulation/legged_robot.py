@@ -1,0 +1,276 @@
+"""LeggedRobot: a free-floating robot in MuJoCo on force plates, under a whole-body controller; its recordings."""
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+import pinocchio as pin
+from scipy.spatial.transform import Rotation
+
+from inertid_ros.config.simulation import LeggedRobotOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.data.recording import Recording
+from inertid_ros.robot.urdf import parsing
+from inertid_ros.simulation.example_robots import LeggedRobotDescription, Sole
+from inertid_ros.simulation.mujoco_model import (
+    build_world,
+    import_mujoco,
+    plate_wrench,
+    set_configuration,
+    to_pinocchio,
+)
+from inertid_ros.simulation.sensors import BodySample, BodySensors
+from inertid_ros.simulation.whole_body_control import Movement, WholeBodyController, supporting_joints
+
+_SETTLE_S = 2.0
+_SAFE = 0.3  # largest displacement of the centre of mass, as a fraction of half the extent of the soles
+_MOST = 0.7  # largest displacement of a joint, as a fraction of the distance to its limit
+_FALLEN = 0.3  # m below where the base began
+_TAIL_S = 0.2
+
+
+class LeggedRobot:
+    """Physics, controller and sensors.
+
+    Parameters
+    ----------
+    robot : LeggedRobotDescription
+        The true robot.
+    options : LeggedRobotOptions, optional
+        Behaviour.
+    controller_urdf : str, optional
+        URDF that the controller uses; the true one where not given.
+    """
+
+    def __init__(
+        self, robot: LeggedRobotDescription, options: LeggedRobotOptions | None = None, controller_urdf: str = ""
+    ) -> None:
+        self.robot, self.options = robot, options or LeggedRobotOptions()
+        self._movement_rng, sensor_rng = np.random.default_rng(self.options.seed).spawn(2)
+        self.model = free_model(robot.urdf)
+        controller_model = free_model(controller_urdf) if controller_urdf else self.model
+        self.joint_names = tuple(str(name) for name in self.model.names)[2:]
+        passive = np.array([name in robot.passive for name in self.joint_names])
+        self._imu = _frame_on_base(self.model, robot.imu)
+        self._mujoco = import_mujoco()
+        self.world = build_world(robot.urdf, self.joint_names, robot.soles, robot.plates, self.options)
+        self._data = self._mujoco.MjData(self.world.model)
+        self._start = self._start_configuration()
+        set_configuration(self.world, self._data, self._start)
+        self._controller = WholeBodyController(
+            controller_model, robot.soles, passive, self._start, self.options.balance
+        )
+        self._amplitudes = np.where(supporting_joints(self.model, robot.soles), 0.0, self._joint_amplitudes())
+        self._draw_movement()
+        self._sensors = BodySensors(self.options.sensors, passive, sensor_rng)
+        self._every = max(round(self.options.balance.period_s / self.options.timestep_s), 1)
+        self._steps, self._zero = 0, np.inf
+        self._applied = np.zeros(len(self.joint_names))
+        self._control()
+        self.step(round(_SETTLE_S / self.options.timestep_s))
+        self._steps = 0
+
+    @property
+    def time(self) -> float:
+        """Simulated time since the robot has settled [s]."""
+        return self._steps * self.options.timestep_s
+
+    @property
+    def moving(self) -> bool:
+        """Whether a movement is under way."""
+        return self._zero <= self.time < self._zero + self.movement.duration
+
+    def move(self) -> None:
+        """Begin random movements now, new ones at each call."""
+        if np.isfinite(self._zero):
+            self._draw_movement()
+        self._zero = self.time
+
+    def step(self, count: int = 1) -> None:
+        """Advance physics and controller by ``count`` timesteps.
+
+        Raises
+        ------
+        ModelError
+            The robot has fallen.
+        """
+        for _ in range(count):
+            if self._steps % self._every == 0:
+                self._control()
+            self._mujoco.mj_step(self.world.model, self._data)
+            self._steps += 1
+        if self._data.qpos[2] < self._start[2] - _FALLEN or not np.isfinite(self._data.qpos).all():
+            raise ModelError(f"simulation: the robot fell after {self.time:.1f} s; make its movements smaller")
+
+    def true_state(self) -> BodySample:
+        """State and measurements without noise."""
+        self._mujoco.mj_forward(self.world.model, self._data)
+        q, v, a = to_pinocchio(self.world, self._data)
+        linear, angular, turn = a[:3] + np.cross(v[3:6], v[:3]), v[3:6], Rotation.from_quat(q[3:7]).inv()
+        lever, axes = self._imu.translation, self._imu.rotation
+        at_sensor = linear + np.cross(a[3:6], lever) + np.cross(angular, np.cross(angular, lever))
+        return BodySample(
+            self.time,
+            position=q[7:],
+            velocity=v[6:],
+            effort=self._applied.copy(),
+            base_pose=q[:7],
+            base_twist=v[:6],
+            base_acceleration=a[:6],
+            specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)),
+            rate=axes.T @ angular,
+            wrenches={
+                plate.name: plate_wrench(self.world, self._data, index, plate.placement)
+                for index, plate in enumerate(self.robot.plates)
+            },
+        )
+
+    def coordinates(self) -> tuple[Array, Array, Array]:
+        """True configuration, velocity and acceleration at the last :meth:`true_state`, as Pinocchio has them."""
+        return to_pinocchio(self.world, self._data)
+
+    def state(self) -> BodySample:
+        """State and measurements with noise."""
+        return self._sensors.measure(self.true_state())
+
+    def _draw_movement(self) -> None:
+        options = self.options.movement
+        safe = np.minimum(options.com_m, [*(_SAFE * self._support()), np.inf])
+        options = attrs.evolve(options, com_m=tuple(float(limit) for limit in safe))
+        self.movement = Movement(options, self._amplitudes, self._movement_rng)
+
+    def _support(self) -> Array:
+        """``(2,)`` half the extent of the soles on the ground [m]."""
+        model, data = self.model, self.model.createData()
+        pin.framesForwardKinematics(model, data, self._start)
+        corners = [
+            data.oMf[model.getFrameId(sole.frame)].act(corner)
+            for sole in self.robot.soles
+            for corner in sole.corners
+        ]
+        return 0.5 * np.ptp(corners, axis=0)[:2]
+
+    def _joint_amplitudes(self) -> Array:
+        """``(n,)`` largest displacement of each joint, a share of the distance to its nearer limit [rad]."""
+        q = self._start[7:]
+        nearer = np.minimum(q - self.model.lowerPositionLimit[7:], self.model.upperPositionLimit[7:] - q)
+        return _MOST * np.maximum(nearer, 0.0)
+
+    def _control(self) -> None:
+        q, v, _ = to_pinocchio(self.world, self._data)
+        self._applied = self._controller.torque(q, v, self.movement.at(self.time - self._zero))
+        self._data.qfrc_applied[self.world.dof] = self._applied
+
+    def _start_configuration(self) -> Array:
+        """Configuration with the soles flat on the ground and the centre of mass above their middle."""
+        q = pin.neutral(self.model)
+        for name, position in self.robot.start.items():
+            if not self.model.existJointName(name):
+                raise ModelError(f"simulation: start names joint '{name}', which the robot does not have")
+            q[self.model.joints[self.model.getJointId(name)].idx_q] = position
+        return solve_stance(self.model, self.robot.soles, q)
+
+
+def _frame_on_base(model: pin.Model, frame: str) -> pin.SE3:
+    """Placement of a frame of the root link in it."""
+    if not frame:
+        return pin.SE3.Identity()
+    if not model.existFrame(frame) or model.frames[model.getFrameId(frame)].parentJoint != 1:
+        raise ModelError(f"simulation: '{frame}' is no frame of the root link; the inertial measurement unit needs one")
+    return model.frames[model.getFrameId(frame)].placement
+
+
+def free_model(urdf: str) -> pin.Model:
+    """Pinocchio model with a free root."""
+    return pin.buildModelFromXML(parsing.read_description(urdf), pin.JointModelFreeFlyer())
+
+
+def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
+    """The same joints with the first sole flat on the ground, then the centre of mass moved above the soles.
+
+    Newton steps on soles, horizontal centre of mass and, weakly, the joints as they were.
+
+    Raises
+    ------
+    ModelError
+        There is no such configuration.
+    """
+    data, start = model.createData(), q.copy()
+    frames = [model.getFrameId(sole.frame) for sole in soles]
+    pin.framesForwardKinematics(model, data, q)
+    poses = [data.oMf[frame] * sole.placement for frame, sole in zip(frames, soles, strict=True)]
+    middle = np.mean([pose.translation for pose in poses], axis=0)
+    lift = pin.SE3(poses[0].rotation.T, -poses[0].rotation.T @ middle)
+    q[:3] = (lift * pin.SE3(pin.Quaternion(q[3:7]).toRotationMatrix(), q[:3])).translation
+    q[3:7] = pin.Quaternion(poses[0].rotation.T @ pin.Quaternion(q[3:7]).toRotationMatrix()).coeffs()
+    targets = [lift * pose for pose in poses]
+    targets = [pin.SE3(np.eye(3), np.array([p.translation[0], p.translation[1], 0.0])) for p in targets]
+    start = q.copy()
+    for _ in range(200):
+        pin.computeJointJacobians(model, data, q)
+        pin.updateFramePlacements(model, data)
+        rows, errors = [], []
+        for frame, sole, target in zip(frames, soles, targets, strict=True):
+            pose = data.oMf[frame] * sole.placement
+            jacobian = pin.getFrameJacobian(model, data, frame, pin.ReferenceFrame.LOCAL)
+            rows.append(sole.placement.toActionMatrixInverse() @ jacobian)
+            errors.append(pin.log6(pose.actInv(target)).vector)
+        rows.append(pin.jacobianCenterOfMass(model, data, q)[:2])
+        errors.append(-data.com[0][:2])
+        weak = 1e-3 * np.eye(model.nv)
+        A = np.vstack([*rows, weak])
+        b = np.concatenate([*errors, 1e-3 * pin.difference(model, q, start)])
+        step = np.linalg.solve(A.T @ A, A.T @ b)
+        q = pin.integrate(model, q, step)
+        if np.abs(np.concatenate(errors)).max() < 1e-6:
+            return q
+    raise ModelError("simulation: the robot cannot stand flat on its soles from its start pose; bend its knees")
+
+
+def simulate_movements(
+    robot: LeggedRobot, *, state_hz: float = 200.0, noise: bool = True, name: str = "simulated"
+) -> Recording:
+    """Run the robot's movements and record all its sensors at one rate.
+
+    Parameters
+    ----------
+    noise : bool, optional
+        Whether the sensors have any; without, the base's acceleration is recorded as well, exactly.
+
+    Raises
+    ------
+    ModelError
+        The robot fell.
+    """
+    per_state = max(round(1.0 / (state_hz * robot.options.timestep_s)), 1)
+    measure = robot.state if noise else robot.true_state
+    robot.move()
+    begin, samples = robot.time, [measure()]
+    while robot.moving or robot.time < begin + robot.movement.duration + _TAIL_S:
+        robot.step(per_state)
+        samples.append(measure())
+    return recording_of(robot, samples, name, exact=not noise)
+
+
+def recording_of(robot: LeggedRobot, samples: Sequence[BodySample], name: str, exact: bool = False) -> Recording:
+    """Samples as one recording; ``exact`` keeps the base's true acceleration."""
+
+    def table(key: str) -> np.ndarray:
+        return np.array([getattr(sample, key) for sample in samples])
+
+    return Recording(
+        joint_names=robot.joint_names,
+        time=table("time") - samples[0].time,
+        position=table("position"),
+        effort=table("effort"),
+        velocity=table("velocity"),
+        wrenches={
+            plate.name: np.array([sample.wrenches[plate.name] for sample in samples]) for plate in robot.robot.plates
+        },
+        base_pose=table("base_pose"),
+        base_twist=table("base_twist"),
+        base_acceleration=table("base_acceleration") if exact else None,
+        imu=np.hstack([table("specific_force"), table("rate")]),
+        name=name,
+    )

@@ -1,0 +1,209 @@
+"""Sensors of simulated arms, legged robots and force plates: noise, resolution, and faults of the state channel."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from inertid_ros.config.simulation import BodySensorOptions, SensorOptions
+from inertid_ros.core.arrays import Array
+
+
+@dataclass(frozen=True)
+class StateSample:
+    """One joint state: ``time`` [s], ``position``, ``velocity``, ``effort`` ``(n,)`` (rad or m, per s, N m or N)."""
+
+    time: float
+    position: Array
+    velocity: Array
+    effort: Array
+
+
+class Sensors:
+    """Adds play and noise to true states.
+
+    ``effort_scale`` is ``(n,)``, what ``effort_noise`` is a fraction of [N m or N].
+    """
+
+    def __init__(self, options: SensorOptions, effort_scale: Array, rng: np.random.Generator) -> None:
+        self.options, self._effort_scale, self._rng = options, effort_scale, rng
+        self._position: Array | None = None  # behind the play
+
+    def measure(self, true: StateSample) -> StateSample:
+        """The state as the sensors report it."""
+        noise = self._rng.standard_normal((3, len(true.position)))
+        behind, play = true.position if self._position is None else self._position, self.options.play
+        self._position = np.minimum(np.maximum(behind, true.position - play), true.position + play)
+        position = self._position + self.options.position_noise * noise[0]
+        if self.options.position_resolution > 0:
+            position = np.round(position / self.options.position_resolution) * self.options.position_resolution
+        return StateSample(
+            true.time,
+            position,
+            true.velocity + self.options.velocity_noise * noise[1],
+            true.effort + self.options.effort_noise * self._effort_scale * noise[2],
+        )
+
+
+@dataclass(frozen=True)
+class StateFaults:
+    """Faults of the reported states.
+
+    Attributes
+    ----------
+    silent : bool
+        Nothing is reported.
+    frozen : bool
+        Values stay, stamps go on.
+    not_finite : bool
+        Values are NaN.
+    delay : float
+        Every state arrives this late [s].
+    drop : float
+        Probability that a state is lost.
+    stamp_offset : float
+        Added to every stamp [s].
+    gap_rate : float
+        How often the publisher is held up [1/s].
+    gap : tuple of three floats
+        For how long: shortest, median and longest [s].
+    """
+
+    silent: bool = False
+    frozen: bool = False
+    not_finite: bool = False
+    delay: float = 0.0
+    drop: float = 0.0
+    stamp_offset: float = 0.0
+    gap_rate: float = 0.0
+    gap: tuple[float, ...] = (0.01, 0.017, 0.03)
+
+
+class FaultyChannel:
+    """Channel of the states from the robot to its users.
+
+    A publisher that is held up delivers the state that it holds when it goes on; those of meanwhile are skipped, as by
+    ros2_control's RealtimePublisher.
+    """
+
+    def __init__(self, rng: np.random.Generator, faults: StateFaults | None = None) -> None:
+        self._rng = rng
+        self._waiting: deque[tuple[float, StateSample]] = deque()
+        self._last: StateSample | None = None
+        self.faults = faults or StateFaults()
+
+    @property
+    def faults(self) -> StateFaults:
+        """Faults from now on."""
+        return self._faults
+
+    @faults.setter
+    def faults(self, faults: StateFaults) -> None:
+        self._faults = faults
+        self._gap_end, self._next_gap = -np.inf, np.nan  # NaN: to be drawn
+
+    def pass_on(self, sample: StateSample) -> list[StateSample]:
+        """States that arrive at ``sample.time``, when ``sample`` enters the channel."""
+        now, faults = sample.time, self._faults
+        if faults.frozen and self._last is not None:
+            sample = replace(self._last, time=now)
+        else:
+            self._last = sample
+        held_until = self._held_until(now)
+        if held_until is not None and not (faults.silent or (faults.drop > 0 and self._rng.random() < faults.drop)):
+            if faults.not_finite:
+                nan = np.full_like(sample.position, np.nan)
+                sample = StateSample(sample.time, nan, nan, nan)
+            if faults.stamp_offset:
+                sample = replace(sample, time=sample.time + faults.stamp_offset)
+            self._waiting.append((held_until + faults.delay, sample))
+        arrived = [s for due, s in self._waiting if due <= now + 1e-9]
+        if arrived:
+            self._waiting = deque((due, s) for due, s in self._waiting if due > now + 1e-9)
+        return arrived
+
+    def _held_until(self, now: float) -> float | None:
+        """When a state of ``now`` leaves the publisher; None where it is skipped."""
+        if now < self._gap_end:
+            return None
+        if self._faults.gap_rate == 0:
+            return now
+        if np.isnan(self._next_gap):
+            self._next_gap = now + self._rng.exponential(1 / self._faults.gap_rate)
+        if now < self._next_gap:
+            return now
+        self._gap_end = now + float(np.exp(np.interp(self._rng.random(), (0.0, 0.5, 1.0), np.log(self._faults.gap))))
+        self._next_gap = np.nan
+        return self._gap_end
+
+
+@dataclass(frozen=True)
+class BodySample:
+    """State and measurements at one instant.
+
+    Attributes
+    ----------
+    time : float
+        Simulated time [s].
+    position, velocity, effort : ndarray, shape (n,)
+        Of the joints.
+    base_pose : ndarray, shape (7,)
+        Position x y z [m] and quaternion qx qy qz qw.
+    base_twist : ndarray, shape (6,)
+        Linear then angular, in the base frame.
+    base_acceleration : ndarray, shape (6,)
+        Derivative of the twist in the base frame.
+    specific_force : ndarray, shape (3,)
+        Of the accelerometer, in its own axes [m/s^2].
+    rate : ndarray, shape (3,)
+        Of the gyroscope, in its own axes [rad/s].
+    wrenches : mapping
+        Name of the plate to force and torque ``(6,)`` on the robot, in the plate's frame.
+    """
+
+    time: float
+    position: Array
+    velocity: Array
+    effort: Array
+    base_pose: Array
+    base_twist: Array
+    base_acceleration: Array
+    specific_force: Array
+    rate: Array
+    wrenches: Mapping[str, Array]
+
+
+class BodySensors:
+    """Adds noise; passive joints have no torque sensor and report zero, which is their true torque."""
+
+    def __init__(self, options: BodySensorOptions, passive: Array, rng: np.random.Generator) -> None:
+        self.options, self._passive, self._rng = options, passive, rng
+
+    def measure(self, true: BodySample) -> BodySample:
+        """The sample with noise."""
+        o = self.options
+        pose = true.base_pose.copy()
+        pose[:3] += self._noise(o.base_position, 3)
+        turn = Rotation.from_rotvec(self._noise(o.base_orientation, 3))
+        pose[3:] = (Rotation.from_quat(pose[3:]) * turn).as_quat()
+        twist_noise = np.concatenate([self._noise(o.base_velocity, 3), self._noise(o.rate, 3)])
+        n = len(true.position)
+        return replace(
+            true,
+            position=true.position + self._noise(o.position, n),
+            velocity=true.velocity + self._noise(o.velocity, n),
+            effort=np.where(self._passive, 0.0, true.effort + self._noise(o.effort, n)),
+            base_pose=pose,
+            base_twist=true.base_twist + twist_noise,
+            specific_force=true.specific_force + self._noise(o.acceleration, 3),
+            rate=true.rate + self._noise(o.rate, 3),
+            wrenches={
+                name: wrench + np.concatenate([self._noise(o.force, 3), self._noise(o.moment, 3)])
+                for name, wrench in true.wrenches.items()
+            },
+        )
+
+    def _noise(self, deviation: float, count: int) -> Array:
+        return deviation * self._rng.standard_normal(count)
