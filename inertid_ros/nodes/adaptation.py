@@ -27,7 +27,6 @@ from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, from_joint_trajectory, to_nanoseconds
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameter_messages import known_parameters
@@ -37,6 +36,10 @@ from inertid_ros.ros.topics import COMMAND, LATCHED
 from .controller import CommandTopic, ControllerManager
 from .robot_states import RobotStates, joint_states_status, timing_status
 from .spin import raise_priority, refuse_impossible_transitions, run_node
+
+_INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two looks at who else commands or publishes
+_AUTOSTART_PERIOD_S = 0.5  # between two tries to start by itself
+_HOLD_BEFORE_END_S = 0.3  # the arm is held at rest for this long before the process ends
 
 
 class EffortTopic(CommandTopic):
@@ -48,15 +51,7 @@ class EffortTopic(CommandTopic):
 
 
 class ArmInterface(RobotStates):
-    """Robot description, joint states and effort commands of one arm.
-
-    Parameters
-    ----------
-    node : Node
-    options : AdaptationNodeOptions
-    on_state, on_other_robot : callable
-        See :class:`RobotStates`.
-    """
+    """Robot description, joint states and effort commands of one arm; see :class:`RobotStates`."""
 
     def __init__(
         self,
@@ -67,7 +62,7 @@ class ArmInterface(RobotStates):
     ) -> None:
         super().__init__(node, options.urdf, options.robot, on_state, on_other_robot)
         topic = f"{options.controller}/commands" if options.controller else "effort_commands"
-        self.commands = EffortTopic(node, Float64MultiArray, topic, RecordedJoints())
+        self.commands = EffortTopic(node, Float64MultiArray, topic)
         self._manager = ControllerManager(node, options.controller)
 
     def begin(self, options: StateMonitorOptions) -> ArmState:
@@ -79,8 +74,7 @@ class ArmInterface(RobotStates):
             Joint states are missing, wrong or of a moving arm, or commands would not arrive.
         """
         self.check_states(options)
-        problem = self.interference()
-        if problem:
+        if problem := self.interference():
             raise ExcitationError(problem)
         sample = self.window.mean()
         if not np.isfinite(sample.velocity).all():
@@ -88,15 +82,15 @@ class ArmInterface(RobotStates):
         return ArmState(self.steady(), sample.position, sample.velocity, sample.effort)
 
     def interference(self) -> str:
-        """Why commands do not arrive or are not ours alone, or states come from several; empty when all is well."""
+        """Why commands do not arrive, or which other nodes command or publish states; empty if all is well."""
         return self.commands.problem() or self.several_publishers()
 
     def controller_problem(self) -> str:
-        """Why the controller would not pass efforts on; empty where it does, or nobody knows."""
+        """Why the controller would not pass efforts on; empty if it would, or if that is unknown."""
         return self._manager.problem()
 
     def poll(self) -> None:
-        """Take what has come since the last call; to be called at every tick."""
+        """Take what has come since the last call; call it at every tick."""
         self._manager.poll(self.steady())
         super().poll()
 
@@ -106,7 +100,7 @@ class ArmInterface(RobotStates):
         Raises
         ------
         InertidError
-            See :func:`.from_joint_trajectory`, or it has too many points.
+            See :func:`.from_joint_trajectory`; or the trajectory has too many points.
         """
         if len(message.points) > MAX_POINTS:
             raise ExcitationError(
@@ -120,11 +114,6 @@ class ArmInterface(RobotStates):
 
     def _described(self, model: RobotModel) -> None:
         self._manager.joints = model.recorded_joints.recorded(model.joint_names)
-
-
-_INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two looks at who else commands or publishes
-_AUTOSTART_PERIOD_S = 0.5  # between two tries to start by itself
-_HOLD_BEFORE_END_S = 0.3  # for which the arm is held at rest before the process ends
 
 
 class Adaptation(LifecycleNode):
@@ -148,7 +137,7 @@ class Adaptation(LifecycleNode):
         self.create_service(Trigger, "~/stop", self._stop_on_request)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.tick_s = 1.0 / self.options.control.rate_hz
-        self.create_timer(_INTERFERENCE_CHECK_PERIOD_S, self._look, clock=steady)
+        self.create_timer(_INTERFERENCE_CHECK_PERIOD_S, self._check, clock=steady)
         self.create_timer(1.0 / self.options.parameters_hz, self._publish_parameters, clock=steady)
         if self.options.autostart:
             self.starter = self.create_timer(_AUTOSTART_PERIOD_S, self._start, clock=steady)
@@ -161,7 +150,7 @@ class Adaptation(LifecycleNode):
         return self._answer(self._configured())
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Take the arm over where it stands, or, where it is held already, follow references again."""
+        """Take the arm over at its present pose, or follow references again if it is held already."""
         problem = self._taken_over()
         if problem:
             return self._answer(problem)
@@ -174,7 +163,7 @@ class Adaptation(LifecycleNode):
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Command nothing any more, unless the arm still moves."""
+        """End commanding; refused while the arm moves."""
         if self.arm is not None and not self.arm.at_rest:
             return self._answer("not cleaned up: the arm is still coming to rest; try again")
         self.arm = None
@@ -186,7 +175,7 @@ class Adaptation(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def _configured(self) -> str:
-        """Why the robot cannot be controlled; empty where it can."""
+        """Read the robot; return why it cannot be controlled, empty if it can."""
         try:
             self.robot.read_robot()
             described = load_model(self.robot.model.urdf, self.robot.model.options)
@@ -197,18 +186,18 @@ class Adaptation(LifecycleNode):
         return ""
 
     def _taken_over(self) -> str:
-        """Why the arm cannot be controlled from where it stands; empty where it is now."""
+        """Take the arm over at its present pose; return why not, empty if it is controlled now."""
         options = self.options
         if self.arm is not None:
             return self.arm.resume(self.robot.steady())
         try:
             assert self.estimate is not None
             if self.robot.model.hash != self.estimate.model.hash:
-                return "the robot description has changed; clean up and configure anew"
+                return "the robot description has changed; clean up and configure again"
             monitor = options.monitor.timed(self.robot.window.period)
             begin = self.robot.begin(monitor)
-            own = adaptive_controller(self.estimate, options.control)
-            self.arm = controlled_arm(own, self.estimate.model, options.limits, options.control, monitor, begin)
+            controller = adaptive_controller(self.estimate, options.control)
+            self.arm = controlled_arm(controller, self.estimate.model, options.limits, options.control, monitor, begin)
         except InertidError as error:
             return str(error)
         return ""
@@ -220,11 +209,11 @@ class Adaptation(LifecycleNode):
         return TransitionCallbackReturn.FAILURE
 
     def _start(self) -> None:
-        """Configure and activate once all that it needs is there."""
+        """Configure and activate as soon as joint states and controller are there."""
         if not (self.robot.has_states and self.robot.commands.has_controller):
             return
         if self.estimate is None and self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
-            self.starter.cancel()  # nothing that it waits for would change that
+            self.starter.cancel()  # waiting would not change that
             return
         if self.trigger_activate() is TransitionCallbackReturn.SUCCESS:
             self.starter.cancel()
@@ -249,8 +238,7 @@ class Adaptation(LifecycleNode):
         try:
             if self.arm is None:
                 raise InertidError("reference: refused, adaptation is not active; activate it")
-            problem = self.robot.controller_problem()
-            if problem:
+            if problem := self.robot.controller_problem():
                 raise InertidError(f"reference: refused, {problem}")
             self.arm.follow(self.robot.reference(message), self.robot.steady())
             self.refused = ""
@@ -263,14 +251,14 @@ class Adaptation(LifecycleNode):
             self.arm.stop(self.robot.steady(), reason)
 
     def _stop_on_request(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Stop now, and stay stopped until activated anew."""
+        """Stop now, and stay stopped until activated again."""
         self._stop("stopped on request")
         response.success = self.arm is not None
         response.message = self.arm.fault if self.arm is not None else "adaptation is not active"
         return response
 
-    def _look(self) -> None:
-        """Ten times a second: is the robot ours alone, and has a fault stopped it?"""
+    def _check(self) -> None:
+        """Stop if others command the robot, and log a fault once."""
         arm = self.arm
         if arm is None:
             return
@@ -308,13 +296,13 @@ class Adaptation(LifecycleNode):
     # Ending
 
     def begin_shutdown(self) -> None:
-        """A signal came: come to rest, then end."""
+        """Come to rest after a signal, then end."""
         self._stop("the adaptation node was asked to end")
         self.ending = True
 
     @property
     def shutdown_complete(self) -> bool:
-        """Whether the arm has been held at rest for a while; its last torque is what holds it."""
+        """Whether the arm has been held at rest for a while; its last torque goes on holding it."""
         if self.arm is None:
             return True
         now = time.monotonic()
@@ -325,7 +313,7 @@ class Adaptation(LifecycleNode):
         return now - self.rested_at > _HOLD_BEFORE_END_S
 
     def on_fault(self, error: Exception) -> None:
-        """A callback raised and nothing spins any more: bring the arm to rest with what still works."""
+        """Bring the arm to rest after a callback raised; nothing spins any more."""
         self._stop(f"internal error: {error}")
         while not self.shutdown_complete:
             self.tick()
@@ -342,7 +330,7 @@ if __name__ == "__main__":
 
 
 def motion_status(arm: ControlledArm | None, refused: str) -> Status:
-    """What the arm does, and why it was stopped; ``refused`` is why the last reference was, or empty."""
+    """Status of the arm; ``refused`` is why the last reference was refused, or empty."""
     fault = arm.fault if arm is not None else ""
     at_rest = "not in control" if arm is None else arm.stage.value
     level, message = gravest((ERROR, fault), (WARN, refused), otherwise=at_rest)
@@ -358,7 +346,7 @@ def motion_status(arm: ControlledArm | None, refused: str) -> Status:
 
 
 def controller_status(robot: ArmInterface, in_control: bool) -> Status:
-    """Whether efforts arrive. Without a controller nothing is wrong until the node is in control."""
+    """Status of the controller; a missing one is an error only while the node is in control."""
     problem = robot.commands.problem() or robot.controller_problem()
     unknown = "" if robot.name else "no robot description"
     level, message = gravest(
@@ -369,13 +357,13 @@ def controller_status(robot: ArmInterface, in_control: bool) -> Status:
 
 
 def parameters_status(arm: ControlledArm | None, first_mass: float) -> Status:
-    """How far the estimate has gone from the first."""
+    """Status of the estimate: its distance from the first."""
     mass = float(arm.controller.bodies[:, 0].sum()) if arm is not None else None
     values = {
         "Mass (kg)": mass,
         "Added mass (kg)": None if mass is None else mass - first_mass,
         "At their effort limit": None if arm is None else int(arm.controller.saturated.sum()),
     }
-    held = "they adapt" if arm is not None and arm.accepts else "they are held"
-    level, message = gravest((STALE, "" if arm is not None else "not in control"), otherwise=held)
+    activity = "they adapt" if arm is not None and arm.accepts else "they are held"
+    level, message = gravest((STALE, "" if arm is not None else "not in control"), otherwise=activity)
     return Status("parameters", level, message, values)

@@ -21,12 +21,15 @@ from inertid_ros.config.nodes import CalibrateOptions
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, RecorderStatus
 from inertid_ros.ros.topics import LATCHED
 
-from .flow import AT_REST, DONE, MOTION_TIMEOUT_S, REJECTED, Check, ExcitationMover, run_flow
+from .flow import AT_REST, DONE, MOTION_TIMEOUT_S, REJECTED, ExcitationMover, run_flow
 from .flow_client import FlowClient, FlowError
+
+_IDENTIFY_TIMEOUT_S = 1800.0
+_SEED_STEP = 1000  # from round to round, so that none has the seed of the held-out motion
 
 
 class SelfMovingRobot:
-    """A robot that moves by itself when a service asks it to; which motion is its own choice."""
+    """A robot that moves by itself when a service asks it to, such as one that balances with its own controller."""
 
     name = "the robot"
 
@@ -36,7 +39,7 @@ class SelfMovingRobot:
 
     @property
     def rest(self) -> str:
-        """What is known of the robot."""
+        """What is known of the robot's motion."""
         return "the robot moves by itself" if self._is_moving() else AT_REST
 
     def wait(self, timeout_s: float) -> None:
@@ -49,8 +52,8 @@ class SelfMovingRobot:
     def disarm(self) -> None:
         """Nothing to do."""
 
-    def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
-        """Ask it to move, and wait until it has."""
+    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
+        """Ask the robot to move and wait until it has; ``goal`` has no effect. See :meth:`.ExcitationMover.move`."""
         client, options = self._client, self._options
         answer = client.trigger(options.move_service)
         if not answer.success:
@@ -59,46 +62,33 @@ class SelfMovingRobot:
         unmoved = f"{options.moving_topic} does not show that the robot moves; check the topic"
         client.until(self._is_moving, unmoved, options.wait_s)
 
-        def ended() -> bool:
+        def has_ended() -> bool:
             if problem := check():
                 raise FlowError(problem)
             return not self._is_moving()
 
-        client.until(ended, f"{purpose} motion: the robot does not end it", MOTION_TIMEOUT_S)
+        client.until(has_ended, f"{purpose} motion: the robot does not end it", MOTION_TIMEOUT_S)
 
     def _is_moving(self) -> bool:
         return self._moving.last is not None and bool(self._moving.last.data)
 
 
-Mover = ExcitationMover | SelfMovingRobot
-"""What moves the robot along one motion after the other; armed before the first, disarmed after the last."""
-
-
-_IDENTIFY_TIMEOUT_S = 1800.0
-_SEED_STEP = 1000  # from round to round, so that none has the seed of the held-out motion
-
-
 class CalibrationFlow:
-    """The steps of a calibration, in order. Every step raises FlowError with one line that names the remedy.
-
-    Parameters
-    ----------
-    client : FlowClient
-    options : CalibrateOptions
-    """
+    """The steps of a calibration, in order. Every step raises FlowError with one line that names the remedy."""
 
     def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
         self.client, self.options = client, options
         self.identifier = client.serving_node("identifier", IdentifierStatus, "recordings are kept by the recorder")
         self.report = client.received(IdentificationReport, "identifier/report", LATCHED)
         self.recorder = client.serving_node("recorder", RecorderStatus)
-        by_itself = options.moved_by == "robot"
-        self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options.wait_s)
-        self.recording = ""  # name of the one that is being made
+        self.mover: ExcitationMover | SelfMovingRobot = (
+            SelfMovingRobot(client, options) if options.moved_by == "robot" else ExcitationMover(client, options.wait_s)
+        )
+        self.recording = ""  # name of the present recording
         client.note = lambda: self._coverage(self.recording)
 
     def run(self) -> int:
-        """Run all of it and return the exit status."""
+        """Run all steps and return the exit status."""
         self._wait_for_nodes()
         self.mover.arm()
         options = self.options
@@ -116,7 +106,7 @@ class CalibrationFlow:
 
     @property
     def rest(self) -> str:
-        """What is known of the robot."""
+        """What is known of the robot's motion."""
         return self.mover.rest
 
     def _end_motions(self) -> None:
@@ -139,23 +129,23 @@ class CalibrationFlow:
             client.wait_for_service(Trigger, service, wait)
         client.wait_for_action(Identify, "identifier/identify", wait)
 
-        def ready() -> bool:
+        def are_ready() -> bool:
             if self.identifier.last is None or self.recorder.last is None:
                 return False
             return bool(self.identifier.last.state != IdentifierStatus.WAITING)
 
-        def why() -> str:
+        def problem() -> str:
             if self.recorder.last is None:
                 return "the recorder publishes no status; start it in the namespace of this node"
             if self.identifier.last is None:
                 return "the identifier publishes no status; start it in the namespace of this node"
             return f"the identifier is not ready: {self.identifier.last.message}"
 
-        client.until(ready, why, wait)
+        client.until(are_ready, problem, wait)
         self._end_recording()
 
     def _end_recording(self) -> None:
-        """End a recording that runs already, such as that of a flow that was killed, which nobody else would end."""
+        """End a recording that runs already, such as one of a flow that was killed."""
         name = self.recorder.last.name
         if name:
             answer = self.client.trigger("recorder/stop")
@@ -172,24 +162,25 @@ class CalibrationFlow:
         if not answer.success:
             raise FlowError(answer.message)
 
-        def arrived() -> bool:
+        def has_arrived() -> bool:
             return self.identifier.last is not None and name in self.identifier.last.recordings
 
-        client.until(arrived, f"{name} did not arrive at the identifier; check that both run in one namespace", 20.0)
+        absent = f"{name} did not arrive at the identifier; check that both run in one namespace"
+        client.until(has_arrived, absent, 20.0)
         client.show(f"{purpose} motion: {'; '.join(filter(None, (name, self._coverage(name))))}")
         return name
 
     def _coverage(self, name: str) -> str:
-        """How well a recording tells torque so far, and what it lacks; empty where that is not known."""
+        """How well the recording so far determines the torque, and what it lacks; empty if unknown."""
         status = self.identifier.last
         if status is None or not name or status.recording != name or not status.joint_names:
             return ""
         deviation, joint = max(zip(status.torque_deviation, status.joint_names, strict=True))
-        known = f"torque known to {100 * deviation:.2g} % ({joint})" if deviation < 1 else f"{joint} is not known yet"
-        return f"{known}; still needed: {status.still_needed}" if status.still_needed else known
+        text = f"torque known to {100 * deviation:.2g} % ({joint})" if deviation < 1 else f"{joint} is not known yet"
+        return f"{text}; still needed: {status.still_needed}" if status.still_needed else text
 
     def _start_recording(self) -> str:
-        """Return the name of the recording that has begun; refused until the recorder receives samples."""
+        """Begin a recording and return its name; the recorder refuses until it receives samples."""
         answer = self.client.trigger("recorder/start")
         if not answer.success:
             raise FlowError(answer.message)
@@ -197,7 +188,7 @@ class CalibrationFlow:
         return self.recording
 
     def _not_recording(self, name: str) -> str:
-        """Why a motion is useless: the recorder writes nothing."""
+        """Why a motion is useless because the recorder does not write; empty if it does."""
         status = self.recorder.last
         return f"the recorder stopped: {status.message}" if status is not None and status.name != name else ""
 
@@ -231,10 +222,10 @@ class CalibrationFlow:
         """Show the result and return the exit status."""
         client = self.client
 
-        def arrived() -> bool:
+        def has_arrived() -> bool:
             return self.report.last is not None and self.report.last.message == result.message
 
-        client.until(arrived, "no identifier/report arrived", 10.0)
+        client.until(has_arrived, "no identifier/report arrived", 10.0)
         tables = self.options.tables and client.on_terminal
         if tables:
             print_report(json.loads(self.report.last.report_json))
@@ -256,7 +247,7 @@ class CalibrationFlow:
 
 
 def _absolute(plan: str) -> str:
-    """Path of a plan file for a node that may run in another directory."""
+    """Return the path of a plan file for a node that may run in another directory; empty stays empty."""
     return str(Path(plan).expanduser().absolute()) if plan else ""
 
 

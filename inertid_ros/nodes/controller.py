@@ -1,4 +1,4 @@
-"""The robot's controller: the topic of its commands, and what its manager says of it."""
+"""The robot's controller: the topic of its commands, and its state as the controller manager reports it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,24 +9,17 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from rclpy.task import Future
 
-from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.topics import COMMAND, Publishers
+
+_QUESTION_PERIOD_S = 0.5
+_QUESTION_TIMEOUT_S = 1.0  # then the question is asked again
 
 
 class CommandTopic:
-    """A topic on which a robot is commanded.
+    """A topic on which a robot is commanded."""
 
-    Parameters
-    ----------
-    node : Node
-    message_type : type
-    topic : str
-    joints : RecordedJoints
-        What the controller calls the joints.
-    """
-
-    def __init__(self, node: Node, message_type: Any, topic: str, joints: RecordedJoints) -> None:
-        self._node, self._joints = node, joints
+    def __init__(self, node: Node, message_type: Any, topic: str) -> None:
+        self._node = node
         self._publisher = node.create_publisher(message_type, topic, COMMAND)
         self._publishers = Publishers(node, self._publisher.topic_name)
 
@@ -37,25 +30,25 @@ class CommandTopic:
 
     @property
     def has_controller(self) -> bool:
-        """Whether somebody subscribes."""
+        """Whether the topic has a subscriber."""
         return bool(self._publisher.get_subscription_count())
 
     def begin(self) -> None:
-        """Nothing to forget."""
+        """Forget problems of the last motion; a topic has none."""
 
     def halt(self) -> str:
-        """Nothing: a topic tells of no goal that was given up."""
+        """Empty, as a topic reports no goal that the controller gave up."""
         return ""
 
     def problem(self) -> str:
-        """Why commands do not arrive, in one line; empty if they do. Who else commands is told by name."""
+        """Why commands do not arrive, or which other node commands the robot, in one line; empty if all is well."""
         if not self.has_controller:
             return (
                 f"nobody subscribes to {self.name}; start and activate the robot's controller, or set the parameter"
                 " controller to its name"
             )
-        own = (self._node.get_name(), self._node.get_namespace())
-        others = [publisher for publisher in self._publishers.look() if publisher != own]
+        this_node = (self._node.get_name(), self._node.get_namespace())
+        others = [publisher for publisher in self._publishers.look() if publisher != this_node]
         if not others:
             return ""
         name, namespace = others[0]
@@ -63,34 +56,29 @@ class CommandTopic:
 
 
 def of_controller(controller: str, name: str) -> str:
-    """Return the name of a topic or action of a controller; the name itself where that has none."""
+    """Return the name of a topic or action of a controller; the bare name if the controller has no name."""
     return f"{controller}/{name}" if controller else name
 
 
-_QUESTION_PERIOD_S = 0.5  # between two questions
-_QUESTION_TIMEOUT_S = 1.0  # a question that is not answered by then is asked again
-
-
 class ControllerManager:
-    """Asks the controller manager beside the node, where there is one and its messages are installed.
+    """Asks the controller manager in the namespace of the node, if its messages are installed, and never waits.
 
     Parameters
     ----------
-    node : Node
     controller : str
-        Name of the controller; empty asks nothing.
+        Name of the controller; if empty, nothing is asked.
 
     Attributes
     ----------
     joints : tuple of str
-        That are to be moved, as controllers call them.
+        Joints to be moved, as controllers call them.
     """
 
     def __init__(self, node: Node, controller: str) -> None:
         self.joints: tuple[str, ...] = ()
         self._name = controller.strip("/").rpartition("/")[2]
-        self._known: list[Any] | None = None
-        self._tolerances: dict[str, float] | None = None  # until the controller has told them
+        self._controllers: list[Any] | None = None  # of the last answer
+        self._tolerances: dict[str, float] | None = None
         self._list, self._parameters = _Question(node), _Question(node)
         self._request = _list_controllers()
         if self._name and self._request is not None:
@@ -98,13 +86,13 @@ class ControllerManager:
             self._parameters.ask_of(GetParameters, f"{controller}/get_parameters")
 
     def poll(self, now: float) -> None:
-        """Take answers, and ask where that is due; to be called at every tick, ``now`` is the steady clock [s]."""
+        """Take answers and ask again when that is due; call it at every tick with the steady clock [s]."""
         if self._request is None or not self._name:
             return
         answer = self._list.poll(now, self._request.Request)
         if answer is not None:
-            self._known = answer.controller
-        if self._known is not None and self._tolerances is None and self.joints:
+            self._controllers = answer.controller
+        if self._controllers is not None and self._tolerances is None and self.joints:
             self._take_tolerances(self._parameters.poll(now, self._tolerance_request))
 
     def _tolerance_request(self) -> GetParameters.Request:
@@ -117,42 +105,34 @@ class ControllerManager:
             self._tolerances = {joint: value for joint, value in pairs if isinstance(value, float) and value > 0}
 
     def problem(self) -> str:
-        """Why the controller cannot move the joints, in one line; empty where it can, or nobody knows."""
-        return "" if self._known is None else controller_problem(self._known, self._name, self.joints)
+        """Why the controller cannot move the joints, in one line; empty if it can, or if that is unknown."""
+        return "" if self._controllers is None else controller_problem(self._controllers, self._name, self.joints)
 
     def inactivity(self) -> str:
-        """That the controller is not active, so that nothing that it holds moves the robot; empty otherwise."""
-        own = [controller for controller in self._known or () if controller.name == self._name]
-        return _inactivity(own[0]) if own else ""
+        """That the controller is not active, so that it moves nothing; empty if it is active, or if that is unknown."""
+        named = [controller for controller in self._controllers or () if controller.name == self._name]
+        return _inactivity(named[0]) if named else ""
 
     @property
     def tolerance(self) -> float | None:
-        """Smallest distance [rad or m] from a trajectory at which the controller gives up; None if unknown."""
+        """Smallest distance from a trajectory at which the controller gives up [rad or m]; None if unknown."""
         return min((self._tolerances or {}).values(), default=None)
 
 
 def controller_problem(controllers: Sequence[Any], name: str, joints: Sequence[str]) -> str:
-    """Why a controller cannot move joints, in one line; empty where it can.
+    """Why the controller of a name cannot move joints, in one line; empty if it can.
 
-    Parameters
-    ----------
-    controllers : sequence
-        ``controller_manager_msgs/ControllerState`` of all.
-    name : str
-        Of the robot's controller.
-    joints : sequence of str
-        As controllers call them.
+    ``controllers`` are ``controller_manager_msgs/ControllerState``.
     """
-    own = next((controller for controller in controllers if controller.name == name), None)
-    if own is None:
+    controller = next((controller for controller in controllers if controller.name == name), None)
+    if controller is None:
         others = ", ".join(controller.name for controller in controllers) or "none"
         return f"the controller manager has no {name}, but {others}; set the parameter controller"
-    inactivity = _inactivity(own)
-    if inactivity:
+    if inactivity := _inactivity(controller):
         return inactivity
-    claimed = {part for interface in own.claimed_interfaces for part in interface.split("/")}
+    claimed = {part for interface in controller.claimed_interfaces for part in interface.split("/")}
     missing = [joint for joint in joints if joint not in claimed]
-    if own.claimed_interfaces and missing:
+    if controller.claimed_interfaces and missing:
         return (
             f"{name} does not command {', '.join(missing)}; hold them (robot.locked_joints), give their names"
             " (robot.joint_names), or set the parameter controller"
@@ -180,7 +160,7 @@ class _Question:
         self._client = self._node.create_client(service, name)
 
     def poll(self, now: float, request: Any) -> Any:
-        """The answer, once, where one has come; ask where that is due."""
+        """Return the answer once when it has come; ask when that is due."""
         if self._client is None:
             return None
         if self._answer is not None and self._answer.done():
@@ -195,7 +175,7 @@ class _Question:
 
 
 def _list_controllers() -> Any:
-    """Type of the question for all controllers; None where controller_manager_msgs is not installed."""
+    """Service type that lists all controllers; None if controller_manager_msgs is not installed."""
     try:
         from controller_manager_msgs.srv import ListControllers
     except ImportError:

@@ -16,8 +16,11 @@ from inertid_ros.ros.parameters import check_given_parameters, declare
 from .flow_client import FlowClient, FlowError, Interrupted
 from .spin import end_surely
 
-DONE, FAILED, REJECTED, INTERRUPTED = 0, 2, 3, 130
-"""Exit statuses of flows."""
+DONE, FAILED, REJECTED, INTERRUPTED = 0, 2, 3, 130  # exit statuses of flows
+MOTION_TIMEOUT_S = 1800.0  # for planning and one motion
+AT_REST = "the robot is at rest"
+_EXCITE_ACTION = "excitation/excite"
+_STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)
 
 T = TypeVar("T")
 
@@ -30,24 +33,24 @@ class Flow(Protocol):
         ...
 
     def leave(self) -> None:
-        """After a failure or an interruption: leave nothing armed, recording or running."""
+        """Leave nothing armed, recording or running after a failure or an interruption."""
         ...
 
     @property
     def rest(self) -> str:
-        """What is known of the robot once the flow was interrupted."""
+        """What is known of the robot's motion once the flow is interrupted."""
         ...
 
 
 def run_flow(name: str, options: type[T], flow: Callable[[FlowClient, T], Flow]) -> int:
-    """Run the flow of that name, with the parameters that its node has, and return the exit status."""
+    """Run a flow as the node of that name, with its parameters; its errors become one line and an exit status."""
     try:
-        with FlowClient(name, lease_topic="excitation/lease") as client:
+        with FlowClient(name) as client:
             status = FAILED
             try:
-                given = declare(client.node, options)
+                parameters = declare(client.node, options)
                 check_given_parameters(client.node)
-                status = _run(client, flow(client, given))
+                status = _run(client, flow(client, parameters))
             except InertidError as error:  # of the parameters
                 client.show_error(str(error))
             end_surely(status)
@@ -68,15 +71,6 @@ def _run(client: FlowClient, flow: Flow) -> int:
         return INTERRUPTED if client.is_interrupted else FAILED
 
 
-MOTION_TIMEOUT_S = 1800.0  # longest time for planning and one motion
-AT_REST = "the robot is at rest"
-_EXCITE_ACTION = "excitation/excite"
-_STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)  # in which no goal is open
-
-Check = Callable[[], str]
-"""Why the motion has become useless; empty while it has not."""
-
-
 class ExcitationMover:
     """The excitation node moves the robot; it is armed only as long as motions are wanted."""
 
@@ -84,15 +78,17 @@ class ExcitationMover:
 
     def __init__(self, client: FlowClient, wait_s: float) -> None:
         self._client, self._wait_s = client, wait_s
-        left = "its last command ends with the robot at rest"
-        self._node = client.serving_node("excitation", ExcitationStatus, left)
+        self._node = client.serving_node(
+            "excitation", ExcitationStatus, "its last command ends with the robot at rest"
+        )
         self._armed = False
 
     @property
     def rest(self) -> str:
-        """What is known of the robot once nothing is to move it any more."""
+        """What is known of the robot's motion once the flow moves it no more."""
         status = self._node.last
-        if _EXCITE_ACTION not in self._client.open_goals or (status is not None and status.state in _STATES_WITHOUT_GOAL):
+        has_ended = status is not None and status.state in _STATES_WITHOUT_GOAL
+        if has_ended or _EXCITE_ACTION not in self._client.open_goals:
             return AT_REST
         return self._node.lost or "excitation has not told yet that the robot is at rest; its commands end at rest"
 
@@ -103,7 +99,7 @@ class ExcitationMover:
         self._client.wait_for_action(Excite, _EXCITE_ACTION, timeout_s)
 
     def arm(self) -> None:
-        """Make it active and not latched, whatever it was before."""
+        """Make the node active and not latched, from any state."""
         client = self._client
         state = client.lifecycle_state("excitation")
         if state == State.PRIMARY_STATE_ACTIVE:
@@ -118,14 +114,20 @@ class ExcitationMover:
         client.show("excitation is armed")
 
     def disarm(self) -> None:
-        """Deactivate it, where it is active."""
+        """Deactivate the node if this flow has activated it."""
         self._node.needed = False
         if self._armed:
             self._armed = False
             self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
 
-    def move(self, purpose: str, goal: Excite.Goal, check: Check) -> None:
-        """Have the node plan and execute the motion, which is shown before it begins."""
+    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
+        """Have the node plan and execute a motion, which is shown before it begins.
+
+        Parameters
+        ----------
+        check : callable
+            Returns why the motion has become useless; empty while it has not.
+        """
         shown = False
 
         def describe(feedback: Excite.Feedback) -> tuple[str, float | None]:
@@ -141,9 +143,7 @@ class ExcitationMover:
             return f"{purpose}: {feedback.stage}", feedback.fraction
 
         goal.lease = True
-        status, result = self._client.run_action(
-            Excite, _EXCITE_ACTION, goal, describe, MOTION_TIMEOUT_S, lease=True, watch=check
-        )
+        status, result = self._client.run_action(Excite, _EXCITE_ACTION, goal, describe, MOTION_TIMEOUT_S, check)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"{purpose} motion: {result.message}")
         self._client.show(f"{purpose} motion: {result.message}, condition number {result.condition_number:.1f}")

@@ -31,9 +31,9 @@ from inertid_ros.ros.topics import COMMAND, LATCHED
 from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_impossible_times, ignore_signals
 
 _BAR_CHARACTERS = 30
-_LOGGED_FRACTION_STEP = 0.25
-_LOG_PERIOD_S = 20.0  # from one line of a step to the next
-_STEP_LOG_PERIOD_S = 5.0  # from one step's last line to the next step's first
+# A log of `ros2 launch` gets a line of a step at most this often, and only if the step has advanced by this fraction.
+_LOG_PERIOD_S, _LOGGED_FRACTION_STEP = 20.0, 0.25
+_STEP_LOG_PERIOD_S = 5.0  # from the last line of a step to the first of the next
 
 
 class ProgressLine:
@@ -42,9 +42,7 @@ class ProgressLine:
     Parameters
     ----------
     log : callable
-        Takes a line where ``stream`` is no terminal.
-    stream : TextIO, optional
-        Default the standard output.
+        Takes a line if ``stream``, by default the standard output, is no terminal.
     """
 
     def __init__(self, log: Callable[[str], object], stream: TextIO | None = None) -> None:
@@ -55,15 +53,7 @@ class ProgressLine:
         self._note = 0  # length of the note that the terminal shows
 
     def show(self, label: str, fraction: float | None, note: str = "") -> None:
-        """Show the label of a step, the fraction of it that is done, 0 to 1, and a note beside it.
-
-        Parameters
-        ----------
-        fraction : float or None
-            None where it is not known.
-        note : str
-            Shortened to what is left of the terminal's line.
-        """
+        """Show the label of a step, the fraction that is done (None if unknown), and a note, cut to fit the line."""
         done = 0.0 if fraction is None else min(max(fraction, 0.0), 1.0)
         percent = "" if fraction is None else f"{100 * done:3.0f} %"
         if self.on_terminal:
@@ -105,7 +95,7 @@ _ANSWER_TIMEOUT_S = 10.0
 _LEAVING_TIMEOUT_S = 1.8  # for all that is left to do after a failure or an interruption
 _SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` comes to all nodes, to some of them that much later
 _LEASE_PERIOD_S = 0.1
-_STATUS_TIMEOUT_S = 15.0  # a node that lives but has much to do publishes no status for a while
+_STATUS_TIMEOUT_S = 15.0  # a busy node publishes no status for a while
 _TRANSITION_VERBS = {
     Transition.TRANSITION_CONFIGURE: "configure",
     Transition.TRANSITION_ACTIVATE: "activate",
@@ -146,14 +136,14 @@ class ServingNode(ReceivedMessages):
     name : str
         Relative to the namespace of the flow.
     status : type, optional
-        Message type of its topic ``status``, where it has one.
+        Message type of its topic ``status``.
     left : str
-        What is left when it is lost.
+        What remains when the node is lost, for the message.
 
     Attributes
     ----------
     needed : bool
-        Whether the flow cannot go on without it.
+        Whether the flow ends if the node is lost.
     """
 
     def __init__(self, node: Node, name: str, status: Any = None, left: str = "") -> None:
@@ -170,7 +160,7 @@ class ServingNode(ReceivedMessages):
 
     @property
     def lost(self) -> str:
-        """Why the node must be taken for dead; empty while it lives, and before it was seen."""
+        """Why the node counts as dead; empty while it lives, and before it was seen."""
         how, silent = self._liveliness.lost, time.monotonic() - self._received_at
         if not how and silent > _STATUS_TIMEOUT_S:
             how = f"has sent no status for {silent:.0f} s"
@@ -180,34 +170,27 @@ class ServingNode(ReceivedMessages):
 class FlowClient:
     """Node and executor of a flow; use as a context manager. Every wait has a limit and ends on a signal.
 
-    Parameters
-    ----------
-    name : str
-        Of the node.
-    lease_topic : str
-        Where the lease of a motion is renewed.
-
     Attributes
     ----------
     note : callable
-        What to show beside the progress of an action; an empty string for nothing.
+        Text to show beside the progress of an action.
     open_goals : set of str
         Actions whose goal was sent and whose end is not known.
     is_interrupted : bool
-        Whether a signal is why the flow ends.
+        Whether the flow ends because of a signal.
     """
 
-    def __init__(self, name: str, lease_topic: str) -> None:
+    def __init__(self, name: str) -> None:
         check_address_space("a node", MIN_ADDRESS_SPACE_MIB)
         self._signaled = self.is_interrupted = self._leasing = False
-        self._leave_by = math.inf  # when the flow is over, whatever is left to do
+        self._leave_by = math.inf  # end of the flow after a failure, finished or not
         handle_signals(self._on_signal)
         ignore_impossible_times()
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         self.node = rclpy.create_node(name)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
-        self._lease = self.node.create_publisher(Empty, lease_topic, COMMAND)
+        self._lease = self.node.create_publisher(Empty, "excitation/lease", COMMAND)
         self.node.create_timer(_LEASE_PERIOD_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._line, self._step = ProgressLine(self.node.get_logger().info), "starting"
         self._servers: dict[str, ServingNode] = {}
@@ -236,7 +219,7 @@ class FlowClient:
 
     @property
     def on_terminal(self) -> bool:
-        """Whether the user reads a terminal; else messages are logged, each in one line."""
+        """Whether messages go to a terminal and not to the log."""
         return self._line.on_terminal
 
     def show(self, message: str) -> None:
@@ -245,7 +228,7 @@ class FlowClient:
         self._line.print(message)
 
     def show_warning(self, message: str) -> None:
-        """Print one line of what to be careful of."""
+        """Print one line that asks for care."""
         if self.on_terminal:
             self._line.end()
             print(f"warning: {message}", file=sys.stderr, flush=True)
@@ -263,10 +246,10 @@ class FlowClient:
     # Requests to nodes
 
     def received(self, message_type: Any, topic: str, qos: QoSProfile) -> ReceivedMessages:
-        """Subscribe to a topic and return what is received."""
-        received = ReceivedMessages()
-        self.node.create_subscription(message_type, topic, received.take, qos)
-        return received
+        """Subscribe to a topic and return the holder of its last message."""
+        messages = ReceivedMessages()
+        self.node.create_subscription(message_type, topic, messages.take, qos)
+        return messages
 
     def serving_node(self, name: str, status: Any = None, left: str = "") -> ServingNode:
         """Return a node that every wait watches from now on; see :class:`ServingNode`."""
@@ -275,21 +258,23 @@ class FlowClient:
         return self._servers[name]
 
     def until(
-        self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float, of: str = ""
+        self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float, server: str = ""
     ) -> None:
         """Spin until a condition holds.
 
         Parameters
         ----------
-        of : str
-            Node that is asked, the only one that is missed while the flow leaves.
+        otherwise : str or callable
+            Message, or what returns it, if the condition does not hold within the time.
+        server : str
+            Node that is asked: the only one whose loss matters while the flow leaves.
 
         Raises
         ------
         LostNodeError
-            A node is gone.
+            A node that is needed is gone.
         FlowError
-            With ``otherwise``, or what it returns then, when the condition does not hold within the time.
+            The time is over.
         Interrupted
             A signal came.
         """
@@ -301,13 +286,13 @@ class FlowClient:
             if self._signaled and not self._is_leaving:
                 self.fail(Interrupted())
                 raise Interrupted
-            self._check_servers(of)
+            self._check_servers(server)
 
-    def _check_servers(self, of: str) -> None:
+    def _check_servers(self, asked: str) -> None:
         for name, server in list(self._servers.items()):
-            if self._is_leaving and name != of or not (lost := server.lost):
+            if self._is_leaving and name != asked or not (lost := server.lost):
                 continue
-            if server.needed or name == of:
+            if server.needed or name == asked:
                 raise LostNodeError(lost)
             del self._servers[name]
             self.show_warning(lost)
@@ -317,7 +302,7 @@ class FlowClient:
         return self._leave_by < math.inf
 
     def fail(self, error: Exception) -> None:
-        """Tell why the flow ends, where that is not told yet; what is left to do has little time from now on."""
+        """Show why the flow ends, unless that is shown already; what is left to do has little time from now on."""
         if self._is_leaving:
             return
         end = time.monotonic() + (0.0 if isinstance(error, LostNodeError) else _SIGNAL_DELAY_S)
@@ -329,30 +314,24 @@ class FlowClient:
             self.show_error(str(error))
 
     def wait_for_service(self, service_type: Any, name: str, timeout_s: float) -> None:
-        """Wait until a service is there; raise FlowError where it does not appear."""
+        """Wait until a service is there; raise FlowError if it does not appear."""
         client = self._client(service_type, name)
         full = self.node.resolve_service_name(name)
         self.until(client.service_is_ready, f"{full} is not there; start {full.rpartition('/')[0]}", timeout_s)
 
     def wait_for_action(self, action_type: Any, name: str, timeout_s: float) -> None:
-        """Wait until an action is there; raise FlowError where it does not appear."""
+        """Wait until an action is there; raise FlowError if it does not appear."""
         ready = self.action(action_type, name).server_is_ready
         self.until(ready, f"action {name} is not there; start {_server(name)}", timeout_s)
 
     def action(self, action_type: Any, name: str) -> ActionClient:
-        """Return the client of an action."""
+        """Return the client of an action, always the same one."""
         if name not in self._actions:
             self._actions[name] = ActionClient(self.node, action_type, name)
         return self._actions[name]
 
     def call(self, service_type: Any, name: str, request: Any) -> Any:
-        """Return the answer of a service.
-
-        Raises
-        ------
-        FlowError
-            There is no answer.
-        """
+        """Return the answer of a service; raise FlowError if there is none."""
         client, server = self._client(service_type, name), _server(name)
         absent = f"{client.srv_name} is not there; is its node still running?"
         silent = f"{client.srv_name} does not answer; is its node still running?"
@@ -363,8 +342,8 @@ class FlowClient:
                 self.until(discovery.done, silent, _ANSWER_TIMEOUT_S, server)
             finally:
                 discovery.close()
-            # Those of its clients that were made before this request are known, too.
-            self._discovered.update(known for known in self._clients if _server(known) == server)
+            # The server knows all clients that were made before this request.
+            self._discovered.update(service for service in self._clients if _server(service) == server)
         future = client.call_async(request)
         self.until(future.done, silent, _ANSWER_TIMEOUT_S, server)
         return future.result()
@@ -375,30 +354,22 @@ class FlowClient:
         return self._clients[name]
 
     def trigger(self, name: str) -> Trigger.Response:
-        """Answer of a Trigger service."""
+        """Return the answer of a Trigger service."""
         answer: Trigger.Response = self.call(Trigger, name, Trigger.Request())
         return answer
 
     def lifecycle_state(self, node: str) -> int:
-        """Constant of ``lifecycle_msgs/State``."""
+        """Return the state of a lifecycle node, a constant of ``lifecycle_msgs/State``."""
         return int(self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id)
 
     def change_state(self, node: str, transition: int) -> None:
-        """Raise FlowError unless a lifecycle node makes the transition."""
+        """Have a lifecycle node make a transition; raise FlowError if it refuses."""
         request = ChangeState.Request(transition=Transition(id=transition))
         if not self.call(ChangeState, f"{node}/change_state", request).success:
             raise FlowError(f"{node} refuses to {_TRANSITION_VERBS[transition]}; see its log and {node}/status")
 
     def with_retries(self, step: Callable[[], T], timeout_s: float) -> T:
-        """Return the result of a step, repeated while what it needs is not there yet.
-
-        Raises
-        ------
-        FlowError
-            Of the step, once the time is over.
-        Interrupted
-            A signal came.
-        """
+        """Return the result of a step, which is repeated while it raises FlowError, until the time is over."""
         end = time.monotonic() + timeout_s
         while True:
             try:
@@ -411,10 +382,7 @@ class FlowClient:
                 self._pause(0.5)
 
     def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
-        """Take every step that leaves the robot safe, whatever the others do, and show what went wrong.
-
-        A node that has ended has nothing left to be undone.
-        """
+        """Take every step, also after one has failed, and show what went wrong; nodes that have ended need no step."""
         for step in steps:
             try:
                 with suppress(LostNodeError):
@@ -429,28 +397,18 @@ class FlowClient:
         goal: Any,
         describe: Callable[[Any], tuple[str, float | None]],
         timeout_s: float,
-        lease: bool = False,
         watch: Callable[[], str] = lambda: "",
     ) -> tuple[int, Any]:
-        """Send a goal and wait for its end. An interruption cancels it and waits until it has ended.
+        """Send a goal, wait for its end, and return its status and result. An interruption cancels it.
+
+        While a goal with the field ``lease`` set is open, the lease is renewed.
 
         Parameters
         ----------
-        action_type, name, goal
-            The action and its goal.
         describe : callable
-            Label and fraction of a feedback, None where it is not known. :attr:`note` is shown beside it.
-        timeout_s : float
-            Longest time [s].
-        lease : bool
-            Whether to renew the lease meanwhile.
+            Label and fraction of a feedback, None if unknown; :attr:`note` is shown beside them.
         watch : callable
-            Asked all the time; why the goal has become useless, or an empty string.
-
-        Returns
-        -------
-        tuple of int and message
-            Status of the goal and its result.
+            Asked all the time for the reason why the goal has become useless; empty while it has not.
 
         Raises
         ------
@@ -459,27 +417,23 @@ class FlowClient:
         Interrupted
             A signal came and the goal has ended.
         """
-        client, problem = self.action(action_type, name), ""
+        client = self.action(action_type, name)
         self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_TIMEOUT_S)
-
-        def show(message: Any) -> None:
-            self._line.show(*describe(message.feedback), self.note())
-
-        def over() -> bool:
-            nonlocal problem
-            problem = "" if ended.done() else watch()
-            return ended.done() or bool(problem)
-
-        self._leasing = lease
+        self._leasing = getattr(goal, "lease", False)
         self.open_goals.add(name)
-        sent = client.send_goal_async(goal, feedback_callback=show)
+        sent = client.send_goal_async(
+            goal, feedback_callback=lambda message: self._line.show(*describe(message.feedback), self.note())
+        )
         try:
-            self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_TIMEOUT_S)
-            if not sent.result().accepted:
-                self.open_goals.discard(name)
-                raise FlowError(f"action {name} refuses the goal; another one is active")
-            ended: Future = sent.result().get_result_async()
-            self.until(over, f"action {name} takes longer than {timeout_s:g} s", timeout_s)
+            ended = self._accepted(name, sent)
+            problem = ""
+
+            def is_over() -> bool:
+                nonlocal problem
+                problem = "" if ended.done() else watch()
+                return ended.done() or bool(problem)
+
+            self.until(is_over, f"action {name} takes longer than {timeout_s:g} s", timeout_s)
             if problem:
                 raise FlowError(problem)
             self.open_goals.discard(name)
@@ -494,8 +448,17 @@ class FlowClient:
             self._leasing = False
             self._line.end()
 
+    def _accepted(self, name: str, sent: Future) -> Future:
+        """Wait until a goal is accepted, and return the future of its result."""
+        self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_TIMEOUT_S)
+        if not sent.result().accepted:
+            self.open_goals.discard(name)
+            raise FlowError(f"action {name} refuses the goal; another one is active")
+        future: Future = sent.result().get_result_async()
+        return future
+
     def _cancel(self, name: str, sent: Future) -> None:
-        """Cancel a goal and wait for its end, as long as its server lives."""
+        """Cancel a goal and wait for its end, while its server lives."""
         server = _server(name)
         self.until(sent.done, "", _ANSWER_TIMEOUT_S, server)
         if sent.result().accepted:

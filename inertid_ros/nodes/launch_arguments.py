@@ -1,4 +1,4 @@
-"""Arguments of launch files on the command line."""
+"""Arguments of launch files: unknown ones, ones without effect, and names of joints. Needs no package of ROS 2."""
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
@@ -11,9 +11,9 @@ from inertid_ros.core.formats import read_yaml
 
 
 def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -> None:
-    """Refuse an argument that a launch file does not declare.
+    """Refuse an argument that a launch file does not declare; `ros2 launch` itself ignores it.
 
-    Where another launch file includes this one, the arguments are those of the other, and are left alone.
+    If another launch file includes this one, the arguments belong to the other file and are not checked.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -
     file : str
         Path of the launch file.
     names : collection of str
-        Of the arguments that it and those that it includes declare.
+        Arguments that it and the files that it includes declare.
 
     Raises
     ------
@@ -45,21 +45,12 @@ def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -
 def check_switches(
     values: Mapping[str, str], defaults: Mapping[str, str], file: str, switches: Mapping[str, Sequence[str]]
 ) -> None:
-    """Refuse arguments that have no effect beside a switch that is off.
+    """Raise ConfigurationError if an argument differs from its default but its switch is off.
 
     Parameters
     ----------
-    values, defaults : mapping of str to str
-        Arguments as they are, and as they are where nobody gives them.
-    file : str
-        Path of the launch file.
     switches : mapping of str to sequence of str
         Switch to the arguments that need it to be true.
-
-    Raises
-    ------
-    ConfigurationError
-        Names both.
     """
     for switch, names in switches.items():
         if values[switch].lower() in ("true", "1"):

@@ -27,7 +27,8 @@ JOINT_NAMES = (
     "",
     "names in the URDF of joints that recordings and controllers call otherwise, as in '{fer_*: panda_*}'",
 )
-"""Argument of launch files whose nodes know the robot's joints."""
+"""Name, default and description of the argument of launch files whose nodes know the robot's joints."""
+
 
 def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **keywords: Any) -> Node:
     """Return a node of this package in the namespace of the argument ``namespace``.
@@ -35,13 +36,13 @@ def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **k
     Parameters
     ----------
     executable : str
-        Its name too.
+        Also the name of the node.
     parameters : dict
-        Of this node; they win over the common ones.
+        Parameters of this node, which win over the common ones.
     common : iterable
-        Parameter files and dictionaries of parameters of all nodes, of which the last wins.
+        Parameter files and dictionaries of parameters of all nodes; the last wins.
     **keywords
-        Of the action.
+        Arguments of the launch action.
     """
     return Node(
         package="inertid_ros",
@@ -56,21 +57,17 @@ def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **k
 
 
 def excitation(common: Iterable[Any], condition: Condition | None = None) -> LaunchDescriptionEntity:
-    """Return the node that moves the robot, by the arguments ``urdf`` and ``controller``.
+    """Return the excitation node with the arguments ``urdf`` and, unless it is empty, ``controller``."""
 
-    A controller that is not given leaves that of the parameter files.
-    """
+    def make(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+        parameters = {"urdf": text("urdf"), **given(context, controller=str)}
+        return [node("excitation", parameters, common, condition=condition)]
 
-    def made(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        return [
-            node("excitation", {"urdf": text("urdf"), **given(context, controller=str)}, common, condition=condition)
-        ]
-
-    return OpaqueFunction(function=made)
+    return OpaqueFunction(function=make)
 
 
 def given(context: LaunchContext, **types: type) -> dict[str, ParameterValue]:
-    """Return parameters named like launch arguments, without the empty ones, which leave the parameter files alone."""
+    """Return parameters named like launch arguments; empty arguments leave the values of the parameter files."""
     arguments = {name: LaunchConfiguration(name) for name in types}
     return {
         name: ParameterValue(argument, value_type=types[name])
@@ -80,15 +77,14 @@ def given(context: LaunchContext, **types: type) -> dict[str, ParameterValue]:
 
 
 def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = None) -> LaunchDescriptionEntity:
-    """Return what ends everything once a flow has ended.
+    """Return the handler that ends all nodes once a flow has ended.
 
     Parameters
     ----------
-    flow : Node
-    what, reason : str
-        Subject of the message where the flow fails, and why everything ends where it does not; empty goes on then.
-    condition : Condition, optional
-        Under which everything ends.
+    what : str
+        Subject of the message if the flow fails.
+    reason : str
+        Why all nodes end if the flow succeeds; if empty, they go on.
     """
 
     def end(event: ProcessExited, context: LaunchContext) -> EmitEvent | None:
@@ -102,7 +98,7 @@ def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = N
 
 
 def declared(arguments: Iterable[tuple[str, str, str]], **choices: Iterable[str]) -> list[DeclareLaunchArgument]:
-    """Declare arguments: name, default and description of each, and by name the choices of those that have some."""
+    """Declare arguments: name, default and description of each, and the choices by name."""
     return [
         DeclareLaunchArgument(name, default_value=value, description=about, choices=choices.get(name))
         for name, value, about in arguments
@@ -112,22 +108,20 @@ def declared(arguments: Iterable[tuple[str, str, str]], **choices: Iterable[str]
 def described(
     file: str, entities: Iterable[LaunchDescriptionEntity], switches: Mapping[str, Sequence[str]] | None = None
 ) -> LaunchDescription:
-    """Return the description of a launch file, which starts nothing where an argument would be ignored.
+    """Return the description of a launch file, which starts nothing if an argument would have no effect.
 
     Parameters
     ----------
     file : str
-        Its path.
-    entities : iterable
-        What it declares and starts.
+        Path of the launch file.
     switches : mapping of str to sequence of str
-        Argument to those that have no effect unless it is true.
+        Argument to the arguments that need it to be true.
     """
 
     def check(context: LaunchContext) -> None:
         arguments = description.get_launch_arguments()
         check_arguments(sys.argv, file, [argument.name for argument in arguments])
-        defaults = {each.name: perform_substitutions(context, each.default_value or []) for each in arguments}
+        defaults = {entry.name: perform_substitutions(context, entry.default_value or []) for entry in arguments}
         check_switches({**defaults, **context.launch_configurations}, defaults, file, switches or {})
 
     description = LaunchDescription([OpaqueFunction(function=check), *entities])
@@ -135,7 +129,7 @@ def described(
 
 
 def text(argument: str) -> ParameterValue:
-    """Return the value of an argument as text, also when it looks like a number."""
+    """Return the value of an argument as text, also if it looks like a number."""
     return ParameterValue(LaunchConfiguration(argument), value_type=str)
 
 
@@ -145,18 +139,14 @@ def flag(argument: str) -> ParameterValue:
 
 
 def package_file(*parts: str) -> str:
-    """Return the path of a file below this package's share directory, as `--show-args` is to tell it."""
+    """Return the path of a file below this package's share directory, as `--show-args` shows it."""
     return str(Path(get_package_share_directory("inertid_ros"), *parts))
 
 
 class ParameterFile(Substitution):
-    """Path of the parameter file that an argument names; launch_ros itself starts nodes without a file that is absent.
+    """Path of the parameter file that an argument names, or if it is empty, of ``otherwise``.
 
-    Parameters
-    ----------
-    argument : str
-    otherwise : substitution, optional
-        Path where the argument is empty.
+    launch_ros itself starts nodes also without the file.
     """
 
     def __init__(self, argument: str, otherwise: Any = "") -> None:
@@ -164,13 +154,7 @@ class ParameterFile(Substitution):
         self._argument, self._otherwise = argument, normalize_to_list_of_substitutions(otherwise)
 
     def perform(self, context: LaunchContext) -> str:
-        """Return the path.
-
-        Raises
-        ------
-        ConfigurationError
-            There is no such file, or it sets a parameter that no node has at that place.
-        """
+        """Return the path; raise ConfigurationError if the file is absent or sets a parameter that its node lacks."""
         path = LaunchConfiguration(self._argument).perform(context)
         path = path or perform_substitutions(context, self._otherwise)
         if not Path(path).is_file():
@@ -180,13 +164,13 @@ class ParameterFile(Substitution):
 
 
 def common_parameters(*others: Any) -> tuple[Any, ...]:
-    """Return those of all nodes: the files of the arguments ``defaults`` and ``config``, others, and the time's."""
+    """Return the parameters of all nodes: files ``defaults`` and ``config``, others, and ``use_sim_time``."""
     files = ParameterFile("defaults"), ParameterFile("config", LaunchConfiguration("defaults"))
     return (*files, *others, {"use_sim_time": flag("use_sim_time")})
 
 
 class JointNamesFile(Substitution):
-    """Path of a parameter file with what the argument ``joint_names`` gives, beside the logs of this launch."""
+    """Path of a parameter file with the joint names of the argument ``joint_names``, beside the logs of this launch."""
 
     def perform(self, context: LaunchContext) -> str:
         """Write the file."""

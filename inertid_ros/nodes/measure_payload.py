@@ -17,17 +17,11 @@ from .flow import DONE, ExcitationMover, run_flow
 from .flow_client import FlowClient, FlowError
 
 _PAYLOAD_ACTION = "online/identify_payload"
-_SOLVE_TIMEOUT_S = 90.0  # longest time from the end of the motion to the answer
+_SOLVE_TIMEOUT_S = 90.0  # from the end of the motion to the answer
 
 
 class PayloadFlow:
-    """The steps in order. Every step raises FlowError with one line that names the remedy.
-
-    Parameters
-    ----------
-    client : FlowClient
-    options : MeasurePayloadOptions
-    """
+    """The steps in order. Every step raises FlowError with one line that names the remedy."""
 
     def __init__(self, client: FlowClient, options: MeasurePayloadOptions) -> None:
         self.client, self.options = client, options
@@ -39,7 +33,7 @@ class PayloadFlow:
         self.ended: Future | None = None
 
     def run(self) -> int:
-        """Run all of it and return the exit status."""
+        """Run all steps and return the exit status."""
         client, options = self.client, self.options
         client.show("waiting for excitation and online")
         self.mover.wait(options.wait_s)
@@ -52,11 +46,11 @@ class PayloadFlow:
 
     @property
     def rest(self) -> str:
-        """What is known of the robot."""
+        """What is known of the robot's motion."""
         return self.mover.rest
 
     def _watch(self) -> str:
-        """Ask for the payload once the robot is on the motion; why going on is useless, or an empty string."""
+        """Ask for the payload once the robot is on the motion; return why the motion is useless, empty if it is not."""
         status = self.excitation.last
         if self.asked is None and status is not None and status.state == ExcitationStatus.MOVING:
             options = self.options
@@ -79,12 +73,12 @@ class PayloadFlow:
     def _conclude(self) -> int:
         """Show the payload."""
 
-        def arrived() -> bool:
+        def has_arrived() -> bool:
             if problem := self._watch():
                 raise FlowError(problem)
             return self._answer() is not None
 
-        self.client.until(arrived, f"{_PAYLOAD_ACTION} does not answer; see the output of online", _SOLVE_TIMEOUT_S)
+        self.client.until(has_arrived, f"{_PAYLOAD_ACTION} does not answer; see the output of online", _SOLVE_TIMEOUT_S)
         answer = self._answer()
         com = answer.payload.inertia.com
         self.client.show(f"payload: {answer.message}; centre of mass {com.x:.4f}, {com.y:.4f}, {com.z:.4f} m")

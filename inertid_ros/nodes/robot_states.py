@@ -1,4 +1,4 @@
-"""RobotStates: description and joint states of one robot, for a node that moves it."""
+"""Description and joint states of a robot, for a node that moves it; whether it may begin to move from them."""
 
 import time
 from collections import deque
@@ -21,52 +21,56 @@ from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
 from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, Publishers
 
+# Simulated time: the limits of its speed
 MIN_REAL_TIME_FACTOR = 0.1  # slower, a motion of half a minute takes longer than its client waits for anything
 MAX_REAL_TIME_FACTOR = 2.0  # faster, ticks of 5 ms are too seldom for brakes that begin 20 ms after they are asked for
 _MAX_FACTOR_SPAN_S, _MIN_FACTOR_SPAN_S = 2.0, 0.5  # of real time, over which the factor is measured
 _MAX_BACK_S = 0.1  # more is a step of the clock, or a simulator that begins again
 _MAX_STAMP_AHEAD_S = 0.02  # by which stamps of states may be ahead of /clock, which is published less often
+_STATE_WINDOW_S = 0.25  # of joint states, in which a robot must be at rest
+_MIN_NUMBERED_S = 2.0  # for so long the sequence numbers of joint states increase before they count as one publisher's
+_MAX_STEP_TICKS = 10.0  # ticks further apart than this many periods mean that the process was held up
 
 
 class SimulatedTime:
-    """The newest of ``/clock`` and the stamps of joint states, and how fast it runs.
+    """Time of a simulator, by which a motion is sent and watched in place of the steady clock.
 
     Attributes
     ----------
     now : float
-        [s]; never goes back.
+        The newest of ``/clock`` and the stamps of joint states [s]; never goes back.
     """
 
     def __init__(self) -> None:
-        self.now = self._real = self._back = 0.0  # the last by how much /clock has gone back
+        self.now = self._real = self._back = 0.0  # _back: by how much /clock has gone back
         self._looks: deque[tuple[float, float]] = deque()  # real and simulated time
 
     def update(self, clock: float, real: float, stamp: float = 0.0) -> None:
         """Take the time of ``/clock``, the steady clock and the stamp of a joint state [s]."""
-        if clock + self._back < self.now - _MAX_BACK_S:  # what moves is watched on by the real time since then
+        if clock + self._back < self.now - _MAX_BACK_S:  # a motion is watched by the real time since then
             self._back = self.now + (real - self._real) - clock
-        time, self._real = clock + self._back, real
-        self.now = max(self.now, time, min(stamp, time + _MAX_STAMP_AHEAD_S))
+        simulated, self._real = clock + self._back, real
+        self.now = max(self.now, simulated, min(stamp, simulated + _MAX_STAMP_AHEAD_S))
         if not self._looks or real > self._looks[-1][0] + 0.05:
             self._looks.append((real, clock))
             while self._looks[0][0] < real - _MAX_FACTOR_SPAN_S:
                 self._looks.popleft()
 
     def restart(self) -> bool:
-        """Follow ``/clock`` again that had gone back, as nothing moves; return whether it had."""
-        had, self.now, self._back = self._back > 0, self.now - self._back, 0.0
-        return had
+        """Follow a ``/clock`` that had gone back, as nothing moves; return whether it had."""
+        had_gone_back, self.now, self._back = self._back > 0, self.now - self._back, 0.0
+        return had_gone_back
 
     @property
     def factor(self) -> float:
-        """Simulated seconds in a real one; NaN before they have been measured."""
+        """Simulated seconds per real second; NaN until they have been measured."""
         if not self._looks or self._looks[-1][0] - self._looks[0][0] < _MIN_FACTOR_SPAN_S:
             return float("nan")
         (begin, first), (end, last) = self._looks[0], self._looks[-1]
         return (last - first) / (end - begin)
 
     def check(self) -> None:
-        """Raise ExcitationError unless the simulator runs at a speed that a motion can be watched at."""
+        """Raise ExcitationError unless a motion can be watched at the speed of the simulator."""
         if not MIN_REAL_TIME_FACTOR <= self.factor <= MAX_REAL_TIME_FACTOR:
             raise ExcitationError(
                 f"simulated time runs at {self.factor:.2f} of real time, {MIN_REAL_TIME_FACTOR:g} to"
@@ -74,17 +78,8 @@ class SimulatedTime:
             )
 
 
-_STATE_WINDOW_S = 0.25
-
-
 class JointStateWindow:
-    """Keeps the joint states of the last quarter of a second by their receipt on the steady clock.
-
-    Parameters
-    ----------
-    order : JointOrder
-        Joints of the model.
-    """
+    """The joint states of the last quarter of a second, by their receipt on the steady clock."""
 
     def __init__(self, order: JointOrder) -> None:
         self._order = order
@@ -92,17 +87,11 @@ class JointStateWindow:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The ``n`` joints of the model."""
+        """Joints of the model."""
         return self._order.joint_names
 
     def take(self, message: JointState, now: float) -> JointSample | None:
-        """Return the model's joints of a message; None where it has none of them.
-
-        Raises
-        ------
-        RecordingError
-            See :meth:`JointOrder.sample`.
-        """
+        """Keep and return the model's joints of a message, None if it has none; see :meth:`JointOrder.sample`."""
         sample = self._order.sample(message)
         if sample is not None:
             self._recent.append((now, sample))
@@ -114,29 +103,29 @@ class JointStateWindow:
         self._recent.clear()
 
     def filled(self, now: float) -> bool:
-        """Return whether enough was received lately to check that the robot is at rest."""
+        """Return whether the recent states suffice to check that the robot is at rest."""
         self._forget(now)
         return bool(self._recent) and self._recent[-1][0] - self._recent[0][0] > 0.6 * _STATE_WINDOW_S
 
     @property
     def period(self) -> float:
-        """Mean time between the recent states [s]; NaN of fewer than two."""
+        """Mean time between the recent states [s]; NaN for fewer than two."""
         if len(self._recent) < 2:
             return float("nan")
         return (self._recent[-1][0] - self._recent[0][0]) / (len(self._recent) - 1)
 
     def position(self) -> Array:
-        """Return the mean ``(n,)`` of the recent positions: where a robot at rest is, with less noise."""
+        """Return the mean of the recent positions, the pose ``(n,)`` of a robot at rest with less noise."""
         return np.mean([sample.position for _, sample in self._recent], axis=0)
 
     def mean(self) -> JointSample:
         """Return the mean of the recent states, with the newest stamp."""
         samples = [sample for _, sample in self._recent]
-        channels = [(each.position, each.velocity, each.effort) for each in samples]
+        channels = [(sample.position, sample.velocity, sample.effort) for sample in samples]
         return JointSample(samples[-1].stamp_ns, *np.mean(channels, axis=0))
 
     def check(self, now: float, clock: float, options: StateMonitorOptions) -> None:
-        """Refuse to move from states that are old, wrong, or of a moving robot.
+        """Raise ExcitationError if the states are old, wrong, or of a moving robot.
 
         Parameters
         ----------
@@ -144,12 +133,6 @@ class JointStateWindow:
             Steady clock [s].
         clock : float
             Clock of the stamps [s].
-        options : StateMonitorOptions
-
-        Raises
-        ------
-        ExcitationError
-            Naming what is wrong.
         """
         self._forget(now)
         options = options.timed(self.period)
@@ -177,9 +160,6 @@ class JointStateWindow:
             self._recent.popleft()
 
 
-_MIN_NUMBERED_S = 2.0  # for so long the sequence numbers of joint states increase before they count as one publisher's
-
-
 class RobotStates:
     """Robot description and joint states of one robot.
 
@@ -188,12 +168,17 @@ class RobotStates:
     node : Node
     urdf : str
         File of the description; empty takes the topic ``robot_description``.
-    robot : RobotOptions
-        How it is read.
     on_state : callable
         Called with every joint state that could be read, and its receipt on ROS time and on the steady clock [s].
     on_other_robot : callable
-        Called where the description changes to other kinematics.
+        Called if the description changes to other kinematics.
+
+    Attributes
+    ----------
+    has_driver : bool
+        Whether a joint state has ever been received, of any joints.
+    rejected : tuple of int and str
+        Number of joint states that could not be read, and why the newest could not; empty if it could.
     """
 
     def __init__(
@@ -209,9 +194,9 @@ class RobotStates:
         self._model: RobotModel | None = None
         self._no_model = "no robot description has been received; publish robot_description or set urdf"
         self._window: JointStateWindow | None = None
-        self._has_driver = False
+        self.has_driver = False
+        self.rejected = (0, "")
         self._stream = StreamWatch()
-        self._rejected, self._rejection = 0, ""  # joint states that could not be read, and why the last one was not
         self._publishers = Publishers(node, node.resolve_topic_name("joint_states"))
         self._states = PolledSubscription(node, JointState, "joint_states", STATE)
         self._simulated = SimulatedTime() if node.get_clock().ros_time_is_active else None
@@ -219,13 +204,7 @@ class RobotStates:
             node.create_subscription(String, "robot_description", self._receive_description, LATCHED)
 
     def read_robot(self) -> None:
-        """Read the file, where one is given.
-
-        Raises
-        ------
-        InertidError
-            No usable robot description.
-        """
+        """Read the file if one is given; raise InertidError if there is no usable description."""
         if self._urdf:
             self._take_description(read_description(self._urdf))
         if self._model is None:
@@ -233,19 +212,19 @@ class RobotStates:
 
     @property
     def model(self) -> RobotModel:
-        """The robot as described last."""
+        """The robot as described last; raise ExcitationError if there is no description."""
         if self._model is None:
             raise self._not_configured()
         return self._model
 
     @property
     def name(self) -> str:
-        """Name of the robot; empty where no description was received."""
+        """Name of the robot; empty if no description was received."""
         return self._model.name if self._model is not None else ""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The ``n`` joints of the model; none where no description was received."""
+        """Joints of the model; none if no description was received."""
         return self._model.joint_names if self._model is not None else ()
 
     @property
@@ -254,19 +233,14 @@ class RobotStates:
         return self._window is not None and self._window.filled(self.steady())
 
     @property
-    def has_driver(self) -> bool:
-        """Whether a joint state has ever been received, of whatever joints."""
-        return self._has_driver
-
-    @property
     def window(self) -> JointStateWindow:
-        """The recent joint states."""
+        """The recent joint states; raise ExcitationError if there is no description."""
         if self._window is None:
             raise self._not_configured()
         return self._window
 
     def steady(self) -> float:
-        """Return the time of the steady clock [s]; the simulated one with ``use_sim_time``."""
+        """Return the time of the steady clock, or with ``use_sim_time`` the simulated time [s]."""
         return time.monotonic() if self._simulated is None else self._simulated.now
 
     def clock(self) -> float:
@@ -287,7 +261,7 @@ class RobotStates:
         self.window.check(now, now + self.clock_ahead(), options)
 
     def poll(self) -> None:
-        """Take the joint states that have come since the last call; to be called at every tick."""
+        """Take the joint states that have come since the last call; call it at every tick."""
         clock_ahead = self.clock_ahead()
         if self._simulated is not None:
             self._simulated.update(self.clock(), time.monotonic())
@@ -299,27 +273,22 @@ class RobotStates:
 
     @property
     def joint_states(self) -> StreamReport:
-        """How joint states of the robot have come; saturated channels are efforts in the order of the joints."""
+        """Rate, gaps and delay of the joint states; saturated channels are efforts in the order of the joints."""
         return self._stream.report(self.steady())
 
-    @property
-    def rejected(self) -> tuple[int, str]:
-        """Number of joint states that could not be read, and why the newest one could not; empty where it could."""
-        return self._rejected, self._rejection
-
     def several_publishers(self) -> str:
-        """Which nodes publish joint states, where these are several; empty otherwise."""
+        """Which nodes publish joint states, if there are several; empty otherwise."""
         publishers = self._publishers.look()
-        known = {publisher for publisher in publishers if publisher[0] != UNNAMED}
-        if len(publishers) <= 1 or len(known) <= 1 and self._one_publishes():
+        named = {publisher for publisher in publishers if publisher[0] != UNNAMED}
+        if len(publishers) <= 1 or len(named) <= 1 and self._one_publishes():
             return ""
         names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
-        twice = len(known) < len(publishers)
+        twice = len(named) < len(publishers)
         killed = " (a node that was killed and started again counts twice for some 20 s; wait)" if twice else ""
         return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's{killed}"
 
     def _one_publishes(self) -> bool:
-        """Whether joint states come from one publisher, though the graph still holds another that was killed."""
+        """Whether joint states come from one publisher, even if the graph still holds another that was killed."""
         return self._states.numbered_since < time.monotonic() - _MIN_NUMBERED_S
 
     def _receive_description(self, message: String) -> None:
@@ -330,7 +299,7 @@ class RobotStates:
             self._node.get_logger().error(self._no_model)
 
     def _take_description(self, text: str) -> None:
-        model = load_model(text, model_options(self._robot_options), shapes=False)  # a robot may move meanwhile
+        model = load_model(text, model_options(self._robot_options), shapes=False)  # in little time: it may move
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:
@@ -343,30 +312,27 @@ class RobotStates:
         return ExcitationError(f"no robot description has been received; configure the {name} node first")
 
     def _described(self, model: RobotModel) -> None:
-        """A description has been read; for those that need more of it."""
+        """Take a new description, in classes that need more of it."""
 
     def _take_state(self, message: JointState, received: float, clock: float) -> None:
-        self._has_driver = True
+        self.has_driver = True
         if self._window is None:
             return
         try:
             sample = self._window.take(message, received)
         except RecordingError as error:
-            self._rejected, self._rejection = self._rejected + 1, str(error)
+            self.rejected = (self.rejected[0] + 1, str(error))
             self._node.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
         if sample is not None:
-            self._rejection = ""
+            self.rejected = (self.rejected[0], "")
             self._stream.add(received, clock - to_nanoseconds(message.header.stamp) / NANOSECONDS)
             self._stream.add_values(received, sample.effort)
             self._on_state(sample, clock, received)
 
 
-_MAX_STEP_TICKS = 10.0  # ticks later than this is a process that was held up
-
-
 def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Status:
-    """How the robot's joint states come."""
+    """Status of the robot's joint states."""
     report, (rejected, rejection) = robot.joint_states, robot.rejected
     names = robot.joint_names
     slow = wrong_clock = ""
@@ -395,7 +361,7 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
 
 
 def timing_status(ticks: StreamReport, period: float) -> Status:
-    """Whether the node keeps its period [s]."""
+    """Status of the node's ticks, which are to come at a period [s]."""
     late = ""
     if ticks.longest_step_s > _MAX_STEP_TICKS * period:
         late = f"the process was held up for {ticks.longest_step_s:.3f} s; take other work off this machine"

@@ -26,8 +26,8 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.conversions import NANOSECONDS
 from inertid_ros.ros.parameters import check_given_parameters
 
-_SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also where nothing else happens
-_CALLBACK_PERIOD_S = 0.01  # between two times at which a node that ticks looks for callbacks, unless it has other wishes
+_SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also if nothing else happens
+_CALLBACK_PERIOD_S = 0.01  # between two looks for callbacks of a node that ticks, unless it has callbacks_s
 _NICE_VALUE = -10  # of a node that moves a robot
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SIGEV_THREAD = 2  # of <signal.h>
@@ -35,7 +35,7 @@ _MIDDLEWARE_END_S = 1.0  # for the middleware to end
 _CALLBACK_END_S = 2.5  # for what a node that moves nothing does at the moment, to close its files, and to end
 # Stamps end at 2**31 s. A node adds to the present time what it does next, and a stamp too late is an error of its own.
 _LATEST_STAMP_S = 2**31 - 366 * 86400
-MIN_ADDRESS_SPACE_MIB = 1024  # of address space that a node needs, threads of Fast DDS included
+MIN_ADDRESS_SPACE_MIB = 1024  # that a node needs, threads of Fast DDS included
 
 
 def raise_priority(node: Node, priority: int) -> None:
@@ -60,9 +60,9 @@ def raise_priority(node: Node, priority: int) -> None:
 def run_node(make: Callable[[], Any]) -> int:
     """Spin a node until SIGINT or SIGTERM.
 
-    A node may have ``begin_shutdown()``, called once when a signal comes, ``shutdown_complete`` (a property), which is
-    awaited while the node still spins, ``on_fault(error)``, called in its place when a callback raised, and ``done`` (a
-    property) where it ends by itself. One that has ``tick()`` is ticked every ``tick_s``, see :class:`TickedSpin`.
+    A node may have ``begin_shutdown()``, called once when a signal comes; ``shutdown_complete`` (a property), which is
+    awaited while the node still spins; ``on_fault(error)``, called in its place when a callback raised; and ``done`` (a
+    property), by which it ends itself. One that has ``tick()`` is ticked every ``tick_s``, see :class:`TickedSpin`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def run_node(make: Callable[[], Any]) -> int:
     Returns
     -------
     int
-        Exit status of the process: 0 after a signal or when done, 1 after an uncaught exception, 2 where the node could
+        Exit status of the process: 0 after a signal or when done, 1 after an uncaught exception, 2 if the node could
         not start.
     """
     try:
@@ -121,10 +121,10 @@ def ignore_signals() -> None:
 
 
 def ignore_impossible_times() -> None:
-    """Leave out what ``/clock`` says and no stamp can hold, for all nodes of this process; the time of before stays.
+    """Have all nodes of this process ignore times of ``/clock`` that no stamp can hold; the time before stays.
 
-    rclpy raises in its callback instead, which ends the node: whoever publishes one time before 1970 would end all
-    nodes with ``use_sim_time``, in motion too.
+    rclpy raises in its callback instead, which ends the node: a single time before 1970 would end all nodes with
+    ``use_sim_time``, also in motion.
     """
     received: Any = TimeSource.clock_callback
     if hasattr(received, "ignores_impossible_times"):
@@ -156,7 +156,7 @@ class _TimerEvent(ctypes.Structure):
 
 
 def end_surely(status: int, within_s: float = _MIDDLEWARE_END_S) -> None:
-    """End this process within a time, whatever the middleware does; by then files are closed and the robot is at rest.
+    """End this process within a time, even if the middleware hangs; by then files are closed and the robot is at rest.
 
     Fast DDS has been seen to spin for ever while a node is destroyed. It then keeps Python's lock, so that neither
     threads nor signal handlers of Python run: a timer of the system calls ``_exit`` instead.
@@ -196,7 +196,7 @@ def _refused(error: InertidError) -> int:
 class TickedSpin:
     """Ticks of a node at a high rate, and its callbacks at a lower one.
 
-    An executor builds its wait set anew whenever it wakes up, which takes rclpy longer than most ticks do: a timer of
+    An executor builds its wait set again whenever it wakes up, which takes rclpy longer than most ticks do: a timer of
     200 Hz costs a fifth of a core before it has done anything.
 
     Parameters
@@ -213,9 +213,9 @@ class TickedSpin:
         self._due = self._look = time.monotonic()
 
     def spin_once(self) -> None:
-        """Tick where that is due, run callbacks where some may wait, and sleep where neither is due.
+        """Tick if that is due, run callbacks if some may wait, and sleep if neither is due.
 
-        Callbacks have half of a period of processor time, so that they are not starved where ticks are always late.
+        Callbacks have half of a period of processor time, so that they are not starved if ticks are always late.
         """
         now = time.monotonic()
         if now >= self._due:
@@ -240,7 +240,7 @@ class TickedSpin:
 
 
 def tick_by_timer(node: Any) -> None:
-    """Leave the ticks of a node to its executor, for nodes that share one."""
+    """Have the executor of a node tick it, for nodes that share one."""
     node.create_timer(node.tick_s, node.tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
@@ -274,8 +274,8 @@ def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> in
 def refuse_impossible_transitions(node: LifecycleNode) -> None:
     """Answer requests for transitions that the present state does not have with ``success=False``.
 
-    rclpy raises in its service callback instead, which ends the node: anybody who asks an active node to activate
-    would stop the robot.
+    rclpy raises in its service callback instead, which ends the node: a request to activate an active node would stop
+    the robot.
     """
     service: Any = getattr(node, "_service_change_state", None)
     if service is None:

@@ -1,8 +1,9 @@
-"""Messages to arrays and back; joints of a robot in joint states, in any order and by any names."""
+"""Messages to arrays and back, the joints of a robot in joint states of any order and names among them."""
 
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -21,31 +22,34 @@ from inertid_ros.data.messages import WIDTHS
 from inertid_ros.msg import SampleBatch
 from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
 
+if TYPE_CHECKING:
+    from inertid_ros.excitation.plan import Plan
+
 NANOSECONDS = 1_000_000_000
-_CDR_HEADER_BYTES = 4  # the second tells the byte order
+_CDR_ENCAPSULATION_BYTES = 4  # the second tells the byte order
 
 
 def to_nanoseconds(stamp: Time | Duration) -> int:
-    """Stamp or duration to nanoseconds."""
+    """Convert a stamp or duration to nanoseconds."""
     return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
 def stamp_of_serialized(data: bytes) -> int:
-    """Header stamp of a serialised message (CDR) whose first field is its header [ns]; 0 where it is cut off."""
-    if len(data) < _CDR_HEADER_BYTES + 8:
+    """Header stamp of a serialised message (CDR) that begins with its header [ns]; 0 if it is cut off."""
+    if len(data) < _CDR_ENCAPSULATION_BYTES + 8:
         return 0
-    seconds, rest = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, _CDR_HEADER_BYTES)
+    seconds, rest = struct.unpack_from("<iI" if data[1] & 1 else ">iI", data, _CDR_ENCAPSULATION_BYTES)
     return int(seconds) * NANOSECONDS + int(rest)
 
 
 def to_time(nanoseconds: int) -> Time:
-    """Nanoseconds to a stamp."""
+    """Convert nanoseconds to a stamp."""
     seconds, rest = divmod(int(nanoseconds), NANOSECONDS)
     return Time(sec=seconds, nanosec=rest)
 
 
 def to_duration(seconds: float) -> Duration:
-    """Seconds to a duration."""
+    """Convert seconds to a duration."""
     whole, rest = divmod(round(seconds * NANOSECONDS), NANOSECONDS)
     return Duration(sec=int(whole), nanosec=int(rest))
 
@@ -53,7 +57,7 @@ def to_duration(seconds: float) -> Duration:
 def to_joint_state(
     joint_names: Sequence[str], stamp: Time, position: Array, velocity: Array, effort: Array
 ) -> JointState:
-    """Arrays ``(n,)`` to a JointState."""
+    """Make a JointState of arrays ``(n,)``."""
     return JointState(
         header=Header(stamp=stamp),
         name=list(joint_names),
@@ -64,13 +68,13 @@ def to_joint_state(
 
 
 def from_wrench(message: WrenchStamped) -> Array:
-    """``(6,)`` force [N], torque [N m]."""
+    """Return force [N] and torque [N m], ``(6,)``."""
     force, torque = message.wrench.force, message.wrench.torque
     return np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
 
 
 def to_odometry(pose: Array, twist: Array, child_frame: str, stamp: Time) -> Odometry:
-    """Pose ``(7,)`` of a base in the world and its twist ``(6,)`` in its own axes."""
+    """Make an Odometry of the pose ``(7,)`` of a base in the world and its twist ``(6,)`` in the axes of the base."""
     message = Odometry(header=Header(stamp=stamp, frame_id="world"), child_frame_id=child_frame)
     place, turn = message.pose.pose.position, message.pose.pose.orientation
     place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w = map(float, pose)
@@ -80,7 +84,7 @@ def to_odometry(pose: Array, twist: Array, child_frame: str, stamp: Time) -> Odo
 
 
 def to_imu(specific_force: Array, rate: Array, frame: str, stamp: Time) -> Imu:
-    """Return the message of an inertial measurement unit that estimates no orientation."""
+    """Make the message of an inertial measurement unit that estimates no orientation."""
     message = Imu(header=Header(stamp=stamp, frame_id=frame))
     message.orientation_covariance[0] = -1.0
     for part, values in ((message.linear_acceleration, specific_force), (message.angular_velocity, rate)):
@@ -89,7 +93,7 @@ def to_imu(specific_force: Array, rate: Array, frame: str, stamp: Time) -> Imu:
 
 
 def to_wrench(wrench: Array, frame: str, stamp: Time) -> WrenchStamped:
-    """Force and torque ``(6,)`` in a frame."""
+    """Make a WrenchStamped of force and torque ``(6,)`` in a frame."""
     message = WrenchStamped(header=Header(stamp=stamp, frame_id=frame))
     for part, values in ((message.wrench.force, wrench[:3]), (message.wrench.torque, wrench[3:])):
         part.x, part.y, part.z = map(float, values)
@@ -107,8 +111,8 @@ class TrajectoryArrays:
     acceleration: Array
 
 
-def to_joint_trajectory(trajectory: TrajectoryArrays, stamp: Time | None = None) -> JointTrajectory:
-    """Arrays to a JointTrajectory; without a stamp the controller starts it on receipt."""
+def to_joint_trajectory(trajectory: "TrajectoryArrays | Plan", stamp: Time | None = None) -> JointTrajectory:
+    """Make a JointTrajectory; without a stamp the controller starts it on receipt."""
     message = JointTrajectory(joint_names=list(trajectory.joint_names))
     message.header.stamp = stamp or Time()
     rows = zip(trajectory.time, trajectory.position, trajectory.velocity, trajectory.acceleration, strict=True)
@@ -122,17 +126,17 @@ def to_joint_trajectory(trajectory: TrajectoryArrays, stamp: Time | None = None)
 
 
 def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) -> TrajectoryArrays:
-    """A JointTrajectory in a chosen joint order; missing velocities and accelerations become zero.
+    """Return a JointTrajectory in the order of the joint names; missing velocities and accelerations become zero.
 
     Raises
     ------
     InertidError
-        Other joints, lengths that do not fit, not finite, or time that does not increase.
+        Other joints, wrong lengths, values that are not finite, or time that does not increase.
     """
-    wanted = tuple(joint_names)
-    if sorted(message.joint_names) != sorted(wanted):
-        raise InertidError(f"joint trajectory: holds joints {list(message.joint_names)}, expected {list(wanted)}")
-    order = [list(message.joint_names).index(joint) for joint in wanted]
+    joints = tuple(joint_names)
+    if sorted(message.joint_names) != sorted(joints):
+        raise InertidError(f"joint trajectory: holds joints {list(message.joint_names)}, expected {list(joints)}")
+    order = [list(message.joint_names).index(joint) for joint in joints]
     count = len(message.points)
     if count == 0:
         raise InertidError("joint trajectory: holds no points; send at least one")
@@ -141,20 +145,20 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
     for key in ("positions", "velocities", "accelerations"):
         rows = [list(getattr(point, key)) for point in message.points]
         if key != "positions" and not any(rows):
-            arrays.append(np.zeros((count, len(wanted))))
+            arrays.append(np.zeros((count, len(joints))))
             continue
-        if any(len(row) != len(wanted) for row in rows):
-            raise InertidError(f"joint trajectory: {key} do not have {len(wanted)} values in every point")
+        if any(len(row) != len(joints) for row in rows):
+            raise InertidError(f"joint trajectory: {key} do not have {len(joints)} values in every point")
         arrays.append(np.array(rows, dtype=float)[:, order])
     if not all(np.isfinite(array).all() for array in arrays):
         raise InertidError("joint trajectory: holds values that are not finite")
     if (np.diff(time) <= 0).any() or time[0] < 0:
         raise InertidError("joint trajectory: time_from_start does not increase from zero")
-    return TrajectoryArrays(wanted, time, *arrays)
+    return TrajectoryArrays(joints, time, *arrays)
 
 
 def to_batch(batch: Batch) -> SampleBatch:
-    """Return a batch as a message."""
+    """Make a message of a batch."""
     block = batch.block
     frames = list(block.wrenches)
     wrench = np.stack([block.wrenches[frame] for frame in frames], axis=1) if frames else np.zeros(0)
@@ -178,13 +182,7 @@ def to_batch(batch: Batch) -> SampleBatch:
 
 
 def from_batch(message: SampleBatch) -> Block:
-    """Inverse of :func:`to_batch`.
-
-    Raises
-    ------
-    RecordingError
-        Array lengths do not fit.
-    """
+    """Return the samples of a batch; raise RecordingError if array lengths do not fit."""
     n, count, frames = len(message.joint_names), len(message.stamps), len(message.wrench_frames)
     where = f"{message.recording}: batch {message.sequence}"
 
@@ -208,7 +206,7 @@ def from_batch(message: SampleBatch) -> Block:
 
 @dataclass(frozen=True)
 class JointSample:
-    """One JointState in a chosen joint order; ``velocity`` and ``effort`` are NaN where the message lacks them."""
+    """One JointState in the order of a model's joints; ``velocity`` and ``effort`` are NaN if the message lacks them."""
 
     stamp_ns: int
     position: Array
@@ -221,13 +219,11 @@ class JointOrder:
 
     Parameters
     ----------
-    joint_names : sequence of str
-        ``n`` names.
     effort_scale : ndarray, shape (n,), optional
-        Factors from reported efforts to N m or N, see :attr:`~inertid_ros.robot.model.RobotModel.effort_scale`; 1 where
-        not given.
+        Factors from reported efforts to N m or N, see :attr:`~inertid_ros.robot.model.RobotModel.effort_scale`; default
+        1.
     recorded : RecordedJoints, optional
-        What messages call these joints, see :attr:`~inertid_ros.robot.model.RobotModel.recorded_joints`.
+        Names of these joints in messages, see :attr:`~inertid_ros.robot.model.RobotModel.recorded_joints`.
     """
 
     def __init__(
@@ -240,10 +236,10 @@ class JointOrder:
         self._recorded = recorded or RecordedJoints()
         self._skipped: tuple[str, ...] = ()
         self._effort_scale = np.ones(len(self.joint_names)) if effort_scale is None else effort_scale
-        self._known: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
+        self._columns: dict[tuple[str, ...], NDArray[np.intp] | None] = {}  # by the names of a message
 
     def sample(self, message: JointState) -> JointSample | None:
-        """Return the wanted joints of a message; None where it lacks all of them.
+        """Return these joints of a message; None if it lacks all of them.
 
         Raises
         ------
@@ -251,9 +247,9 @@ class JointOrder:
             Some of the joints are missing, a joint is listed twice, or lengths do not fit.
         """
         names = tuple(message.name)
-        if names not in self._known:
-            self._known[names] = self._columns(names)
-        columns = self._known[names]
+        if names not in self._columns:
+            self._columns[names] = self._find_columns(names)
+        columns = self._columns[names]
         if columns is None:
             self._skipped = names
             return None
@@ -264,15 +260,15 @@ class JointOrder:
 
     @property
     def others(self) -> str:
-        """A line on the joints of the last message that had none of the wanted ones; empty where there was none."""
+        """A line on the joints of the last message that had none of these; empty without such a message."""
         if not self._skipped:
             return ""
         names = proposed_names(self._skipped, self.joint_names)
         remedy = f"set robot.joint_names: {flow(names)} if these are the same" if names else "give the robot's URDF"
-        there, wanted = ", ".join(self._skipped), ", ".join(self.joint_names)
-        return f"joint_states holds {there}, but the joints of the robot are {wanted}; {remedy}"
+        published, expected = ", ".join(self._skipped), ", ".join(self.joint_names)
+        return f"joint_states holds {published}, but the joints of the robot are {expected}; {remedy}"
 
-    def _columns(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
+    def _find_columns(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         if len(set(names)) != len(names):
             raise RecordingError(f"joint_states: a joint is listed twice in {list(names)}; fix the publisher")
         recorded, names = names, self._recorded.own(names, "joint_states")
@@ -282,11 +278,11 @@ class JointOrder:
         if missing:
             raise RecordingError(f"joint_states: joints {missing} are missing; the message has {list(names)}")
         commanded = dict(zip(self.joint_names, self._recorded.recorded(self.joint_names), strict=True))
-        for own, name in zip(names, recorded, strict=True):
-            if commanded.get(own, name) != name:
+        for joint, name in zip(names, recorded, strict=True):
+            if commanded.get(joint, name) != name:
                 raise RecordingError(
-                    f"joint_states: {name} is {own}, which commands would call {commanded[own]}; name"
-                    f" it in robot.joint_names: {{{name}: {own}}}"
+                    f"joint_states: {name} is {joint}, which commands would call {commanded[joint]}; name"
+                    f" it in robot.joint_names: {{{name}: {joint}}}"
                 )
         return np.array([names.index(joint) for joint in self.joint_names], dtype=np.intp)
 
@@ -301,14 +297,9 @@ class JointOrder:
 
 
 class HeldJoints:
-    """Last positions of joints that a model holds, whatever messages bring them; those of a gripper have their own.
+    """Last positions of ``k`` joints that a model holds, such as those of a gripper, which have messages of their own.
 
-    Parameters
-    ----------
-    joint_names : sequence of str
-        ``k`` names.
-    recorded : RecordedJoints
-        What messages call the joints of the robot.
+    ``recorded`` are the names of the robot's joints in messages.
     """
 
     def __init__(self, joint_names: Sequence[str], recorded: RecordedJoints) -> None:
@@ -317,14 +308,16 @@ class HeldJoints:
         self._position = np.full(len(self._names), np.nan)
 
     def update(self, message: JointState) -> Array:
-        """Return the positions ``(k,)`` [rad or m] after a message; NaN where none was reported yet."""
+        """Return the positions ``(k,)`` after a message [rad or m]; NaN for joints without a message yet."""
         names = tuple(message.name)
         if names not in self._places:
-            own = self._recorded.own(names, "joint_states")
-            self._places[names] = [(self._names.index(name), at) for at, name in enumerate(own) if name in self._names]
+            joints = self._recorded.own(names, "joint_states")
+            self._places[names] = [
+                (self._names.index(joint), index) for index, joint in enumerate(joints) if joint in self._names
+            ]
         places = self._places[names]
         if places and len(message.position) == len(names):
             self._position = self._position.copy()
-            for joint, at in places:
-                self._position[joint] = message.position[at]
+            for joint, index in places:
+                self._position[joint] = message.position[index]
         return self._position

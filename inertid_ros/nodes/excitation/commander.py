@@ -20,8 +20,8 @@ from inertid_ros.robot.recorded_joints import RecordedJoints
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from inertid_ros.ros.topics import PacedGroup
 
-_GOAL_ANSWER_TIMEOUT_S = 1.0  # a busy machine takes some 0.1 s; the robot rests by its last horizon meanwhile
-_ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S = 0.02, 0.003  # answers are taken every 20 ms, for so long
+_GOAL_ANSWER_TIMEOUT_S = 1.0  # a busy machine takes some 0.1 s; the robot comes to rest by its last horizon meanwhile
+_ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S = 0.02, 0.003  # answers are taken every 20 ms, for 3 ms
 
 
 class Commander(CommandInterface, Protocol):
@@ -38,11 +38,11 @@ class Commander(CommandInterface, Protocol):
         ...
 
     def problem(self) -> str:
-        """Why commands would not arrive, or who else commands; empty when all is well."""
+        """Why commands would not arrive, or which other node commands; empty if all is well."""
         ...
 
     def halt(self) -> str:
-        """Why the controller has stopped the robot by itself and holds it; empty where nothing tells so."""
+        """Why the controller has stopped the robot by itself and holds it; empty if it has not as far as is known."""
         ...
 
 
@@ -52,14 +52,15 @@ class TrajectoryCommander(CommandTopic):
     streams = False
 
     def __init__(self, node: Node, joints: RecordedJoints, controller: str = "") -> None:
-        super().__init__(node, JointTrajectory, of_controller(controller, "joint_trajectory"), joints)
+        super().__init__(node, JointTrajectory, of_controller(controller, "joint_trajectory"))
+        self._joints = joints
 
     def send(self, horizon: Horizon) -> None:
-        """Replace what the controller holds by a horizon."""
+        """Replace the trajectory that the controller holds by a horizon."""
         self._publisher.publish(_message(horizon, self._joints))
 
     def stream(self, position: Array) -> None:
-        """Nothing: the controller interpolates."""
+        """Do nothing, as the controller interpolates."""
 
 
 class StreamCommander(CommandTopic):
@@ -72,10 +73,10 @@ class StreamCommander(CommandTopic):
     streams = True
 
     def __init__(self, node: Node, joints: RecordedJoints, controller: str = "") -> None:
-        super().__init__(node, Float64MultiArray, of_controller(controller, "position_commands"), joints)
+        super().__init__(node, Float64MultiArray, of_controller(controller, "position_commands"))
 
     def send(self, horizon: Horizon) -> None:
-        """Nothing: positions are streamed."""
+        """Do nothing, as positions are streamed."""
 
     def stream(self, position: Array) -> None:
         """Command a position ``(n,)``."""
@@ -85,9 +86,9 @@ class StreamCommander(CommandTopic):
 class AnswersOnly(ActionClient):
     """Takes answers and results of goals and leaves their states and feedback unread.
 
-    A server tells the states of all its goals of the last seconds, hundreds of them, whenever one changes. A node that
-    reads all that on a busy machine comes to read answers a second late. For nodes that look for callbacks now and then
-    (:class:`.TickedSpin`): what is unread would wake any other executor at once.
+    A server publishes the states of all its goals of the last seconds, hundreds of them, whenever one changes. A node
+    that reads them reads answers a second late on a busy machine. This is for nodes that look for callbacks now and
+    then (:class:`.TickedSpin`): unread messages would wake any other executor at once.
     """
 
     def is_ready(self, wait_set: Any) -> bool:
@@ -114,7 +115,7 @@ class OpenGoals:
             self._sent = {other: at for other, at in self._sent.items() if at > sent}
 
     def silence(self, now: float) -> float:
-        """Return for how long the controller has answered neither the oldest of them nor a later one; 0 if none is."""
+        """Return for how long neither the oldest open goal nor a later one has been answered; 0 without open goals."""
         return now - next(iter(self._sent.values())) if self._sent else 0.0
 
 
@@ -146,7 +147,8 @@ class ActionCommander:
         self._violations = (result.PATH_TOLERANCE_VIOLATED, result.GOAL_TOLERANCE_VIOLATED)
         name = of_controller(controller, "follow_joint_trajectory")
         client = ActionClient if node.get_clock().ros_time_is_active else AnswersOnly
-        self._client = client(node, FollowJointTrajectory, name, callback_group=PacedGroup(_ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S))
+        group = PacedGroup(_ANSWERS_PERIOD_S, _ANSWERS_INTERVAL_S)
+        self._client = client(node, FollowJointTrajectory, name, callback_group=group)
         self.name = str(node.resolve_topic_name(name))
         self._joints = joints
         self._problem = self._given_up = ""
@@ -174,18 +176,18 @@ class ActionCommander:
         return self._problem
 
     def halt(self) -> str:
-        """That the controller gave a goal up: it holds the robot where that was."""
+        """Why the controller gave a goal up, after which it holds the robot there; empty if it did not."""
         return self._given_up
 
     def send(self, horizon: Horizon) -> None:
-        """Replace what the controller holds by a horizon."""
-        if self.has_controller:  # a goal without a server would wait for its answer for good
+        """Replace the trajectory that the controller holds by a horizon."""
+        if self.has_controller:  # a goal without a server would wait for its answer for ever
             future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon, self._joints)))
             self._goals.send(future, time.monotonic())
             future.add_done_callback(self._answered)
 
     def stream(self, position: Array) -> None:
-        """Nothing: the controller interpolates."""
+        """Do nothing, as the controller interpolates."""
 
     def _answered(self, future: Future) -> None:
         self._goals.answer(future)
@@ -204,8 +206,8 @@ class ActionCommander:
 
 
 def _message(horizon: Horizon, joints: RecordedJoints) -> JointTrajectory:
-    """With the horizon's stamp, so that latency does not move the points; without one the controller starts it now."""
-    names = joints.recorded(horizon.joint_names)  # those that the controller knows
+    """Trajectory with the horizon's stamp, so that latency moves no point; without a stamp it starts on receipt."""
+    names = joints.recorded(horizon.joint_names)
     arrays = TrajectoryArrays(names, horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
     return to_joint_trajectory(arrays, None if np.isnan(horizon.stamp) else to_time(round(horizon.stamp * 1e9)))
 
@@ -215,4 +217,4 @@ COMMANDERS: Mapping[str, Callable[[Node, RecordedJoints, str], Commander]] = {
     "follow_joint_trajectory": ActionCommander,
     "position_stream": StreamCommander,
 }
-"""Command interface to its commander, which raises ExcitationError where its messages are not installed."""
+"""Command interface to its commander, which raises ExcitationError if its messages are not installed."""

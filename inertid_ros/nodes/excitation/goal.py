@@ -23,22 +23,22 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
 
     from .robot_interface import RobotInterface
 
-_START_TOLERANCE = 0.01  # rad or m; the robot must not have moved while the motion was planned
-_MAX_COLLECTION_S = 2.0  # for joint states to come as they should; a busy driver has gaps of 0.4 s
-_RECORDER_CONFIRMATION_S = 0.5  # a recorder that has just begun may have told its client before this node
+_START_TOLERANCE = 0.01  # rad or m by which the robot may have moved while the motion was planned
+_MAX_COLLECTION_S = 2.0  # for good joint states to come; a busy driver has gaps of 0.4 s
+_RECORDER_CONFIRMATION_S = 0.5  # a recorder that has just begun may have answered its client before this node knows
 _ARM_AGAIN = "ros2 lifecycle set /excitation deactivate, then activate, or start calibrate again"
-_MAX_TICK_GAP_S = 0.1  # a thread that was held up for this long has missed joint states
+_MAX_TICK_GAP_S = 0.1  # after a longer gap this thread has missed joint states
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
 
 
 class GoalState(Enum):
-    """What a goal is at."""
+    """Step of a goal."""
 
-    COLLECTING = "collecting"  # joint states, and where one is needed the recorder's status, before planning
+    COLLECTING = "collecting"  # joint states, and if it is needed the recorder's status, before planning
     PLANNING = "planning"  # in another process
     CONFIRMING = "confirming"  # planned; waits until an operator says go
-    CHECKING = "checking"  # joint states are collected anew; then come the last checks
+    CHECKING = "checking"  # joint states are collected again; then come the last checks
     EXECUTING = "executing"  # the robot moves
     ENDED = "ended"  # the robot is at rest
 
@@ -58,17 +58,16 @@ class GoalOutcome:
 
     Attributes
     ----------
-    ending : Ending
     message : str
         One line: what happened, and the remedy.
     fault : str
-        What stopped the motion; empty unless a fault did.
+        Fault that stopped the motion; empty otherwise.
     condition_number : float
-        Of the base regressor along the plan; NaN where none was made.
+        Of the base regressor along the plan; NaN without a plan.
     duration : float
-        Of the motion with its approach [s]; 0 where nothing moved.
+        Of the motion with its approach [s]; 0 if nothing moved.
     max_tracking_error : float
-        Over all joints [rad or m]; NaN where nothing moved.
+        Over all joints [rad or m]; NaN if nothing moved.
     """
 
     ending: Ending
@@ -80,7 +79,7 @@ class GoalOutcome:
 
 
 class Planning:
-    """Prepares motions in another process, of which the next one waits ready."""
+    """Prepares motions in another process; the process for the next motion waits ready."""
 
     def __init__(self) -> None:
         self._standby = Standby(prepare_motion.__module__)
@@ -91,25 +90,20 @@ class Planning:
         return Worker("planning", prepare_motion, (job,), timeout, process)
 
     def make_ready(self) -> None:
-        """Start the next process, while nothing moves."""
+        """Start the next process; call it while nothing moves."""
         self._standby.prepare()
 
 
 class ExcitationGoal:
-    """The steps of one goal. Everything but planning runs in the caller's thread, in :meth:`tick`.
+    """The steps of one goal. All but planning runs in the caller's thread, in :meth:`tick`.
 
     Parameters
     ----------
-    request : Excite.Goal
-    options : MotionOptions
-    robot_options : RobotOptions
-    robot : RobotInterface
     planner : callable
-        Starts the preparation of a motion elsewhere.
+        Starts the preparation of a motion in another process.
 
     Attributes
     ----------
-    state : GoalState
     outcome : GoalOutcome
         Valid once the goal has ended.
     prepared : PreparedMotion or None
@@ -117,7 +111,7 @@ class ExcitationGoal:
     supervisor : Supervisor or None
         Of the motion, once it has begun.
     lease : Lease
-        By which the client keeps the goal going. A client that is gone when the plan is ready is not moved for.
+        By which the client keeps the goal going. If the client is gone when the plan is ready, nothing moves.
     """
 
     def __init__(
@@ -141,45 +135,40 @@ class ExcitationGoal:
 
     @property
     def progress(self) -> PreparationProgress | ExecutionProgress | None:
-        """How far planning or execution has come; None before either."""
+        """Progress of planning or execution; None before either."""
         if self.supervisor is not None:
             return self.supervisor.progress(self._robot.steady())
         return self._worker.progress if self._worker is not None else None
 
     def stop(self, reason: str) -> None:
-        """Brake now because of a fault; where nothing moves yet, end."""
+        """Brake now because of a fault; if nothing moves yet, end."""
         if self.supervisor is not None:
             self.supervisor.stop(self._robot.steady(), reason)
         else:
             self._end(GoalOutcome(Ending.REFUSED, f"{reason} (nothing moved)"))
 
     def take_halt(self, halt: str) -> None:
-        """Take why the controller has stopped the robot by itself and holds it; empty where nothing tells so."""
+        """Take the reason why the controller has stopped the robot by itself and holds it; empty if it has not."""
         if self.supervisor is not None and halt != self.supervisor.halt:
             self.supervisor.halt = halt
             if self.supervisor.moving:
                 self.stop(halt)
 
     def go(self) -> bool:
-        """Move along the motion that was shown; false where none waits for it."""
-        waited = self.state is GoalState.CONFIRMING
-        if waited:
-            self.state = GoalState.CHECKING
-            self._collect()
-        return waited
+        """Move along the motion that was shown; return False if none waits for this."""
+        if self.state is not GoalState.CONFIRMING:
+            return False
+        self.state = GoalState.CHECKING
+        self._collect()
+        return True
 
     def tick(self, cancel: bool) -> GoalState:
-        """Take the next step where it is due; to be called every few milliseconds on the steady clock.
+        """Take the next step if it is due, and return the state after it; call it every few milliseconds.
 
         Parameters
         ----------
         cancel : bool
             Whether the client has asked for the end of the goal.
-
-        Returns
-        -------
-        GoalState
-            The state after the step.
         """
         now = self._robot.steady()
         if self.supervisor is not None:
@@ -210,7 +199,7 @@ class ExcitationGoal:
         self._collecting_until = self._collecting_since + _MAX_COLLECTION_S
 
     def _collected(self, now: float) -> bool:
-        """Whether enough joint states have been received lately to check them, or none will be."""
+        """Whether enough joint states have been received lately to check them, or the time for that is over."""
         stalled, self._ticked = now - self._ticked > _MAX_TICK_GAP_S, now
         longest = self._collecting_since + self._options.discovery_s
         if stalled:
@@ -224,15 +213,15 @@ class ExcitationGoal:
     def _states_are_good(self) -> bool:
         try:
             self._robot.check_states(self._options.monitor)
-        except ExcitationError:  # told once they have had time to become better
+        except ExcitationError:  # reported once they have had time to become better
             return False
         return True
 
     @property
     def _has_discovered(self) -> bool:
-        """Whether all nodes that a motion needs are known; discovery takes seconds on some networks.
+        """Whether all nodes that a motion needs are discovered, which takes seconds on some networks.
 
-        Neither is a driver known at once that was killed and started again: the graph still holds the old one.
+        A driver that was killed and started again takes time, too: the graph still holds the old one.
         """
         robot = self._robot
         waited = robot.steady() > self._collecting_since + _RECORDER_CONFIRMATION_S
@@ -257,22 +246,20 @@ class ExcitationGoal:
         self.state = GoalState.PLANNING
 
     def _check_robot(self) -> None:
-        mixed = self._robot.several_publishers()  # whose states in turn look like a moving robot
-        if mixed:
-            raise ExcitationError(mixed)
+        if several := self._robot.several_publishers():  # their states in turn look like a moving robot
+            raise ExcitationError(several)
         self._robot.check_states(self._options.monitor)
         if self._request.plan_only:
             return
-        problem = self._robot.interference()
-        if problem:
+        if problem := self._robot.interference():
             raise ExcitationError(problem)
         check_full_speed(self._robot.speed_scaling)
         if self._needs_recorder:
             self._robot.check_recorder()
 
     def _job(self) -> ExcitationJob:
-        request, given = self._request, self._options.excitation
-        given = given.held_out if request.held_out else given
+        request, options = self._request, self._options.excitation
+        options = options.held_out if request.held_out else options
         return ExcitationJob(
             urdf=self._robot.model.urdf,
             measured_position=self._robot.position(),
@@ -283,10 +270,10 @@ class ExcitationGoal:
             robot=self._robot_options,
             limits=self._options.limits,
             excitation=attrs.evolve(
-                given,
-                kind=request.motion or given.kind,
-                duration_s=request.duration or given.duration_s,
-                seed=request.seed or given.seed,
+                options,
+                kind=request.motion or options.kind,
+                duration_s=request.duration or options.duration_s,
+                seed=request.seed or options.seed,
             ),
             execution=self._options.execution,
         )
@@ -304,14 +291,14 @@ class ExcitationGoal:
             return
         self.state = GoalState.CONFIRMING
         if not self._request.confirm:
-            self.go()  # joint states are collected anew: taking over a large plan may have held up this thread
+            self.go()  # joint states are collected again: taking over a large plan may have held up this thread
 
     def _begin(self, prepared: PreparedMotion) -> None:
         """Check for the last time, then send the first horizon."""
         robot = self._robot
         silence = self.lease.check(robot.steady())
         if silence and robot.steady() < self._collecting_since + self._options.monitor.lease_timeout_s:
-            return  # renewals that came while a large plan was taken over are still to be read
+            return  # renewals that came while a large plan was taken over are yet to be read
         if silence:
             raise ExcitationError(silence)
         self._check_robot()
@@ -341,13 +328,13 @@ class ExcitationGoal:
             self._worker = None
         if self.prepared is not None:
             outcome = replace(outcome, condition_number=float(self.prepared.plan.condition_number))
-            told = [outcome.message, *map(str, self.prepared.findings)]
-            outcome = replace(outcome, message="; warning: ".join(told))
+            lines = [outcome.message, *map(str, self.prepared.findings)]
+            outcome = replace(outcome, message="; warning: ".join(lines))
         self.outcome, self.state = outcome, GoalState.ENDED
 
 
 def _waits(supervisor: Supervisor) -> str:
-    """How often the robot waited at rest, and for what; empty if it did not."""
+    """How often the robot waited at rest, and why; empty if it did not."""
     if not supervisor.interruptions:
         return ""
     gap = supervisor.monitor.counts.longest_gap

@@ -1,12 +1,12 @@
-"""Progress, outcomes, plans and statuses of the excitation node as messages."""
+"""Messages of the excitation node: feedback, result, status, paths in RViz and diagnostics."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA
-from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
 
 from inertid_ros.action import Excite
@@ -15,16 +15,15 @@ from inertid_ros.config.nodes import ExcitationNodeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.execution.horizons import ExecutionProgress
 from inertid_ros.excitation.execution.plan_check import is_full_speed
-from inertid_ros.excitation.plan import Plan
 from inertid_ros.msg import ExcitationStatus
-from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest
 
 from .goal import ExcitationGoal, GoalOutcome, GoalState
 from .robot_interface import RobotInterface
 from .state_machine import State, StateMachine
 
-_NAN = float("nan")
+_PATH_COLOR = ColorRGBA(r=0.9, g=0.5, b=0.1, a=0.9)
+_PATH_WIDTH_M = 0.005
 _STATUS_CONSTANTS = {
     State.UNCONFIGURED: ExcitationStatus.UNARMED,
     State.INACTIVE: ExcitationStatus.UNARMED,
@@ -42,7 +41,7 @@ _STATUS_CONSTANTS = {
 def to_feedback(goal: ExcitationGoal) -> Excite.Feedback:
     """Return the feedback of the action ``Excite``; it has no stage before anything is planned."""
     progress, prepared = goal.progress, goal.prepared
-    feedback = Excite.Feedback(condition_number=_NAN, closest=_NAN, required=_NAN)
+    feedback = Excite.Feedback(condition_number=math.nan, closest=math.nan, required=math.nan)
     if isinstance(progress, PreparationProgress):
         feedback.stage = "planning"
         feedback.condition_number = float(progress.condition_number)
@@ -83,18 +82,8 @@ def to_status(machine: StateMachine) -> ExcitationStatus:
     return status
 
 
-def to_plan_message(plan: Plan, stamp: Time) -> JointTrajectory:
-    """Return a plan as a trajectory that begins at a stamp."""
-    arrays = TrajectoryArrays(plan.joint_names, plan.time, plan.position, plan.velocity, plan.acceleration)
-    return to_joint_trajectory(arrays, stamp)
-
-
-_PATH_COLOR = ColorRGBA(r=0.9, g=0.5, b=0.1, a=0.9)
-_PATH_WIDTH_M = 0.005
-
-
 def path_markers(paths: Mapping[str, Array], frame: str, stamp: Time) -> MarkerArray:
-    """A line per way ``(N, 3)`` [m] in a frame, named after what goes along it."""
+    """Return a line in RViz for each path ``(N, 3)`` [m] in a frame, by the name of the link that moves along it."""
     markers = []
     for name, points in paths.items():
         marker = Marker(ns=name, type=Marker.LINE_STRIP, action=Marker.ADD, color=_PATH_COLOR)
@@ -106,7 +95,7 @@ def path_markers(paths: Mapping[str, Array], frame: str, stamp: Time) -> MarkerA
 
 
 def motion_status(machine: StateMachine, now: float) -> Status:
-    """What the node does, and why it stopped last; ``now`` is the steady clock [s]."""
+    """Status of the motion and its last fault; ``now`` is the steady clock [s]."""
     supervisor = machine.supervisor
     progress = supervisor.progress(now) if supervisor is not None else None
     fault = supervisor.fault if supervisor is not None else ""
@@ -124,14 +113,14 @@ def motion_status(machine: StateMachine, now: float) -> Status:
 
 
 def controller_status(robot: RobotInterface, options: ExcitationNodeOptions, armed: bool) -> Status:
-    """Whether commands arrive. Without a controller nothing is wrong until the node is armed."""
+    """Status of the controller; a missing one is an error only while the node is armed."""
     configured, scaling = robot.is_configured, robot.speed_scaling
     problem = robot.controller_problem() if configured else ""
-    scaled = "" if is_full_speed(scaling) else f"speed scaling is {100 * scaling:.0f} %; set it to 100 %"
+    slow = "" if is_full_speed(scaling) else f"speed scaling is {100 * scaling:.0f} %; set it to 100 %"
     level, message = gravest(
         (STALE, "" if configured else "not configured"),
         (ERROR if armed else WARN, problem),
-        (WARN, scaled),
+        (WARN, slow),
         otherwise="commands arrive",
     )
     values = {

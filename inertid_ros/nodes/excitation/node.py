@@ -28,25 +28,17 @@ from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.nodes.robot_states import joint_states_status, timing_status
 from inertid_ros.nodes.spin import raise_priority, refuse_impossible_transitions, run_node
-from inertid_ros.ros.conversions import JointSample
+from inertid_ros.ros.conversions import JointSample, to_joint_trajectory
 from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.topics import LATCHED, STATE
 
 from .goal import Ending, GoalOutcome, Planning
-from .messages import (
-    controller_status,
-    motion_status,
-    path_markers,
-    to_feedback,
-    to_plan_message,
-    to_result,
-    to_status,
-)
+from .messages import controller_status, motion_status, path_markers, to_feedback, to_result, to_status
 from .robot_interface import RobotInterface
 from .state_machine import State, StateMachine
 
-_REFUSAL_LOG_PERIOD_S = 10.0  # a transition that is tried again and again and fails for the same reason is told so often
+_REFUSAL_LOG_PERIOD_S = 10.0  # a transition that fails again and again for one reason is logged at this interval
 _RESULT_DELIVERY_S = 0.3  # for the goal's result to arrive at its client before the process ends
 
 
@@ -58,8 +50,8 @@ class Excitation(LifecycleNode):
         refuse_impossible_transitions(self)
         self.fixed = declare(self, ExcitationNodeOptions)
         declare(self, MotionOptions, read_only=False)
-        self.said, self.said_at = "", -np.inf  # why the last transition was refused, and when that was told
-        self.told_interruptions = 0
+        self.refusal, self.refusal_logged_at = "", -np.inf  # of the last transition
+        self.logged_interruptions = 0
         self.published_at = -np.inf
         self.published: tuple[object, ...] = ()
         self.goal_handle: ServerGoalHandle | None = None
@@ -112,8 +104,7 @@ class Excitation(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Arm, unless the last motion is still braking."""
-        objection = self.machine.arm()
-        if objection:
+        if objection := self.machine.arm():
             return self._answer(objection)
         self.planning.make_ready()
         return super().on_activate(state)
@@ -136,13 +127,13 @@ class Excitation(LifecycleNode):
         if not problem:
             return TransitionCallbackReturn.SUCCESS
         now = time.monotonic()
-        if problem != self.said or now - self.said_at > _REFUSAL_LOG_PERIOD_S:
-            self.get_logger().warning(problem)  # who asked knows that it failed, and tries again
-            self.said, self.said_at = problem, now
+        if problem != self.refusal or now - self.refusal_logged_at > _REFUSAL_LOG_PERIOD_S:
+            self.get_logger().warning(problem)  # the client knows that it failed, and tries again
+            self.refusal, self.refusal_logged_at = problem, now
         return TransitionCallbackReturn.FAILURE
 
     def _parameters_locked(self) -> str:
-        """Why limits, monitoring and all else that a motion is made by must not change now; empty where it may."""
+        """Why the parameters of motions must not change now; empty if they may."""
         if self._has_goal:
             return "a goal is active; wait for its end"
         if self.machine.is_armed:
@@ -164,7 +155,7 @@ class Excitation(LifecycleNode):
         except InertidError as error:
             self.get_logger().error(f"goal refused: {error}")
             return GoalResponse.REJECT
-        self.told_interruptions = 0
+        self.logged_interruptions = 0
         self.machine.begin(request, options)
         self.goal_ended = Future()
         return GoalResponse.ACCEPT
@@ -225,14 +216,14 @@ class Excitation(LifecycleNode):
     # Output
 
     def _show_plan(self, prepared: PreparedMotion) -> None:
-        """Before anything moves: the plan, where it leads, and a line about it."""
+        """Publish the plan and the paths of links before anything moves."""
         now = self.get_clock().now().to_msg()
-        self.plan_publisher.publish(to_plan_message(prepared.plan, now))
+        self.plan_publisher.publish(to_joint_trajectory(prepared.plan, now))
         self.marker_publisher.publish(path_markers(prepared.paths, self.robot.model.root_name, now))
         self.report()
 
     def report(self) -> None:
-        """Ten times a second: feedback and status."""
+        """Publish feedback and status, ten times a second."""
         if self.machine.goal is not None and self.goal_handle is not None and self.goal_handle.is_active:
             self.goal_handle.publish_feedback(to_feedback(self.machine.goal))
         if self.machine.supervisor is not None or time.monotonic() - self.published_at > 1.0:
@@ -249,14 +240,13 @@ class Excitation(LifecycleNode):
         self.status_publisher.publish(status)
 
     def _log_interruption(self) -> None:
-        """Say why the robot comes to rest before it goes on, once for each time."""
+        """Log once for each interruption why the robot comes to rest before it goes on."""
         supervisor = self.machine.supervisor
         if supervisor is not None and supervisor.interruption and not supervisor.fault:
-            if supervisor.interruptions != self.told_interruptions:
-                wait = supervisor.monitor.options.max_wait_s
-                told = f"{supervisor.interruption}; the robot rests on its path for up to {wait:g} s"
-                self.get_logger().warning(told)
-            self.told_interruptions = supervisor.interruptions
+            if supervisor.interruptions != self.logged_interruptions:
+                wait = f"the robot rests on its path for up to {supervisor.monitor.options.max_wait_s:g} s"
+                self.get_logger().warning(f"{supervisor.interruption}; {wait}")
+            self.logged_interruptions = supervisor.interruptions
 
     def _statuses(self) -> list[Status]:
         now = time.monotonic()
@@ -270,7 +260,7 @@ class Excitation(LifecycleNode):
     # Ending
 
     def begin_shutdown(self) -> None:
-        """A signal came: brake, then end."""
+        """Brake after a signal, then end."""
         self.machine.shut_down("the excitation node was asked to end")
 
     @property
@@ -279,7 +269,7 @@ class Excitation(LifecycleNode):
         return not self._has_goal and time.monotonic() - self.goal_ended_at > _RESULT_DELIVERY_S
 
     def on_fault(self, error: Exception) -> None:
-        """A callback raised and nothing spins any more: bring the robot to rest with what still works."""
+        """Bring the robot to rest after a callback raised; nothing spins any more."""
         self.machine.shut_down(f"internal error: {error}")
         while self.machine.goal is not None:
             self.machine.tick()

@@ -20,7 +20,8 @@ from inertid_ros.ros.topics import LATCHED, NEWEST, STATE, PolledSubscription
 
 from .commander import COMMANDERS, Commander
 
-_CONTROLLER_STATE_PERIOD_S = 0.02  # between two states of the controller that are read; it publishes every cycle
+_CONTROLLER_STATE_PERIOD_S = 0.02  # at which the controller's state is read; it is published every cycle
+_RECORDER_TIMEOUT_S = 3.0  # an older status of the recorder counts as none
 
 
 class ControllerState:
@@ -28,14 +29,12 @@ class ControllerState:
 
     Parameters
     ----------
-    node : Node
-    options : SpeedScalingOptions
     controller : str
-        Name of the controller, whose state is read where control_msgs is installed; empty where it is not known.
+        Name of the controller, whose state is read if control_msgs is installed; empty if unknown.
     on_scaling : callable
         Called with every factor that is received, 1 at full speed.
     on_reference : callable
-        Called with stamp [s], names of joints and position [rad or m] of each reference of the controller that is read.
+        Called with stamp [s], joint names and position [rad or m] of each reference of the controller that is read.
     """
 
     def __init__(
@@ -51,21 +50,23 @@ class ControllerState:
         self._polled_at = -float("inf")
         self._state: PolledSubscription | None = None
         if options.topic:
-            full = options.full
-            node.create_subscription(Float64, options.topic, lambda told: self._take("driver", told.data / full), STATE)
+            node.create_subscription(
+                Float64, options.topic, lambda message: self._take("driver", message.data / options.full), STATE
+            )
         state_type = _controller_state_type()
         if controller and state_type is not None:
             self._state = PolledSubscription(node, state_type, f"{controller}/controller_state", NEWEST)
 
     def poll(self, now: float, at_once: bool = False) -> None:
-        """Read the controller's newest state; to be called at every tick.
+        """Read the controller's newest state; call it at every tick.
 
         Parameters
         ----------
         now : float
             Steady clock [s].
         at_once : bool
-            Before a horizon is sent: a robot that is slowed down by now would jump to it.
+            Read it also before the period is over. Needed before a horizon is sent: a robot that has been slowed down
+            would jump to it.
         """
         if self._state is None or now - self._polled_at < _CONTROLLER_STATE_PERIOD_S and not at_once:
             return
@@ -79,7 +80,7 @@ class ControllerState:
 
     @property
     def factor(self) -> float:
-        """That of the source that slows down most; 1 where none has told of any."""
+        """Factor of the source that slows down most; 1 without any."""
         return min(self._factors.values(), default=1.0)
 
     def _take(self, source: str, factor: float) -> None:
@@ -88,7 +89,7 @@ class ControllerState:
 
 
 def _controller_state_type() -> Any:
-    """Type of the controller's state, None where control_msgs is absent."""
+    """Type of the controller's state; None if control_msgs is not installed."""
     try:
         from control_msgs.msg import JointTrajectoryControllerState
     except ImportError:
@@ -96,20 +97,15 @@ def _controller_state_type() -> Any:
     return JointTrajectoryControllerState
 
 
-_RECORDER_TIMEOUT_S = 3.0
-
-
 class RobotInterface(RobotStates):
     """Robot description, joint states, recorder and command interface of one robot.
 
     Parameters
     ----------
-    node : Node
-    options : ExcitationNodeOptions
     on_state, on_other_robot : callable
         See :class:`RobotStates`.
     on_speed_scaling : callable
-        Called with the speed scaling, 1 at full speed, whenever a source tells it.
+        Called with the speed scaling, 1 at full speed, whenever a source publishes it.
     on_reference : callable
         Called with the stamp [s] and the position ``(n,)`` that the controller aims at, whenever its state is read.
     """
@@ -149,7 +145,7 @@ class RobotInterface(RobotStates):
 
     @property
     def commander(self) -> Commander:
-        """The command interface."""
+        """The command interface; raise ExcitationError before it is configured."""
         if self._commander is None:
             raise ExcitationError("no command interface; configure the excitation node first")
         return self._commander
@@ -170,28 +166,28 @@ class RobotInterface(RobotStates):
         return self._commander is not None and self._commander.has_controller
 
     def position(self) -> Array:
-        """Return the position ``(n,)`` of the robot at rest."""
+        """Return the position ``(n,)`` of the robot at rest [rad or m]."""
         return self.window.position()
 
     @property
     def recorder_writes(self) -> bool:
-        """Whether the recorder confirms that samples are being written."""
+        """Whether the recorder confirms that it writes samples."""
         return self._recorder is not None and self.recorder_is_fresh and self._recorder[1].recording
 
     def check_recorder(self) -> None:
-        """Raise ExcitationError unless the recorder confirms that samples are being written."""
+        """Raise ExcitationError unless the recorder confirms that it writes samples."""
         if not self.recorder_writes:
             status = self._recorder[1] if self._recorder is not None else None
             why = status.message if status is not None else "no status was received from it"
             raise ExcitationError(f"the recorder does not confirm that it writes ({why}); start it first")
 
     def poll(self, may_send: bool = False) -> None:
-        """Take what has come since the last call: joint states, and the controller's; to be called at every tick.
+        """Take the joint states and the controller's state that have come; call it at every tick.
 
         Parameters
         ----------
         may_send : bool
-            Whether the motion may be continued on what comes: then the controller's state is read whatever it costs.
+            Whether a horizon may be sent after this, for which the controller's state is read at once.
         """
         now = time.monotonic()
         self._controller_state.poll(now, may_send)
@@ -200,24 +196,24 @@ class RobotInterface(RobotStates):
 
     @property
     def speed_scaling(self) -> float:
-        """By how much trajectories are slowed down; 1 where nothing tells that they are."""
+        """Factor by which trajectories are slowed down; 1 if unknown."""
         return self._controller_state.factor
 
     def interference(self) -> str:
-        """Why commands do not arrive or are not ours alone, or states come from several; empty when all is well."""
+        """Why commands do not arrive, or which other nodes command or publish states; empty if all is well."""
         return self.controller_problem() or self.several_publishers()
 
     def controller_problem(self) -> str:
-        """Why commands do not arrive, or are not ours alone; empty when all is well."""
+        """Why commands do not arrive, or which other node commands; empty if all is well."""
         return self._manager.problem() or self.commander.problem()
 
     def halt(self) -> str:
-        """Why the controller has stopped the robot by itself and holds it; empty where it has not, or nobody knows."""
+        """Why the controller has stopped the robot by itself and holds it; empty if it has not as far as is known."""
         return self._manager.inactivity() or self.commander.halt()
 
     @property
     def controller_tolerance(self) -> float | None:
-        """Smallest distance [rad or m] from a trajectory at which the controller gives up; None where nobody said."""
+        """Smallest distance from a trajectory at which the controller gives up [rad or m]; None if unknown."""
         return self._manager.tolerance
 
     def _described(self, model: RobotModel) -> None:
@@ -226,9 +222,9 @@ class RobotInterface(RobotStates):
     def _take_reference(self, stamp: float, names: tuple[str, ...], position: Array) -> None:
         if self._model is None:
             return
-        own = self._model.recorded_joints.own(names, "controller_state")
-        if set(own) >= set(self._model.joint_names):
-            self._on_reference(stamp, position[[own.index(joint) for joint in self._model.joint_names]])
+        joints = self._model.recorded_joints.own(names, "controller_state")
+        if set(joints) >= set(self._model.joint_names):
+            self._on_reference(stamp, position[[joints.index(joint) for joint in self._model.joint_names]])
 
     def _take_recorder_status(self, status: RecorderStatus) -> None:
         self._recorder = (time.monotonic(), status)

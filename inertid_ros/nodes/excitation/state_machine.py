@@ -20,11 +20,11 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
     from .robot_interface import RobotInterface
 
 
-_INTERFERENCE_PERIOD_S = 0.1  # between two looks at who else commands or publishes
+_INTERFERENCE_PERIOD_S = 0.1  # between two looks at which other nodes command or publish
 
 
 class State(Enum):
-    """What the excitation node is at."""
+    """State of the excitation node."""
 
     UNCONFIGURED = "unconfigured"
     INACTIVE = "inactive"  # configured; nothing can move the robot
@@ -52,7 +52,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.FAULT: frozenset({State.INACTIVE, State.FINALIZED}),
     State.FINALIZED: frozenset(),
 }
-"""What may follow each state. Any other change is an internal error, after which the node brakes and ends."""
+"""Allowed transitions. Any other change is an internal error, after which the node brakes and ends."""
 
 _STATE_OF_STAGE = {
     ExecutionStage.APPROACHING: State.APPROACHING,
@@ -65,25 +65,22 @@ _STATE_OF_STAGE = {
 class StateMachine:
     """State of the excitation node: arming and one goal at a time.
 
-    What was armed decides where a motion ends: in ARMED, or after a fault in FAULT, or, if it was disarmed meanwhile,
-    in INACTIVE. A goal exists only while it was armed when it came, and every loss of the arming stops it.
+    A motion ends in ARMED, or after a fault in FAULT, or, if the node was disarmed meanwhile, in INACTIVE. A goal is
+    accepted only while the node is armed, and every loss of the arming stops it.
 
     Parameters
     ----------
-    robot : RobotInterface
-    robot_options : RobotOptions
     planner : callable
-        Starts the preparation of a motion elsewhere.
+        Starts the preparation of a motion in another process.
 
     Attributes
     ----------
-    state : State
     goal : ExcitationGoal or None
-        The active one.
+        The active goal.
     outcome : GoalOutcome or None
-        Of the last goal that ended, or was refused.
+        Of the last goal that ended or was refused.
     last_fault : str
-        The last that latched, also once it is armed again; empty while there was none.
+        The last fault that latched, also after the node is armed again; empty before the first.
     """
 
     def __init__(
@@ -96,15 +93,15 @@ class StateMachine:
         self.goal: ExcitationGoal | None = None
         self.outcome: GoalOutcome | None = None
         self.last_fault = ""
-        self._at_rest, self._told = State.UNCONFIGURED, "not configured"  # where motions end, and a line about it
+        self._at_rest, self._message = State.UNCONFIGURED, "not configured"  # state in which motions end
         self._robot, self._robot_options, self._planner = robot, robot_options, planner
-        self._looked = -math.inf  # for interference
+        self._looked = -math.inf  # time of the last look for interference
 
     @property
     def message(self) -> str:
         """One line about the state."""
         if self.goal is None:
-            return self._told
+            return self._message
         if self.goal.state is GoalState.CONFIRMING:
             return "planned; call the service ~/go to move, or cancel"
         if self.supervisor is None:
@@ -118,7 +115,7 @@ class StateMachine:
 
     @property
     def supervisor(self) -> Supervisor | None:
-        """Of the motion, while the goal's commands have not ended."""
+        """Supervisor of the motion, until the goal has ended."""
         return self.goal.supervisor if self.goal is not None else None
 
     @property
@@ -129,22 +126,22 @@ class StateMachine:
     # Lifecycle
 
     def configure(self, problem: str = "") -> None:
-        """Robot and command interface are known, or there is a problem."""
+        """Take up robot and command interface, or the problem with them."""
         self._rest_in(State.UNCONFIGURED if problem else State.INACTIVE, problem or "configured; activate to arm")
 
     def clean_up(self) -> str:
-        """Forget the configuration; return why not, empty where it was done."""
+        """Forget the configuration; return why not, empty on success."""
         if self.goal is not None:
             return "not cleaned up: the last motion is still coming to rest; try again"
         self._rest_in(State.UNCONFIGURED, "not configured")
         return ""
 
     def arm(self) -> str:
-        """Accept goals, also after a fault; return why not, empty where it was done."""
+        """Accept goals, also after a fault; return why not, empty on success."""
         if self.goal is not None:
             return "not armed: the last motion is still coming to rest; try again"
         if self.state is not State.INACTIVE:
-            return f"not armed: {self._told}"
+            return f"not armed: {self._message}"
         self._rest_in(State.ARMED, "armed")
         return ""
 
@@ -168,16 +165,16 @@ class StateMachine:
             self.goal = ExcitationGoal(request, options, self._robot_options, self._robot, self._planner)
             self._update()
         else:
-            why = self._told if self.state is State.FAULT else f"excitation is not armed ({self._told})"
+            why = self._message if self.state is State.FAULT else f"excitation is not armed ({self._message})"
             self.outcome = GoalOutcome(Ending.REFUSED, f"{why} (nothing moved)")
         return True
 
     def go(self) -> str:
-        """Move along the motion that waits for it; return why not, empty where it does."""
+        """Move along the motion that waits for this; return why not, empty on success."""
         return "" if self.goal is not None and self.goal.go() else "no motion waits to begin"
 
     def tick(self, cancel: bool = False) -> None:
-        """Take the next step where it is due; to be called every few milliseconds on the steady clock.
+        """Take the next step if it is due; call it every few milliseconds.
 
         Parameters
         ----------
@@ -188,7 +185,8 @@ class StateMachine:
             return
         now = self._robot.steady()
         self.goal.take_halt(self._robot.halt())
-        if self.state in (State.APPROACHING, State.MOVING, State.WAITING) and now - self._looked >= _INTERFERENCE_PERIOD_S:
+        is_moving = self.state in (State.APPROACHING, State.MOVING, State.WAITING)
+        if is_moving and now - self._looked >= _INTERFERENCE_PERIOD_S:
             self._looked, problem = now, self._robot.interference()
             if problem:
                 self.goal.stop(problem)
@@ -196,13 +194,13 @@ class StateMachine:
         self._update()
 
     def stop(self, reason: str) -> None:
-        """End the goal because of a fault: a motion brakes now; where nothing moves yet, nothing will."""
+        """End the goal because of a fault: a motion brakes now; before the motion, the goal ends."""
         if self.goal is not None:
             self.goal.stop(reason)
             self._update()
 
     def latch(self, reason: str) -> None:
-        """As :meth:`stop`, and accept no goal until armed again, whether one was active or not."""
+        """Stop as :meth:`stop` does, and accept no goal until armed again, also if none was active."""
         self.stop(reason)
         self._latch(reason)
 
@@ -230,14 +228,14 @@ class StateMachine:
             self.supervisor.update_reference(stamp, position)
 
     def renew_lease(self) -> None:
-        """The client is there."""
+        """Note that the client lives."""
         if self.goal is not None:
             self.goal.lease.renew(self._robot.steady())
 
-    # Where all of it ends
+    # Transitions
 
     def _update(self) -> None:
-        """Follow the goal, which may have taken a step or ended."""
+        """Enter the state of the goal, which may have taken a step or ended."""
         goal = self.goal
         if goal is None:
             self._enter(self._at_rest)
@@ -246,7 +244,7 @@ class StateMachine:
             if goal.outcome.fault:
                 self._latch(f"stopped: {goal.outcome.fault}")
             elif self._at_rest is State.ARMED:
-                self._told = goal.outcome.message
+                self._message = goal.outcome.message
             self._enter(self._at_rest)
         else:
             supervisor = goal.supervisor
@@ -258,15 +256,15 @@ class StateMachine:
             self.last_fault = reason
             self._rest_in(State.FAULT, f"{reason}; deactivate and activate to arm again")
 
-    def _rest_in(self, state: State, told: str) -> None:
-        """Be in a state as soon as nothing moves; nothing follows the end."""
+    def _rest_in(self, state: State, message: str) -> None:
+        """Enter a state as soon as nothing moves; FINALIZED is never left."""
         if self._at_rest is not State.FINALIZED:
-            self._at_rest, self._told = state, told
+            self._at_rest, self._message = state, message
         if self.goal is None:
             self._enter(self._at_rest)
 
     def _enter(self, state: State) -> None:
-        """The only change of the state."""
+        """Change the state; no other method does."""
         before, self.state = self.state, state
         if state is not before and state not in TRANSITIONS[before]:
             raise RuntimeError(f"from {before.value} to {state.value}: no such transition")

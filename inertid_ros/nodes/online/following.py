@@ -168,7 +168,7 @@ class PayloadGoal:
         if not 0 < duration <= _MAX_MEASUREMENT_S:
             raise RecordingError(f"payload: duration {duration:g} s is not between 0 and {_MAX_MEASUREMENT_S:g} s")
         frame = request.frame or options.payload.frame
-        tool = ToolFrame.of(following.result.model, frame)
+        tool = ToolFrame.from_link(following.result.model, frame)
         largest = options.payload.largest_mass or np.inf
         self._options = PayloadOptions(frame, options.friction_drift, largest)
         self._directory = str(following.result.directory)

@@ -163,7 +163,7 @@ def _used_by_flow(
     """Of a flow, which has a context and signal handlers of its own, and its requests."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with FlowClient(short, lease_topic="excitation/lease") as client:
+        with FlowClient(short) as client:
             node, flow = client.node, make(client)  # noqa: F841 - while it lives, so do its subscriptions
             name, namespace = _identity(node)
             requests = {
@@ -236,7 +236,8 @@ def policy_text(nodes: Mapping[tuple[str, str], Mapping[Access, Sequence[str]]])
     nodes : mapping
         Name and namespace of a node to the names of each access.
     """
-    return _POLICY_HEAD + "".join(_enclave(name, namespace, used) for (name, namespace), used in nodes.items()) + _POLICY_FOOT
+    enclaves = "".join(_enclave(name, namespace, used) for (name, namespace), used in nodes.items())
+    return _POLICY_HEAD + enclaves + _POLICY_FOOT
 
 
 def _enclave(name: str, namespace: str, used: Mapping[Access, Sequence[str]]) -> str:
