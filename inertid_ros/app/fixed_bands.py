@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inertid_ros.data.filtering.bandwidth import HIGHEST_CUTOFF
+from inertid_ros.data.preparation.bandwidth import MAX_CUTOFF_PER_RATE
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import BandErrors, torque_errors
 from inertid_ros.identification.information.delay import without_delay
@@ -35,7 +35,7 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
     raw = [each.preparation.fresh for each in recordings]
     slowest = max(float(np.median(np.diff(recording.time))) for recording in raw)
     shortest = min(recording.duration for recording in raw)
-    bands = [band for band in BANDS_HZ if _PERIODS / shortest < band < HIGHEST_CUTOFF / slowest]
+    bands = [band for band in BANDS_HZ if _PERIODS / shortest < band < MAX_CUTOFF_PER_RATE / slowest]
     with without_notices():
         return tuple(_errors(estimate, recordings, band) for band in bands)
 

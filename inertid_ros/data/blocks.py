@@ -1,4 +1,4 @@
-"""Blocks of synchronised samples, and a recording of consecutive blocks."""
+"""Blocks of synchronised samples, recordings of consecutive blocks, and recordings that arrive in numbered batches."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Block:
-    """Synchronised samples, a row each, in the order of their stamps.
+    """Synchronised samples, one per row, in the order of their stamps.
 
     Attributes
     ----------
@@ -29,11 +29,11 @@ class Block:
     position, effort : ndarray, shape (N, n)
         Joint position [rad or m] and effort [N m or N].
     velocity : ndarray, shape (N, n), optional
-        Joint velocity [rad/s or m/s]; None where the robot does not report it.
+        Joint velocity [rad/s or m/s]; None if the robot does not report it.
     wrenches : mapping of str to ndarray, shape (N, 6)
         Frame to force [N] and torque [N m] at the same stamps.
     base : mapping of str to ndarray
-        Motion of a free base, where it is recorded: ``base_pose (N, 7)``, ``base_twist (N, 6)``, ``imu (N, 6)``.
+        Recorded motion of a free base: ``base_pose (N, 7)``, ``base_twist (N, 6)``, ``imu (N, 6)``.
     """
 
     joint_names: tuple[str, ...]
@@ -49,17 +49,17 @@ class Block:
 
 
 def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str, ...] = ()) -> Recording:
-    """One recording of consecutive blocks; time counts from the first stamp, ``(ns - ns0) * 1e-9``.
+    """Join consecutive blocks to one recording; time counts from the first stamp, ``(ns - ns0) * 1e-9``.
 
     Joints without an effort interface (NaN throughout) are noticed, unless there are wrenches, whose equations need no
-    effort; a velocity that is NaN throughout for some joint counts as not measured, with a notice.
+    effort. If the velocity of some joint is NaN throughout, velocity counts as not measured, with a notice.
 
     Parameters
     ----------
     name : str
         Name of the recording.
     blocks : iterable of Block
-        In the order of time; empty ones are passed over.
+        In the order of time; empty ones are skipped.
     notices : tuple of str
         How the recording was obtained, one line each.
 
@@ -105,3 +105,97 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
         name=name,
         notices=notices,
     )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples of a recording as they are sent.
+
+    Attributes
+    ----------
+    recording : str
+        Name.
+    sequence : int
+        Number of the batch within the recording, from 0.
+    last : bool
+        Whether it completes the recording.
+    block : Block
+    gaps : ndarray of bool, shape (N,)
+        Samples before which others were lost.
+    """
+
+    recording: str
+    sequence: int
+    last: bool
+    block: Block
+    gaps: NDArray[np.bool_]
+
+
+@dataclass
+class _Incoming:
+    blocks: list[Block] = field(default_factory=list)
+    next_sequence: int = 0
+    lost: int = 0
+    complete: bool = False
+
+
+class ReceivedRecordings:
+    """Batches by the name of their recording.
+
+    Parameters
+    ----------
+    keep : int
+        Number of recordings that are kept; the oldest are dropped first.
+    """
+
+    def __init__(self, keep: int = 20) -> None:
+        self._keep = keep
+        self._incoming: dict[str, _Incoming] = {}
+
+    def add(self, name: str, sequence: int, last: bool, block: Block) -> None:
+        """Take one batch; sequence 0 starts a recording again."""
+        if sequence == 0:
+            self._incoming.pop(name, None)
+        incoming = self._incoming.setdefault(name, _Incoming())
+        if sequence < incoming.next_sequence:
+            return  # duplicate
+        incoming.lost += sequence - incoming.next_sequence
+        incoming.next_sequence = sequence + 1
+        incoming.complete |= last
+        incoming.blocks.append(block)
+        while len(self._incoming) > self._keep:
+            self._incoming.pop(next(iter(self._incoming)))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._incoming.clear()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._incoming
+
+    @property
+    def complete(self) -> tuple[str, ...]:
+        """Names of complete recordings, oldest first."""
+        return tuple(name for name, incoming in self._incoming.items() if incoming.complete and not incoming.lost)
+
+    @property
+    def samples(self) -> int:
+        """Samples of all recordings together."""
+        return sum(len(block) for incoming in self._incoming.values() for block in incoming.blocks)
+
+    def recording(self, name: str) -> Recording:
+        """Return a complete recording.
+
+        Raises
+        ------
+        RecordingError
+            Not received, not complete, batches were lost, or not usable.
+        """
+        incoming = self._incoming.get(name)
+        if incoming is None:
+            raise RecordingError(f"{name}: was not received; received and complete are {list(self.complete)}")
+        if incoming.lost:
+            raise RecordingError(f"{name}: {incoming.lost} batches were lost; identify from its bag instead")
+        if not incoming.complete:
+            raise RecordingError(f"{name}: is still being recorded; stop the recorder first")
+        return recording_from_blocks(name, incoming.blocks)

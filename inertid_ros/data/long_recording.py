@@ -1,38 +1,41 @@
-"""A recording that is too long for memory: some parts of it, and a way to read the others one at a time."""
+"""A recording that is too long for memory: some of its parts, and a way to read the others one at a time."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .part_context import in_context
-from .recording import Recording
+from .recording import LOST_SAMPLE_PERIODS, Recording
 
-KEPT_PARTS = 5  # parts that are kept
-KEPT_CONTEXT = 5_000
-"""Samples of either neighbour that a part is kept with: at 1 kHz, what a low-pass of 2.1 Hz remembers."""
-_LOST = 2.0  # periods: in a longer step samples were lost, as jitter of up to half a period to either side cannot
+KEPT_PARTS = 5
+KEPT_CONTEXT_SAMPLES = 5_000
+"""Samples of either neighbour in a part that is kept: at 1 kHz the memory of a low-pass of 2.1 Hz."""
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True)
 class LongRecording:
-    """Parts of one recording, some of which are kept.
+    """Parts of one recording, some of which are kept in memory.
 
     Attributes
     ----------
     name : str
         Name in messages (a file).
     kept : mapping of int to Recording
-        Parts at even distances over the recording, by their place among all, with :data:`KEPT_CONTEXT` samples of their
-        neighbours at most.
+        Parts at even distances over the recording, by their index among all parts, with at most
+        :data:`KEPT_CONTEXT_SAMPLES` samples of their neighbours.
     read : callable
-        All parts in the order of time, without any context, read again at every call.
+        Read all parts in the order of time, without context.
     count, samples : int
-        Of parts, and of samples in all of them.
+        Number of parts, and of samples in all of them.
     duration : float
-        Span of the stamps of all [s].
+        Span of all stamps [s].
     period : float
-        Mean step of the stamps where none was lost [s].
+        Mean step of the stamps without losses [s].
     """
 
     name: str
@@ -44,19 +47,19 @@ class LongRecording:
     period: float
 
     @classmethod
-    def of(cls, read: Callable[[], Iterator[Recording]], most: int = KEPT_PARTS) -> "LongRecording":
-        """Read all parts once, and hold ``most`` of them; twice as many while their number is not known."""
-        kept: dict[int, Recording] = {}
+    def from_parts(cls, read: Callable[[], Iterator[Recording]], most: int = KEPT_PARTS) -> "LongRecording":
+        """Read all parts once, and keep ``most`` of them; up to twice as many until their number is known."""
+        parts: dict[int, Recording] = {}
         stride, steps = 1, _Steps()
-        for index, part in enumerate(in_context(steps.counted(read()), KEPT_CONTEXT)):
+        for index, part in enumerate(in_context(steps.counted(read()), KEPT_CONTEXT_SAMPLES)):
             if index % stride == 0:
-                kept[index] = part
-            if len(kept) > 2 * most:
+                parts[index] = part
+            if len(parts) > 2 * most:
                 stride *= 2
-                kept = {place: own for place, own in kept.items() if place % stride == 0}
-        indices = list(kept)
-        chosen = {indices[place] for place in np.linspace(0, len(kept) - 1, min(most, len(kept))).astype(int)}
-        kept = {place: own for place, own in kept.items() if place in chosen}
+                parts = {place: part for place, part in parts.items() if place % stride == 0}
+        indices = list(parts)
+        chosen = [indices[place] for place in np.linspace(0, len(parts) - 1, min(most, len(parts))).astype(int)]
+        kept = {place: parts[place] for place in dict.fromkeys(chosen)}
         return cls(kept[0].name, kept, read, index + 1, steps.samples, steps.last - steps.first, steps.mean)
 
     def __len__(self) -> int:
@@ -64,44 +67,45 @@ class LongRecording:
 
     @property
     def notice(self) -> str:
-        """What has to be known of a figure that depends on every sample."""
+        """Notice about figures that depend on every sample."""
         return f"read in {self.count} parts; what depends on every sample is of {len(self.kept)} of them"
 
     @property
     def parts(self) -> tuple[Recording, ...]:
-        """Those that are kept."""
+        """Parts in memory."""
         return tuple(self.kept.values())
 
     def others(self, context_s: float = 0.0) -> Iterator[Recording]:
-        """Those that are not kept, one at a time, with what their neighbours hold within ``context_s`` of them [s]."""
+        """Read the parts that are not kept, one at a time, with ``context_s`` [s] of their neighbours."""
         parts = in_context(self.read(), int(np.ceil(context_s / self.period)))
         return (part for index, part in enumerate(parts) if index not in self.kept)
 
 
 def all_parts(recording: Recording | LongRecording) -> Iterable[Recording]:
-    """A recording, or all parts of a long one, which are read one at a time."""
+    """A recording itself, or all parts of a long one, read one at a time."""
     return recording.read() if isinstance(recording, LongRecording) else (recording,)
 
 
 def kept_parts(recordings: Iterable[Recording | LongRecording]) -> list[Recording]:
-    """Recordings, and of long ones the parts that are kept."""
-    return [part for each in recordings for part in (each.parts if isinstance(each, LongRecording) else (each,))]
+    """Recordings, and of long ones the parts in memory."""
+    parts = ((entry.parts if isinstance(entry, LongRecording) else (entry,)) for entry in recordings)
+    return [part for group in parts for part in group]
 
 
 class _Steps:
-    """Steps of the stamps of parts that are read one after another."""
+    """Sums over the stamp steps of consecutive parts."""
 
     def __init__(self) -> None:
         self.samples, self.first, self.last = 0, np.nan, np.nan
         self._regular, self._seconds, self._longest = 0, 0.0, np.inf
 
     def counted(self, parts: Iterator[Recording]) -> Iterator[Recording]:
-        """The same parts, whose samples and steps count."""
+        """Pass parts on, and add their steps."""
         for part in parts:
             time = part.time if self.samples == 0 else np.concatenate([[self.last], part.time])
             steps = np.diff(time)
             if self.samples == 0:
-                self.first, self._longest = float(time[0]), _LOST * float(np.median(steps))
+                self.first, self._longest = float(time[0]), LOST_SAMPLE_PERIODS * float(np.median(steps))
             regular = steps[steps <= self._longest]
             self._regular, self._seconds = self._regular + len(regular), self._seconds + float(regular.sum())
             self.samples, self.last = self.samples + len(part), float(part.time[-1])
@@ -109,5 +113,66 @@ class _Steps:
 
     @property
     def mean(self) -> float:
-        """Mean step where no sample was lost [s]."""
+        """Mean step without losses [s]."""
         return self._seconds / self._regular
+
+
+def in_context(parts: Iterable[Recording], samples: int) -> Iterator[Recording]:
+    """Add up to ``samples`` samples of both neighbours to each of the consecutive parts of a recording.
+
+    A neighbour with other joints or channels is not used.
+    """
+    before: Recording | None = None
+    part: Recording | None = None
+    for following in parts:
+        if part is not None:
+            yield _between(before, part, following, samples)
+        before, part = part, following
+    if part is not None:
+        yield _between(before, part, None, samples)
+
+
+def _between(before: Recording | None, part: Recording, following: Recording | None, samples: int) -> Recording:
+    pieces = [(part, slice(None))]
+    ahead = behind = 0
+    if samples and before is not None and _joins(before, part):
+        ahead = min(samples, len(before))
+        pieces.insert(0, (before, slice(len(before) - ahead, None)))
+    if samples and following is not None and _joins(part, following):
+        behind = min(samples, len(following))
+        pieces.append((following, slice(behind)))
+    if len(pieces) == 1:
+        return part
+    channels: dict[str, Any] = {
+        name: np.concatenate([getattr(piece, name)[rows] for piece, rows in pieces]) for name in part.arrays
+    }
+    wrenches = {
+        frame: np.concatenate([piece.wrenches[frame][rows] for piece, rows in pieces]) for frame in part.wrenches
+    }
+    return replace(part, **channels, wrenches=wrenches, context=(ahead, behind))
+
+
+def _joins(part: Recording, following: Recording) -> bool:
+    return (
+        part.joint_names == following.joint_names
+        and part.arrays == following.arrays
+        and set(part.wrenches) == set(following.wrenches)
+        and bool(part.time[-1] < following.time[0])
+    )
+
+
+def ahead(function: Callable[[Item], Outcome], items: Iterable[Item], count: int) -> Iterator[Outcome]:
+    """Yield results in the order of the items, while threads work on the next ``count`` items.
+
+    Threads run in parallel where a library works on whole arrays (NumPy, SciPy, decompression). The caller's thread
+    takes the items, one at a time; each item in work takes its memory.
+    """
+    waiting: deque[Future[Outcome]] = deque()
+    with ThreadPoolExecutor(count) as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            del item  # else the newest stays here while others are used
+            if len(waiting) > count:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

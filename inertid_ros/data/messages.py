@@ -1,12 +1,16 @@
-"""Types of the messages that make a recording, and messages of wrenches and base motion as arrays.
+"""Types of the messages that make a recording, and their content as arrays: one message, or many of one layout at once.
 
-The functions take any object with the fields of the message: of rclpy's classes, or of those of a bag reader.
+Single messages may be of any class with the fields of the message: rclpy's, or those of a bag reader. CDR aligns a
+number to its size, counted from the end of the encapsulation header of four bytes (XTypes 1.3, 7.4.1).
 """
 
+import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.config.recording_topics import BaseTopics
 from inertid_ros.core.arrays import Array
@@ -17,7 +21,24 @@ ODOMETRY = "nav_msgs/msg/Odometry"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
 IMU = "sensor_msgs/msg/Imu"
+LATEST_NS = 2**62  # stamps in the year 2116; differences still fit 64 bits
 WIDTHS = {"base_pose": 7, "base_twist": 6, "imu": 6}
+Bytes = NDArray[np.uint8]
+_CDR_HEADER_BYTES, _STAMP_START, _STAMP_END = 4, 4, 12
+_LITTLE_ENDIAN = b"\x00\x01"  # plain CDR
+_MAX_PADDING_BYTES = 3  # bytes behind the last field
+_NANOSECONDS = 1_000_000_000
+# Numbers of the fields behind the header, of double precision and fixed size.
+_FIXED_FIELDS = {
+    WRENCH_STAMPED: {"wrench": 6},
+    POSE_STAMPED: {"pose": 7},
+    TWIST_STAMPED: {"twist": 6},
+    ODOMETRY: {"pose": 7, "pose_covariance": 36, "twist": 6, "twist_covariance": 36},
+    IMU: {
+        "orientation": 4, "orientation_covariance": 9, "angular_velocity": 3, "angular_velocity_covariance": 9,
+        "linear_acceleration": 3, "linear_acceleration_covariance": 9,
+    },
+}  # fmt: skip
 
 
 def stamp_ns(message: Any) -> int:
@@ -31,23 +52,23 @@ def wrench_values(message: Any) -> Array:
 
 
 def base_topics(topics: BaseTopics) -> dict[str, str]:
-    """Topic to type of what measures the motion of a free base."""
-    given = {topics.odometry: ODOMETRY, topics.pose: POSE_STAMPED, topics.twist: TWIST_STAMPED, topics.imu: IMU}
-    return {topic: message_type for topic, message_type in given.items() if topic}
+    """Topic to type of the messages with the motion of a free base."""
+    types = {topics.odometry: ODOMETRY, topics.pose: POSE_STAMPED, topics.twist: TWIST_STAMPED, topics.imu: IMU}
+    return {topic: message_type for topic, message_type in types.items() if topic}
 
 
 def base_values(message_type: str, message: Any) -> Mapping[str, Array]:
-    """Channel to values of one message that measures the motion of a free base."""
-    return {channel: read(message) for channel, read in _READ[message_type].items()}
+    """Channel to values of one message with the motion of a free base."""
+    return {channel: read(message) for channel, read in _BASE_READERS[message_type].items()}
 
 
 def channels_of(message_type: str) -> tuple[str, ...]:
-    """Channels of the base that messages of a type fill."""
-    return tuple(_READ[message_type])
+    """Channels of the base in messages of a type."""
+    return tuple(_BASE_READERS[message_type])
 
 
 def tare_topic(topic: str) -> str:
-    """Topic of a bag that holds what was subtracted from a wrench topic while it was recorded."""
+    """Topic of a bag with what was subtracted from a wrench topic during recording."""
     return f"{topic}/tare"
 
 
@@ -64,7 +85,7 @@ def _xyz(vector: Any) -> tuple[float, float, float]:
     return vector.x, vector.y, vector.z
 
 
-_READ: dict[str, dict[str, Callable[[Any], Array]]] = {
+_BASE_READERS: dict[str, dict[str, Callable[[Any], Array]]] = {
     # Pose of the child frame, and its twist in its own axes, as defined by the message.
     ODOMETRY: {
         "base_pose": lambda message: _pose(message.pose.pose),
@@ -76,3 +97,119 @@ _READ: dict[str, dict[str, Callable[[Any], Array]]] = {
     # Specific force, at rest upwards, and angular velocity; the orientation is not used.
     IMU: {"imu": lambda message: _six(message.linear_acceleration, message.angular_velocity)},
 }
+
+
+class UnsuitableError(Exception):
+    """A bag, or a message of it, cannot be read by columns."""
+
+
+@dataclass(frozen=True)
+class CdrLayout:
+    """Layout of messages with the same strings and lengths of sequences.
+
+    Attributes
+    ----------
+    length : int
+        Length of the message [bytes].
+    fixed : tuple of (int, ndarray of uint8)
+        Offset and bytes of the content that all messages of this layout share.
+    fields : mapping of str to (int, int)
+        Field to offset [bytes] and count of its float64 numbers.
+    """
+
+    length: int
+    fixed: tuple[tuple[int, Bytes], ...]
+    fields: Mapping[str, tuple[int, int]]
+
+    def matches(self, messages: Bytes) -> NDArray[np.bool_]:
+        """Flag the messages ``(N, length)`` of this layout, ``(N,)``."""
+        flags = np.ones(len(messages), dtype=bool)
+        for offset, content in self.fixed:
+            equal = messages[:, offset : offset + len(content)] == content
+            if not equal.all():
+                flags &= equal.all(axis=1)
+        return flags
+
+    def stamps(self, messages: Bytes) -> NDArray[np.int64]:
+        """Header stamps ``(N,)`` of messages ``(N, length)`` [ns]."""
+        words = np.ascontiguousarray(messages[:, _STAMP_START:_STAMP_END])
+        seconds, nanoseconds = words.view("<i4")[:, 0].astype(np.int64), words.view("<u4")[:, 1].astype(np.int64)
+        return np.asarray(seconds * _NANOSECONDS + nanoseconds)
+
+    def values(self, messages: Bytes) -> dict[str, Array]:
+        """Field to its numbers ``(N, count)``."""
+        columns = {}
+        for name, (offset, count) in self.fields.items():
+            numbers = np.ascontiguousarray(messages[:, offset : offset + 8 * count])
+            columns[name] = numbers.view("<f8") if count else np.zeros((len(messages), 0))
+        return columns
+
+
+def layout_of(message: bytes, message_type: str) -> CdrLayout:
+    """Layout of a message of a type ``pkg/msg/Name``.
+
+    Raises
+    ------
+    UnsuitableError
+        It is not little-endian plain CDR of one of the types that make a recording, or is cut short.
+    """
+    if message[:2] != _LITTLE_ENDIAN:
+        raise UnsuitableError
+    try:
+        cursor = _Cursor(message)
+        cursor.string()
+        if message_type == JOINT_STATE:
+            for _ in range(cursor.count()):
+                cursor.string()
+            for name in ("position", "velocity", "effort"):
+                cursor.doubles(name, cursor.count())
+        else:
+            if message_type == ODOMETRY:
+                cursor.string()
+            for name, count in _FIXED_FIELDS[message_type].items():
+                cursor.doubles(name, count)
+    except (struct.error, KeyError):
+        raise UnsuitableError from None
+    if not 0 <= len(message) - cursor.at <= _MAX_PADDING_BYTES:
+        raise UnsuitableError
+    content = np.frombuffer(message, dtype=np.uint8)
+    return CdrLayout(len(message), tuple((start, content[start:end]) for start, end in cursor.fixed), cursor.fields)
+
+
+class _Cursor:
+    """Position in a message behind its stamp, with the fixed content and the numbers passed so far."""
+
+    def __init__(self, message: bytes) -> None:
+        self.at = _STAMP_END
+        self.fields: dict[str, tuple[int, int]] = {}
+        self.fixed = [(0, len(_LITTLE_ENDIAN))]
+        self._message = message
+
+    def count(self) -> int:
+        """Length of a sequence or string."""
+        start = self.at
+        self._align(4)
+        (value,) = struct.unpack_from("<I", self._message, self.at)
+        self.at += 4
+        self._fix(start)
+        return int(value)
+
+    def string(self) -> None:
+        start, length = self.at, self.count()
+        self.at += length
+        self._fix(start)
+
+    def doubles(self, name: str, count: int) -> None:
+        if count:
+            self._align(8)
+        self.fields[name] = self.at, count
+        self.at += 8 * count
+
+    def _align(self, size: int) -> None:
+        self.at += -(self.at - _CDR_HEADER_BYTES) % size
+
+    def _fix(self, start: int) -> None:
+        """Mark the bytes from ``start`` to here as fixed, joined with the piece before them."""
+        if self.fixed[-1][1] == start:
+            start = self.fixed.pop()[0]
+        self.fixed.append((start, self.at))

@@ -1,7 +1,8 @@
-"""Recording: the raw channels of one experiment, exactly as they were measured."""
+"""Recording: the raw channels of one experiment, exactly as they were measured, and the order of its stamps."""
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -12,15 +13,156 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .stamp_order import StampRepairs
+WRENCH_PREFIX = "wrench/"  # of the names of channels that hold wrenches
+OPTIONAL_CHANNELS = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
+LOST_SAMPLE_PERIODS = 2.0
+"""A longer step lost samples; jitter of up to half a period to either side does not make one."""
+MAX_OTHER_CLOCK_SHARE = 0.02  # of the stamps; with more, the user must decide which clock is right
+LATE_MESSAGES = 3  # periods by which messages of several threads cross
+_OTHER_CLOCK_STEP_RATIO = 1000.0  # times the span of all other steps: no pause in a recording is as long
+
+
+@dataclass(frozen=True)
+class StampRepairs:
+    """Counts of repaired stamps of a recording or of one channel.
+
+    Attributes
+    ----------
+    late : int
+        Stamps that went back by less than a few periods and were put in order.
+    repeated : int
+        Samples left out because of a repeated stamp.
+    elsewhere : int
+        Samples left out because their stamps go back further or are of another clock.
+    total : int
+        Stamps before the repair.
+    arrival_jitter : float
+        Standard deviation of the steps over the period if times are those of arrival; NaN for header stamps.
+    stale : int
+        Samples left out because they repeat the previous state under a new stamp.
+    scatter : float
+        Standard deviation of the removed jitter over the period; 0 if stamps were not evened.
+    """
+
+    late: int = 0
+    repeated: int = 0
+    elsewhere: int = 0
+    total: int = 0
+    arrival_jitter: float = float("nan")
+    stale: int = 0
+    scatter: float = 0.0
+
+    def __add__(self, other: "StampRepairs") -> "StampRepairs":
+        late, repeated = self.late + other.late, self.repeated + other.repeated
+        elsewhere, total = self.elsewhere + other.elsewhere, self.total + other.total
+        stale, scatter = self.stale + other.stale, max(self.scatter, other.scatter)
+        return StampRepairs(late, repeated, elsewhere, total, self.arrival_jitter, stale, scatter)
+
+    @property
+    def too_many_elsewhere(self) -> bool:
+        """Whether the user must decide which clock is right."""
+        return self.elsewhere > MAX_OTHER_CLOCK_SHARE * self.total
+
+    @property
+    def count(self) -> int:
+        """Number of wrong stamps."""
+        return self.late + self.repeated + self.elsewhere
+
+
+def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[np.intp], StampRepairs]:
+    """Sort samples by their stamps ``(N,)``, without repeats and those of another clock.
+
+    Returns
+    -------
+    chosen : ndarray of int, shape (K,)
+        Indices of the remaining samples, by increasing stamp.
+    repairs : StampRepairs
+    """
+    one_clock = on_one_clock(stamps)
+    regular, rest = np.flatnonzero(one_clock), np.flatnonzero(~one_clock)
+    if not len(rest) or len(regular) < 2:
+        return regular, StampRepairs(elsewhere=len(rest), total=len(stamps))
+    # Stamps a few periods off their neighbours crossed on the way; others are of another clock.
+    slack = (LATE_MESSAGES * np.median(np.diff(stamps[regular]))).astype(stamps.dtype)
+    place = np.searchsorted(regular, rest)
+    before, after = stamps[regular[np.maximum(place - 1, 0)]], stamps[regular[np.minimum(place, len(regular) - 1)]]
+    near = rest[(stamps[rest] >= before - slack) & (stamps[rest] <= after + slack)]
+    chosen = np.sort(np.concatenate([regular, near]))
+    chosen = chosen[np.argsort(stamps[chosen], kind="stable")]
+    new = np.concatenate([[True], np.diff(stamps[chosen]) > 0])
+    repeated, elsewhere = int((~new).sum()), len(rest) - len(near)
+    return chosen[new], StampRepairs(len(near) - repeated, repeated, elsewhere, len(stamps))
+
+
+def place_of(stamps: Sequence[int], new: NDArray[np.int64], late: int = LATE_MESSAGES) -> int | None:
+    """Index at which new stamps belong among increasing ones.
+
+    Parameters
+    ----------
+    stamps : sequence of int
+        Increasing stamps so far.
+    new : ndarray of int64, shape (N,)
+        At least one. Several must follow all stamps so far.
+    late : int
+        Number of earlier messages that a single new stamp may precede.
+
+    Returns
+    -------
+    int or None
+        None if a stamp repeats, is later than ``late`` allows, or several do not increase.
+    """
+    first = int(new[0])
+    if len(new) > 1:
+        after = not stamps or stamps[-1] < first
+        return len(stamps) if after and bool((np.diff(new) > 0).all()) else None
+    place = bisect_left(stamps, first)
+    repeats = place < len(stamps) and stamps[place] == first
+    return None if repeats or len(stamps) - place > late else place
+
+
+def on_one_clock(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Flag the stamps ``(N,)`` that belong to the clock of the majority.
+
+    These are the longest increasing subsequence, so that a stamp that goes back or lies far ahead does not remove
+    others, without an end that lies elsewhere (a zero before the first stamp, another epoch after the last).
+    """
+    flags = np.ones(len(stamps), dtype=bool) if (np.diff(stamps) > 0).all() else _longest_increasing(stamps)
+    rows = np.flatnonzero(flags)
+    steps = np.diff(stamps[rows]).astype(float)
+    if len(steps) > 2:
+        jump = int(np.argmax(steps))
+        if steps[jump] > _OTHER_CLOCK_STEP_RATIO * (steps.sum() - steps[jump]):
+            minority = rows[: jump + 1] if 2 * (jump + 1) < len(rows) else rows[jump + 1 :]
+            flags[minority] = False
+    return flags
+
+
+def _longest_increasing(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:
+    """``(N,)`` the longest strictly increasing subsequence, by patience sorting."""
+    tails: list[float] = []
+    last: list[int] = []
+    before = np.full(len(stamps), -1)
+    for index, stamp in enumerate(stamps.tolist()):
+        length = bisect_left(tails, stamp)
+        if length == len(tails):
+            tails.append(stamp)
+            last.append(index)
+        else:
+            tails[length], last[length] = stamp, index
+        before[index] = last[length - 1] if length else -1
+    keep = np.zeros(len(stamps), dtype=bool)
+    index = last[-1] if last else -1
+    while index >= 0:
+        keep[index] = True
+        index = int(before[index])
+    return keep
 
 
 @dataclass(frozen=True)
 class Recording:
     """Raw, synchronised channels. Optional channels are None (or absent from ``wrenches``).
 
-    Values may be NaN or infinite where they were lost; preparation leaves them out
-    (:mod:`inertid_ros.data.cleaning`). Stamps may not.
+    Lost values may be NaN or infinite; preparation replaces them. Stamps must be finite.
 
     Attributes
     ----------
@@ -31,7 +173,7 @@ class Recording:
     position : ndarray, shape (N, n)
         Joint position [rad or m].
     effort : ndarray, shape (N, n)
-        Joint torque or force, joint side [N m or N]; NaN throughout for joints that have no sensor.
+        Joint torque or force, joint side [N m or N]; NaN throughout for joints without a sensor.
     velocity, acceleration : ndarray, shape (N, n), optional
         Joint velocity and acceleration [rad or m, per s and s^2].
     wrenches : mapping of str to ndarray, shape (N, 6)
@@ -48,13 +190,13 @@ class Recording:
     name : str
         Name in messages (a file or topic name).
     repairs : StampRepairs
-        What was done to the stamps.
+        Repairs of the stamps.
     notices : tuple of str
-        How the recording was obtained, where that matters to its use, such as a bag that was not closed; one line each.
+        Circumstances that matter to its use, such as a bag that was not closed; one line each.
     continued : tuple of bool
-        Whether it is a part of a longer one that goes on before it, and after it.
+        Whether a longer recording continues before, and after, this part of it.
     context : tuple of int
-        Samples at its begin, and at its end, that are its neighbours' and are there for what filters remember.
+        Samples of the neighbouring parts at the start and at the end, there for the memory of filters.
 
     Raises
     ------
@@ -89,9 +231,9 @@ class Recording:
         if duplicates:
             raise RecordingError(f"{self.name}: joint_names lists {duplicates} twice; rename or drop one")
         object.__setattr__(self, "wrenches", {str(frame): wrench for frame, wrench in dict(self.wrenches).items()})
-        for channel, width in (("position", n), ("effort", n), ("velocity", n), ("acceleration", n)):
-            self._check(channel, (width,))
-        for channel, width in (("base_pose", 7), ("base_twist", 6), ("base_acceleration", 6), ("imu", 6)):
+        widths = {"position": n, "effort": n, "velocity": n, "acceleration": n}
+        widths |= {"base_pose": 7, "base_twist": 6, "base_acceleration": 6, "imu": 6}
+        for channel, width in widths.items():
             self._check(channel, (width,))
         wrenches = {frame: self._array(f"wrench/{frame}", w, (6,)) for frame, w in self.wrenches.items()}
         object.__setattr__(self, "wrenches", wrenches)
@@ -106,7 +248,7 @@ class Recording:
         return float(self.time[-1] - self.time[0])
 
     def select(self, rows: NDArray[np.bool_]) -> "Recording":
-        """Those samples ``(N,)`` alone."""
+        """Samples flagged in ``rows (N,)``."""
         channels: dict[str, Any] = {name: getattr(self, name)[rows] for name in self.arrays}
         wrenches = {frame: wrench[rows] for frame, wrench in self.wrenches.items()}
         ahead, behind = self.context
@@ -115,12 +257,12 @@ class Recording:
 
     @property
     def arrays(self) -> list[str]:
-        """Names of the channels with one row per sample, but for wrenches."""
-        return [each.name for each in fields(self) if isinstance(getattr(self, each.name), np.ndarray)]
+        """Names of the channels with one row per sample, without wrenches."""
+        return [channel.name for channel in fields(self) if isinstance(getattr(self, channel.name), np.ndarray)]
 
     @property
     def own_rows(self) -> slice:
-        """Rows of the samples that are no neighbour's."""
+        """Rows without the context of neighbouring parts."""
         return slice(self.context[0], len(self) - self.context[1])
 
     def _check(self, channel: str, tail: tuple[int, ...]) -> None:
@@ -159,7 +301,7 @@ class Recording:
 
 
 def renamed(recording: Recording, joints: RecordedJoints) -> Recording:
-    """The recording with the URDF's names of joints, and a notice where they are others.
+    """Rename the joints to those of the URDF, with a notice if names change.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inertid_ros.data.ahead import ahead
+from inertid_ros.data.long_recording import ahead
 
 
 def test_results_come_in_order_and_items_are_taken_one_at_a_time() -> None:

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.assembly import RecordingAssembler, StampOrderError, interpolate
 from inertid_ros.data.blocks import recording_from_blocks
-from inertid_ros.data.channel_stream import StampOrderError, interpolate
 
 MS = 1_000_000
 

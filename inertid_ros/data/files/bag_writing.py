@@ -9,12 +9,13 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import OutputError
 from inertid_ros.core.outputs import check_directory, move_directory, scratch_beside
-from inertid_ros.data.bag_storage.bag_backends import BagBackend, BagMessage, Storage, bag_backend
 from inertid_ros.data.messages import IMU, JOINT_STATE, ODOMETRY, POSE_STAMPED, TWIST_STAMPED, WRENCH_STAMPED
 from inertid_ros.data.recording import Recording
 
-RECORDING = "recording"  # kind of output
-WORLD, BASE, SENSOR = "world", "base", "imu"  # frame names in the messages
+from .bag_backends import BagBackend, BagMessage, Storage, bag_backend
+
+_OUTPUT_KIND = "recording"
+_WORLD_FRAME, _BASE_FRAME, _IMU_FRAME = "world", "base", "imu"  # frame names in the messages
 
 
 def write_bag(
@@ -26,20 +27,19 @@ def write_bag(
 ) -> Path:
     """Write a recording as a rosbag2 directory, which appears when it is complete.
 
-    Topics are ``/joint_states``, ``/wrench/<frame>`` for every wrench, and where the base is free ``/odometry`` (or
-    ``/pose`` without a twist, ``/twist`` without a pose) and ``/imu``. A measured acceleration has no place in these
-    messages and is not written.
+    Topics are ``/joint_states``, ``/wrench/<frame>`` for every wrench, and for a free base ``/odometry`` (or ``/pose``
+    without a twist, ``/twist`` without a pose) and ``/imu``. These messages cannot hold a measured acceleration; it is
+    not written.
 
     Parameters
     ----------
     recording : Recording
-        What is written.
     path : str or Path
-        Directory that is made.
+        Directory to make.
     storage : {"mcap", "sqlite3"}
         Format of the file in it.
     start_ns : int
-        Header stamps are this plus the recording's time from its first sample [ns].
+        Header stamps are this plus the time from the first sample [ns].
     overwrite : bool
         Whether a bag that this function wrote is replaced.
 
@@ -66,13 +66,13 @@ def write_bag(
         except (OSError, RuntimeError) as error:  # rosbag2 raises RuntimeError alone
             reason = (getattr(error, "strerror", None) or str(error) or error.__class__.__name__).splitlines()[0]
             raise OutputError(f"{path}: cannot be written ({reason}); choose another path") from None
-        move_directory(scratch / path.name, path, RECORDING, overwrite or None)
+        move_directory(scratch / path.name, path, _OUTPUT_KIND, overwrite or None)
     return path
 
 
 def check_bag(path: str | Path, force: bool | None = None, inputs: Iterable[str | Path] = ()) -> None:
     """Check before the work that a bag can be written; see :func:`.outputs.check_directory`."""
-    check_directory(path, RECORDING, force, inputs, file=f"{Path(path).name}_0.mcap")
+    check_directory(path, _OUTPUT_KIND, force, inputs, file=f"{Path(path).name}_0.mcap")
 
 
 def recorded_topics(recording: Recording) -> dict[str, str]:
@@ -88,7 +88,7 @@ def recorded_topics(recording: Recording) -> dict[str, str]:
 
 
 def recorded_messages(recording: Recording, backend: BagBackend, start_ns: int) -> Iterator[BagMessage]:
-    """All samples as messages, stamped from ``start_ns`` on."""
+    """Yield all samples as messages, stamped from ``start_ns`` on."""
     types, messages = recorded_topics(recording), _SampleMessages(backend, recording)
     for row, nanoseconds in enumerate(np.rint((recording.time - recording.time[0]) * 1e9).astype(np.int64)):
         stamp = start_ns + int(nanoseconds)
@@ -97,8 +97,6 @@ def recorded_messages(recording: Recording, backend: BagBackend, start_ns: int) 
 
 
 class _SampleMessages:
-    """Messages of one sample after the other."""
-
     def __init__(self, backend: BagBackend, recording: Recording) -> None:
         self._make, self._recording = backend.message, recording
         self._names = list(recording.joint_names)
@@ -121,12 +119,12 @@ class _SampleMessages:
             yield self._base(row, stamp, recording.base_pose, recording.base_twist)
         elif recording.base_twist is not None:
             twist = self._twist(recording.base_twist[row])
-            yield "/twist", self._make(TWIST_STAMPED, header=self._header(stamp, BASE), twist=twist)
+            yield "/twist", self._make(TWIST_STAMPED, header=self._header(stamp, _BASE_FRAME), twist=twist)
         if recording.imu is not None:
             yield "/imu", self._imu(row, stamp, recording.imu)
 
     def _base(self, row: int, stamp: int, poses: Array, twists: Array | None) -> tuple[str, Any]:
-        header = self._header(stamp, WORLD)
+        header = self._header(stamp, _WORLD_FRAME)
         pose = self._make(
             "geometry_msgs/msg/Pose",
             position=self._make("geometry_msgs/msg/Point", **dict(zip("xyz", map(float, poses[row, :3]), strict=True))),
@@ -139,7 +137,7 @@ class _SampleMessages:
         return "/odometry", self._make(
             ODOMETRY,
             header=header,
-            child_frame_id=BASE,
+            child_frame_id=_BASE_FRAME,
             pose=self._make("geometry_msgs/msg/PoseWithCovariance", pose=pose, covariance=covariance),
             twist=self._make("geometry_msgs/msg/TwistWithCovariance", twist=twist, covariance=covariance),
         )
@@ -152,7 +150,7 @@ class _SampleMessages:
         no_orientation[0] = -1.0  # by the definition of the message
         return self._make(
             IMU,
-            header=self._header(stamp, SENSOR),
+            header=self._header(stamp, _IMU_FRAME),
             orientation=self._quaternion(np.array([0.0, 0.0, 0.0, 1.0])),
             orientation_covariance=no_orientation,
             angular_velocity=self._vector(imu[row, 3:]),

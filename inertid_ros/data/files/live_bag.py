@@ -1,23 +1,27 @@
 """A rosbag2 directory that is complete at every moment, whatever kills its writer.
 
-MCAP records are appended unchunked. Each commit is one positional write of the new records followed by the end of an
-MCAP file (data end, footer, magic), which starts where the previous end stood. Thus the file is a valid MCAP file after
-every commit, and a killed process loses no more than what it had not committed. ``metadata.yaml`` stands from the start
-and contains ``inertid_finalised: 'false'`` until the bag is closed.
+MCAP records are appended without chunks. Each commit is one positional write of the new records followed by the end of
+an MCAP file (data end, footer, magic), from the position of the previous end. So the file is a valid MCAP file after
+every commit, and a killed process loses only what it had not committed. ``metadata.yaml`` is there from the start and
+contains ``inertid_finalised: 'false'`` until the bag is closed.
 """
 
 import contextlib
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import yaml
 
 from inertid_ros.config.recording_topics import BagWritingOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.outputs import check_directory
-from inertid_ros.data.bag_storage import mcap_format as mcap
-from inertid_ros.data.bag_storage.bag_metadata import METADATA, live_metadata
-from inertid_ros.data.bag_storage.mcap_format import Topic
+
+from . import mcap_format as mcap
+from .bag_opening import FINALISED_KEY, INFORMATION_KEY, METADATA
+from .mcap_format import Topic
 
 _MIB = 2**20
 
@@ -44,9 +48,8 @@ class LiveBag:
     Parameters
     ----------
     path : str or Path
-        Directory that is made.
+        Directory to make.
     topics : list of Topic
-        Topics of the bag.
     options : BagWritingOptions, optional
         Free space and size of messages.
 
@@ -72,7 +75,7 @@ class LiveBag:
 
     @property
     def messages(self) -> int:
-        """Messages that are committed to the file."""
+        """Number of committed messages."""
         return self._committed.total
 
     @property
@@ -81,7 +84,7 @@ class LiveBag:
         return self.path / f"{self.path.name}_0.mcap"
 
     def check(self, topic: int, data: bytes) -> None:
-        """Raise RecordingError where a message is larger than ``max_message_mb``."""
+        """Raise RecordingError if a message is larger than ``max_message_mb``."""
         if len(data) > self.options.max_message_mb * _MIB:
             raise RecordingError(
                 f"{self._topics[topic].name}: message of {len(data)} bytes is above {self.options.max_message_mb} MiB;"
@@ -89,16 +92,7 @@ class LiveBag:
             )
 
     def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
-        """Take one serialised message; it is safe after the next commit.
-
-        Parameters
-        ----------
-        topic : int
-            Index of its topic.
-        stamp_ns : int
-            Time of recording [ns].
-        data : bytes
-            The message as CDR.
+        """Take one serialised message of the topic with an index; it is safe after the next commit.
 
         Raises
         ------
@@ -110,7 +104,7 @@ class LiveBag:
         self._taken.add(topic, stamp_ns)
 
     def commit(self) -> None:
-        """Hand everything taken so far to the operating system; the file is valid before and after.
+        """Hand all messages so far to the operating system; the file is valid before and after.
 
         Raises
         ------
@@ -125,13 +119,13 @@ class LiveBag:
         self._committed = replace(self._taken, counts=dict(self._taken.counts))
 
     def check_space(self) -> None:
-        """Raise RecordingError where less than ``min_free_mb`` are free."""
+        """Raise RecordingError if less than ``min_free_mb`` are free."""
         _check_space(self.path, self.options.min_free_mb * _MIB)
 
     def save_metadata(self, finalised: bool = False) -> None:
-        """Write the counts so far into ``metadata.yaml``, marked as finalised or not."""
-        done, scratch = self._committed, self.path / f".{METADATA}"
-        text = live_metadata(self.file.name, self._topics, done.counts, done.start_ns, done.end_ns, finalised)
+        """Write the committed counts into ``metadata.yaml``, marked as finalised or not."""
+        scratch = self.path / f".{METADATA}"
+        text = _metadata(self.file.name, self._topics, self._committed, finalised)
         try:
             with scratch.open("w", encoding="utf-8") as stream:
                 stream.write(text)
@@ -148,14 +142,14 @@ class LiveBag:
         Raises
         ------
         RecordingError
-            The disk is full or fails; what was committed stays readable and is marked not finalised.
+            The disk is full or fails; committed messages stay readable, and the bag is marked not finalised.
         """
         if self._descriptor < 0:
             return
         try:
             self.commit()
-            done = self._committed
-            statistics = mcap.statistics(done.counts, done.start_ns, done.end_ns)
+            committed = self._committed
+            statistics = mcap.statistics(committed.counts, committed.start_ns, committed.end_ns)
             self._put(mcap.end(self._end, mcap.schemas_and_channels(self._topics) + statistics))
             try:
                 os.fsync(self._descriptor)
@@ -167,7 +161,7 @@ class LiveBag:
             self._descriptor = -1
 
     def remove(self) -> None:
-        """Delete a closed bag in which nothing was recorded."""
+        """Delete a closed bag without messages."""
         for file in (self.file, self.path / METADATA):
             file.unlink(missing_ok=True)
         self.path.rmdir()
@@ -186,7 +180,7 @@ class LiveBag:
         self.save_metadata()
 
     def _put(self, content: bytes) -> None:
-        """One positional write; on failure the old end of the file is restored, in blocks that it already had."""
+        """Write once at the end; after a failure restore the old end, in blocks that the file already had."""
         try:
             written = os.pwrite(self._descriptor, content, self._end)
             while written < len(content):  # a signal or a full disk; the next call shows which
@@ -207,14 +201,14 @@ class LiveBag:
 
 
 class Committer:
-    """Decides when to commit: at least every ``period_s``. Times are of a steady clock [s], given by the caller."""
+    """Decide when to commit, at least every ``period_s``. The caller gives the time of a steady clock [s]."""
 
     def __init__(self, bag: LiveBag, period_s: float, now: float) -> None:
         self._bag, self._period = bag, period_s
         self._last = self._last_check = now
 
     def poll(self, now: float) -> None:
-        """Commit where it is due, look after free space and metadata once a second."""
+        """Commit if it is due; check free space and save metadata once a second."""
         if now - self._last >= self._period:
             self._bag.commit()
             self._last = now
@@ -225,7 +219,7 @@ class Committer:
 
 
 def free_space_mb(directory: str | Path) -> float:
-    """Free space where a directory is or would be made [MiB]; NaN where that cannot be found out."""
+    """Free space at a directory that exists or would be made [MiB]; NaN if unknown."""
     path = Path(directory).expanduser().absolute()
     try:
         while not path.exists():
@@ -247,3 +241,41 @@ def _check_space(path: Path, needed: int) -> None:
             f"{path}: only {free // 2**20} MiB free, {needed // 2**20} MiB are required; free space or choose another"
             " directory"
         )
+
+
+def _metadata(file: str, topics: Sequence[Topic], statistics: _Statistics, finalised: bool) -> str:
+    """Content of ``metadata.yaml`` for a bag of one MCAP file."""
+
+    def extent() -> dict[str, object]:  # new objects each time: YAML would write a second use as a reference
+        return {
+            "starting_time": {"nanoseconds_since_epoch": statistics.start_ns},
+            "duration": {"nanoseconds": statistics.end_ns - statistics.start_ns},
+            "message_count": statistics.total,
+        }
+
+    topic_counts = [
+        {
+            "topic_metadata": {
+                "name": topic.name,
+                "type": topic.type,
+                "serialization_format": "cdr",
+                "offered_qos_profiles": [],
+                "type_description_hash": "",
+            },
+            "message_count": statistics.counts[index],
+        }
+        for index, topic in enumerate(topics)
+    ]
+    content = {
+        "version": 9,
+        "storage_identifier": "mcap",
+        "relative_file_paths": [file],
+        **extent(),
+        "topics_with_message_count": topic_counts,
+        "compression_format": "",
+        "compression_mode": "",
+        "files": [{"path": file, **extent()}],
+        "custom_data": {FINALISED_KEY: str(finalised).lower()},
+        "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
+    }
+    return yaml.safe_dump({INFORMATION_KEY: content}, sort_keys=False)

@@ -1,30 +1,36 @@
-"""A recording from whatever file it is in, by its content."""
+"""Recordings from and to files: NumPy's ``.npz``, and bags, told apart by their content."""
 
+import io
 import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from inertid_ros.config.recording_topics import RecordingTopics
-from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.foreign_content import HEAD, foreign_content
-from inertid_ros.data.bag_storage.mcap_format import MAGIC as MCAP_MAGIC
-from inertid_ros.data.bag_storage.storage_checks import SQLITE_MAGIC
-from inertid_ros.data.columns.cdr_layout import UnsuitableError
-from inertid_ros.data.columns.column_reading import TooLongError
+from inertid_ros.core.errors import FormatError, RecordingError
+from inertid_ros.core.formats import HEAD, foreign_content, read_arrays
+from inertid_ros.core.outputs import write_file
 from inertid_ros.data.long_recording import LongRecording
-from inertid_ros.data.recording import Recording, renamed
+from inertid_ros.data.messages import UnsuitableError
+from inertid_ros.data.recording import OPTIONAL_CHANNELS, WRENCH_PREFIX, Recording, StampRepairs, in_order, renamed
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .bag_parts import bag_parts
-from .bag_reading import read_bag
-from .npz import read_npz
+from .bag_opening import SQLITE_MAGIC
+from .bag_reading import bag_parts, read_bag
+from .column_reading import TooLongError
+from .mcap_format import MCAP_MAGIC as MCAP_MAGIC
 
 ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
-LONGEST = 300_000  # samples of a recording that is read as a whole: five minutes at 1 kHz
-_NPZ = b"PK\x03\x04"
-_ROS1 = b"#ROSBAG V"
-_TABLE = re.compile(rb"[\x20-\x7e\t]+[,;\t][\x20-\x7e\t]*(\r?\n|$)")
+MAX_SAMPLES_AT_ONCE = 300_000  # of a recording that is read as a whole: five minutes at 1 kHz
+_NPZ_MAGIC = b"PK\x03\x04"
+_ROS1_MAGIC = b"#ROSBAG V"
+_TABLE_LINE = re.compile(rb"[\x20-\x7e\t]+[,;\t][\x20-\x7e\t]*(\r?\n|$)")
+_REQUIRED_KEYS = ("joint_names", "time", "position", "effort")
+_MAX_JOINTS = 10_000
+_BASE_KEYS = ("base_pose", "base_twist", "imu")
 
 
 def load_recording(
@@ -33,18 +39,18 @@ def load_recording(
     joints: RecordedJoints | None = None,
     stamps: str = "header",
 ) -> Recording:
-    """Recording of an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file.
+    """Load an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file.
 
     Parameters
     ----------
     path : str or Path
         Its content decides the format, not its name.
     topics : RecordingTopics, optional
-        Which topics of a bag, and which joints by their names there; ignored for npz.
+        Topics of a bag, and joints by their names in it; ignored for npz.
     joints : RecordedJoints, optional
         Joints of the robot and their names in recordings; messages of a bag with none of them are skipped.
     stamps : str
-        Time of the messages of a bag: "header", or "arrival" where headers are empty.
+        Time of the messages of a bag: "header", or "arrival" if headers are empty.
 
     Returns
     -------
@@ -54,7 +60,7 @@ def load_recording(
     Raises
     ------
     RecordingError
-        It is none of these, or cannot be read; see :func:`.npz.read_npz` and :func:`.bag_reading.read_bag`.
+        Another format, or unreadable; see :func:`read_npz` and :func:`.bag_reading.read_bag`.
     """
     return _load(Path(path), topics, joints or RecordedJoints(), stamps)
 
@@ -65,17 +71,17 @@ def load_any_length(
     joints: RecordedJoints | None = None,
     stamps: str = "header",
 ) -> Recording | LongRecording:
-    """The same of a bag that memory need not hold: what is longer than :data:`LONGEST` samples is read in parts.
+    """Load a recording like :func:`load_recording`, a bag of more than :data:`MAX_SAMPLES_AT_ONCE` samples in parts.
 
-    An ``.npz`` file, and a bag whose messages have to be put in order, is read as a whole however long it is.
+    An ``.npz`` file, and a bag whose messages must be put in order, is read as a whole at any length.
     """
     path, joints = Path(path), joints or RecordedJoints()
     try:
-        return _load(path, topics, joints, stamps, LONGEST)
+        return _load(path, topics, joints, stamps, MAX_SAMPLES_AT_ONCE)
     except TooLongError:
         read = partial(_parts, path, topics, joints, stamps)
     try:
-        return LongRecording.of(read)
+        return LongRecording.from_parts(read)
     except UnsuitableError:
         return _load(path, topics, joints, stamps)
 
@@ -97,12 +103,12 @@ def _hint(joints: RecordedJoints) -> tuple[str, ...]:
 
 
 def file_format(path: Path) -> str:
-    """``npz``, ``mcap`` or ``sqlite3``, by the first bytes of the file.
+    """Return ``npz``, ``mcap`` or ``sqlite3``, by the first bytes of the file.
 
     Raises
     ------
     RecordingError
-        No such file, empty, or none of these.
+        No such file, empty, or another format.
     """
     try:
         with path.open("rb") as file:
@@ -113,17 +119,102 @@ def file_format(path: Path) -> str:
         raise RecordingError(f"{path}: cannot be read ({error.strerror}); give {ACCEPTED}") from None
     if foreign := foreign_content(head):
         raise RecordingError(f"{path}: {foreign}, and give {ACCEPTED}")
-    for name, magic in (("npz", _NPZ), ("mcap", MCAP_MAGIC), ("sqlite3", SQLITE_MAGIC)):
+    for name, magic in (("npz", _NPZ_MAGIC), ("mcap", MCAP_MAGIC), ("sqlite3", SQLITE_MAGIC)):
         if head.startswith(magic):
             return name
-    if head.startswith(_ROS1):
+    if head.startswith(_ROS1_MAGIC):
         raise RecordingError(
             f"{path}: is a bag of ROS 1; convert it with 'rosbags-convert --src {path} --dst {path.with_suffix('')}'"
         )
-    if _TABLE.match(head):
+    if _TABLE_LINE.match(head):
         raise RecordingError(
             f"{path}: is a table; read it in Python and write its columns with"
             " numpy.savez('run.npz', joint_names=, time=, position=, effort=), whose units and shapes are in"
             " docs/conventions.md"
         )
     raise RecordingError(f"{path}: is not a recording; give {ACCEPTED}")
+
+
+def read_npz(path: str | Path) -> Recording:
+    """Read an ``.npz`` file; keys outside the format are ignored.
+
+    Raises
+    ------
+    RecordingError
+        No such file, not an npz archive, a key is missing or of a wrong type, or the content makes no
+        :class:`~inertid_ros.data.recording.Recording`.
+    """
+    path = Path(path)
+    try:
+        content = read_arrays(path, _known)
+    except FileNotFoundError:
+        raise RecordingError(f"{path}: no such file; check the path") from None
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read as npz ({error.__class__.__name__}); export it again") from None
+    except FormatError as error:
+        raise RecordingError(f"{path}: {error}; export {', '.join(_REQUIRED_KEYS)} with numpy.savez") from None
+    for key, value in content.items():
+        if key != "joint_names" and value.dtype.kind not in "fiu":
+            raise RecordingError(f"{path}: {key} holds {value.dtype}, not numbers; export it as float64")
+    # Equations of the base and of momentum need no effort.
+    measured = any(key.startswith((WRENCH_PREFIX, *_BASE_KEYS)) for key in content)
+    missing = [key for key in _REQUIRED_KEYS if key not in content and not (key == "effort" and measured)]
+    if missing:
+        raise RecordingError(
+            f"{path}: lacks {', '.join(missing)} (it has {', '.join(sorted(content)) or 'no known key'});"
+            f" a recording holds {', '.join(_REQUIRED_KEYS)}"
+        )
+    names = content.pop("joint_names")
+    if names.ndim != 1 or names.dtype.kind not in "US":
+        raise RecordingError(f"{path}: joint_names is not a list of names; save it as an array of strings")
+    if len(names) > _MAX_JOINTS:
+        raise RecordingError(f"{path}: joint_names holds {len(names)} names; save those of one robot")
+    frames = [key for key in content if key.startswith(WRENCH_PREFIX)]
+    wrenches = {key.removeprefix(WRENCH_PREFIX): content.pop(key) for key in frames}
+    text = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in names.tolist()]
+    channels: dict[str, Any] = content
+    channels.setdefault("effort", np.full(channels["position"].shape, np.nan))
+    channels, wrenches, repairs = _in_order(channels, wrenches)
+    return Recording(joint_names=tuple(text), **channels, wrenches=wrenches, name=str(path), repairs=repairs)
+
+
+def _in_order(
+    channels: dict[str, Any], wrenches: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], StampRepairs]:
+    """Channels and wrenches in the order of their stamps, without repeats and a few of another clock."""
+    time = channels["time"]
+    if time.ndim != 1 or len(time) < 2 or not np.isfinite(time).all():
+        return channels, wrenches, StampRepairs()
+    chosen, repairs = in_order(time.astype(float))
+    if not repairs.count or repairs.too_many_elsewhere:
+        return channels, wrenches, StampRepairs()
+
+    def selected(group: dict[str, Any]) -> dict[str, Any]:
+        return {key: value[chosen] if value.shape[:1] == time.shape else value for key, value in group.items()}
+
+    return selected(channels), selected(wrenches), repairs
+
+
+def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) -> Path:
+    """Write a recording to ``path``, atomically; ``overwrite`` replaces a regular file.
+
+    Raises
+    ------
+    OutputError
+        It cannot be written.
+    """
+    path = Path(path)
+    content: dict[str, Any] = {"joint_names": np.array(recording.joint_names), "time": recording.time}
+    for key in ("position", "effort", *OPTIONAL_CHANNELS):
+        value = getattr(recording, key)
+        if value is not None:
+            content[key] = value
+    content |= {f"{WRENCH_PREFIX}{frame}": values for frame, values in recording.wrenches.items()}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **content)
+    write_file(path, buffer.getvalue(), overwrite or None)
+    return path
+
+
+def _known(key: str) -> bool:
+    return key in (*_REQUIRED_KEYS, *OPTIONAL_CHANNELS) or key.startswith(WRENCH_PREFIX)

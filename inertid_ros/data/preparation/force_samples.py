@@ -1,7 +1,8 @@
 """Samples for equations of joint torques and of the wrench on the base."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -9,25 +10,47 @@ from numpy.typing import NDArray
 
 from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.samples import Samples
-from inertid_ros.core.undecimated_velocity import UndecimatedVelocity
-from inertid_ros.data.filtering.bandwidth import Spectrum
-from inertid_ros.data.filtering.filter_settings import long_enough, longest_gap, sample_stride
-from inertid_ros.data.filtering.filters import low_pass
-from inertid_ros.data.filtering.resampling import StampedChannels, resample
-from inertid_ros.data.screening.sensor_faults import flagged_within, saturated
-from inertid_ros.data.screening.transients import without_transients
-from inertid_ros.data.screening.wrench_checks import check_wrenches, notice_slipping, slipping
-from inertid_ros.dynamics.contact_wrenches import UNMEASURED, on_ground
-from inertid_ros.kinematics.contact_jacobians import ContactPath, external_force
+from inertid_ros.core.samples import Samples, UndecimatedVelocity
+from inertid_ros.data.screening.channel_faults import ChannelNoise, flagged_within, saturated
+from inertid_ros.robot.contacts import UNMEASURED, ContactPath, external_force, on_ground
+from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
+from .bandwidth import Spectrum, longest_gap
 from .filtered_motion import FilteredMotion, filter_motion
-from .friction_direction import FrictionDirection, fast_speeds
+from .filtering import EvenGrid, StampedChannels, long_enough, low_pass, resample, sample_stride
 from .recorded_channels import BASE_POSE, ForceChannels
-from .shared_by_parts import SharedByParts
+from .wrenches import check_wrenches, notice_slipping, slipping
 
 _log = logging.getLogger(__name__)
+RESTING_SPEED = 1e-3  # rad/s or m/s; a slower drive may as well rest
+_NOISE_DEVIATIONS = 3.0  # standard deviations of the velocity's noise, above which its sign is sure
+_MAX_SLOW_WEIGHT = 0.5  # of what the filter mixes into a sample: with more of it at rest, friction is mostly stiction
+_CENTRE_SHARES = (0.2, 0.8)  # of the recording's duration; what is here is what the experiment is about
+_TRANSIENT_RATIO = 3.0  # times the largest acceleration of the centre
+_MOVING_ACCELERATION_SHARE = 0.02  # a joint that accelerates less than this share of its fastest moment does not move in the centre
+
+
+@dataclass(frozen=True)
+class SharedByParts:
+    """What a part takes from the recording that it belongs to.
+
+    Attributes
+    ----------
+    spectra : tuple
+        Of the joint positions, and of the channel of a free base, where there is one.
+    grid : EvenGrid
+        Instants of the samples before decimation.
+    fast_speeds : ndarray, shape (n + couplings,)
+        Of the drives, see :func:`.friction_direction.fast_speeds` [rad/s or m/s].
+    noise : mapping of str to ChannelNoise
+        Of the channels of joints, with the length of the whole recording.
+    """
+
+    spectra: tuple[Spectrum, Spectrum | None]
+    grid: EvenGrid
+    fast_speeds: Array
+    noise: Mapping[str, ChannelNoise]
 
 
 def force_samples(
@@ -94,7 +117,7 @@ def force_samples(
     }
     usable = motion.usable & ~faulty.pop(BASE_POSE, np.zeros_like(motion.usable))
     if options.trim_transients:
-        usable &= _without_transients(name, motion.time, motion.a[:, of_joints])
+        usable &= _between_transients(name, motion.time, motion.a[:, of_joints])
     if not model.free:
         usable &= slides.any(axis=1)  # a robot at rest shows stiction, which no model describes
     measured = _measured(recorded, model, motion, usable, faulty, options.wrenches)
@@ -150,7 +173,7 @@ def _measured(
     return measured
 
 
-def _without_transients(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
+def _between_transients(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
     usable = without_transients(time, acceleration)
     if not usable.all():
         kept = time[usable] - time[0]
@@ -172,3 +195,109 @@ def _notice_unused(recording: str, model: RobotModel, mask: NDArray[np.bool_]) -
     if unused:
         names = ", ".join(unused)
         _log.warning("%s: no usable sample of %s (it rests, or the recording is too short)", recording, names)
+
+
+def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
+    """``(n + couplings,)`` speed that each drive hardly exceeds, the 99th percentile [rad/s or m/s].
+
+    Parameters
+    ----------
+    velocities : sequence of ndarray, shape (N, n)
+        Joint velocities of each piece of a recording.
+    layout : ParameterLayout
+        Of the robot.
+    """
+    return np.asarray(np.percentile(np.abs(np.concatenate(velocities) @ layout.drive_ratios.T), 99, axis=0))
+
+
+@dataclass(frozen=True)
+class FrictionDirection:
+    """Speeds above which the friction of a drive has a direction: joints first, then couplings.
+
+    Attributes
+    ----------
+    layout : ParameterLayout
+        Of the robot.
+    threshold : ndarray, shape (n + couplings,)
+        Speed above which a drive slides [rad/s or m/s].
+    """
+
+    layout: ParameterLayout
+    threshold: Array
+
+    @classmethod
+    def from_speeds(
+        cls, fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout
+    ) -> "FrictionDirection":
+        """Thresholds from what was measured: a share of the fast speed, and above the noise.
+
+        Parameters
+        ----------
+        fast : ndarray, shape (n + couplings,)
+            See :func:`fast_speeds`.
+        noise_deviation : ndarray, shape (n,)
+            Standard deviation of the noise of the velocities.
+        low_speed_fraction : float
+            Share of the fast speed below which a drive is held to be resting or presliding.
+        layout : ParameterLayout
+            Of the robot.
+        """
+        noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
+        return cls(layout, np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED))
+
+    def defined(self, velocity: Array, low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
+        """``(N, n)`` where all drives with friction that act on a joint slide; true where none is identified.
+
+        A sample is made of what the low-pass mixes into it; while a drive reverses swiftly, hardly any of that is
+        slow, and its friction is known.
+
+        Parameters
+        ----------
+        velocity : ndarray, shape (N, n)
+            Joint velocity of a piece, at the rate of the recording [rad/s or m/s].
+        low_pass : callable
+            That of the torque.
+        """
+        drives = self.layout.drive_ratios
+        with_friction = np.ones(len(drives), dtype=bool)
+        with_friction[: len(self.layout.joints)] = "coulomb" in self.layout.drive_terms
+        slow = np.abs(velocity @ drives.T) < self.threshold
+        resting = (low_pass(slow.astype(float)) > _MAX_SLOW_WEIGHT) & with_friction
+        return resting.astype(int) @ (drives != 0) == 0
+
+
+def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:
+    """Where a recording is past its start-up and before its stopping jerk.
+
+    A controller that is switched onto a running motion jerks the robot into it; flexible joints and saturated drives
+    then do what no rigid-body model describes. Such an end is recognised by accelerations several times above
+    everything in the central three fifths, and is cut up to the last of them. Nothing within the centre is ever cut,
+    and a recording that begins and ends at rest loses nothing.
+
+    Parameters
+    ----------
+    time : ndarray, shape (N,)
+        Time [s].
+    acceleration : ndarray, shape (N, n)
+        Filtered acceleration of the joints [rad/s^2 or m/s^2].
+
+    Returns
+    -------
+    ndarray of bool, shape (N,)
+    """
+    share = (time - time[0]) / (time[-1] - time[0])
+    size = np.abs(acceleration)
+    centre = size[(share >= _CENTRE_SHARES[0]) & (share <= _CENTRE_SHARES[1])]
+    usable = np.ones(len(time), dtype=bool)
+    if len(centre) == 0:
+        return usable
+    typical = centre.max(axis=0)
+    moves = typical > _MOVING_ACCELERATION_SHARE * size.max(axis=0)
+    unlike = ((size > _TRANSIENT_RATIO * typical) & moves).any(axis=1)
+    start = np.flatnonzero(unlike & (share < _CENTRE_SHARES[0]))
+    end = np.flatnonzero(unlike & (share > _CENTRE_SHARES[1]))
+    if len(start):
+        usable[: start[-1] + 1] = False
+    if len(end):
+        usable[end[0] :] = False
+    return usable

@@ -4,34 +4,39 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding
-from inertid_ros.core.rotations import checked_quaternions, rotation_matrices
+from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices, skew
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.cleaning.clean import CleanChannels
-from inertid_ros.data.filtering.bandwidth import Spectrum
-from inertid_ros.data.filtering.filter_settings import (
-    away_from_edges,
-    hardly_interpolated,
-    long_enough,
-    longest_gap,
-    sample_stride,
-)
-from inertid_ros.data.filtering.filters import derivatives, low_pass
-from inertid_ros.data.filtering.resampling import Segment, StampedChannels, resample
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.momentum_checks import check_conservation, check_pose
-from inertid_ros.dynamics.floating_base_motion import BaseMotion
+from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
-from .dead_reckoning import dead_reckoning
-from .recorded_channels import joint_columns, revolute_joints, wheel_columns
+from .bandwidth import Spectrum, longest_gap
+from .filtering import (
+    Segment,
+    StampedChannels,
+    away_from_edges,
+    derivatives,
+    hardly_interpolated,
+    long_enough,
+    low_pass,
+    resample,
+    sample_stride,
+)
+from .recorded_channels import CleanChannels, joint_columns, revolute_joints, wheel_columns
 
 _REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
-_NORMAL = 1.4826  # standard deviation of a normal distribution over the median of its size
+NORMAL_DEVIATION_OVER_MAD = 1.4826  # standard deviation of a normal distribution over the median of its size
+_STILL_SPEED_SHARE = 0.01  # of an axis's fastest speed; slower counts as at rest
+_MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # of noise, and of the base's usual speed: a larger speed of the base is not rest
+_MAX_DRIFT_SHARE = 0.1  # of the range of the base's motion; how far the integrated twist may end from the pose
+_TWIST_PARTS = ((slice(0, 3), "moves", "m/s"), (slice(3, 6), "turns", "rad/s"))
+_SERIES_ANGLE = 1e-4  # rad; below, series instead of quotients of small numbers
 
 
 @dataclass(frozen=True)
@@ -157,7 +162,7 @@ def _piece(
     wheels = BaseMotion(model.tree, model.body_prior, model.wheels).wheel_momentum(q[:, :joints], v[:, joints:])
     kept = 2 * cutoff * period  # share of white noise that passes the filter
     removed = np.hstack([segment.channels["twist"] - twist, np.zeros_like(v) if given is None else given - v])
-    noise = _NORMAL * np.median(np.abs(removed), axis=0) * np.sqrt(kept / max(1 - kept, 0.1))
+    noise = NORMAL_DEVIATION_OVER_MAD * np.median(np.abs(removed), axis=0) * np.sqrt(kept / max(1 - kept, 0.1))
     if change:
         if "pose" in segment.channels:
             check_pose(name, segment.time, pose, integrated)
@@ -184,3 +189,162 @@ def _concatenate(pieces: list[Samples], stride: int) -> Samples:
     keys = ("time", "q", "v", "a", "tau", "mask", "usable")
     whole: Any = {key: np.concatenate([getattr(piece, key)[::stride] for piece in pieces]) for key in keys}
     return replace(pieces[0], **whole)
+
+
+def check_conservation(name: str, time: Array, twist: Array, rates: Array, noise: Array) -> None:
+    """Refuse a recording in which the base moves although joints and wheels stand still.
+
+    Momentum then came from outside, or was not zero to begin with. No parameters are needed to see that.
+
+    Parameters
+    ----------
+    name : str
+        Name of the recording, for messages.
+    time : ndarray, shape (N,)
+        Time [s].
+    twist : ndarray, shape (N, 6)
+        Twist of the base, linear then angular [m/s, rad/s].
+    rates : ndarray, shape (N, n + w)
+        Velocities of joints and wheels [rad/s or m/s].
+    noise : ndarray, shape (6,)
+        Standard deviation of the twist.
+
+    Raises
+    ------
+    RecordingError
+        The base moves at such a time; the message names time and speed.
+    """
+    fastest = np.abs(rates).max(axis=0, initial=0.0)
+    still = (np.abs(rates) <= _STILL_SPEED_SHARE * fastest).all(axis=1) if len(rates) else np.zeros(0, dtype=bool)
+    if not still.any() or not fastest.any():
+        return
+    for part, verb, unit in _TWIST_PARTS:
+        speed = np.linalg.norm(twist[:, part], axis=1)
+        allowed = max(_MOVING_DEVIATIONS * float(np.linalg.norm(noise[part])), _MOVING_SPEED_SHARE * float(np.sqrt(np.mean(speed**2))))
+        at = int(np.argmax(np.where(still, speed, -1.0)))
+        if speed[at] > allowed:
+            raise RecordingError(
+                f"{name}: momentum is not conserved, or not zero: the base {verb} at {speed[at]:.3g} {unit} at"
+                f" {time[at] - time[0]:.1f} s while joints and wheels stand still; keep thrusters off and external"
+                " torques away, or, if it drifted so from the start, set identify.equations to momentum_change"
+            )
+
+
+def check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
+    """Refuse a recording whose integrated twist drifts away from its pose, compared with how far the base moves.
+
+    Parameters
+    ----------
+    name : str
+        Name of the recording, for messages.
+    time : ndarray, shape (N,)
+        Time [s].
+    pose, integrated : ndarray, shape (N, 7)
+        Pose (x y z, qx qy qz qw) as recorded, and as integrated from the twist.
+
+    Raises
+    ------
+    RecordingError
+        They drift apart; the message names drift and range of the motion.
+    """
+    turn, other = (scipy.spatial.transform.Rotation.from_quat(motion[:, 3:]) for motion in (pose, integrated))
+    moved, apart = (np.linalg.norm(pose[:, :3] - place, axis=1) for place in (pose[0, :3], integrated[:, :3]))
+    for extent, drift, what, unit in (
+        (_largest((turn[0].inv() * turn).magnitude()), float((turn.inv() * other).magnitude().max()), "turns", "rad"),
+        (_largest(moved), float(apart.max()), "moves", "m"),
+    ):
+        if drift > _MAX_DRIFT_SHARE * extent and drift > 1e-6:
+            raise RecordingError(
+                f"{name}: pose and twist of the base drift apart by {drift:.3g} {unit} within {time[-1] - time[0]:.0f}"
+                f" s, {100 * drift / max(extent, 1e-12):.0f} % of the {extent:.3g} {unit} that it {what}; calibrate the"
+                " rate sensor's bias, record shorter pieces, or start at zero momentum, where no pose is needed"
+                " (identify.equations: momentum)"
+            )
+
+
+def _largest(values: Array) -> float:
+    return float(values.max(initial=0.0))
+
+
+def dead_reckoning(time: Array, twist: Array, start: Array) -> Array:
+    """Poses of a body whose measured twist is held between samples at its mean.
+
+    The mean of neighbours is exact to second order in the step, where the forward steps of [Naveen2019]_ are to first.
+
+    Parameters
+    ----------
+    time : ndarray, shape (N,)
+        Time [s].
+    twist : ndarray, shape (N, 6)
+        In the body frame, linear then angular [m/s, rad/s].
+    start : ndarray, shape (7,)
+        First pose: x y z [m], qx qy qz qw.
+
+    Returns
+    -------
+    ndarray, shape (N, 7)
+        Poses; the signs of the quaternions do not jump.
+    """
+    steps = 0.5 * (twist[1:] + twist[:-1]) * np.diff(time)[:, None]
+    return compose_twists(start, steps)
+
+
+def fine_dead_reckoning(period: float, twist: Array, start: Array) -> Array:
+    """Poses to fourth order in the step, from twists at the samples and midway between them.
+
+    Parameters
+    ----------
+    period : float
+        Time between samples [s].
+    twist : ndarray, shape (2 N - 1, 6)
+        In the body frame, linear then angular [m/s, rad/s], half a period apart.
+    start : ndarray, shape (7,)
+        First pose: x y z [m], qx qy qz qw.
+
+    Returns
+    -------
+    ndarray, shape (N, 7)
+    """
+    first, middle, last = twist[:-1:2], twist[1::2], twist[2::2]
+    steps = period / 6 * (first + 4 * middle + last)
+    return compose_twists(start, steps + period**2 / 12 * _bracket(first, last))
+
+
+def compose_twists(start: Array, steps: Array) -> Array:
+    """Poses ``(N + 1, 7)`` after twists ``(N, 6)``, each held for one unit of time, one after the other."""
+    transforms = np.concatenate([_homogeneous(start)[None], _exponential(steps)])
+    stride = 1
+    while stride < len(transforms):  # a scan: all products of the first k in log2 N rounds
+        transforms[stride:] = transforms[:-stride] @ transforms[stride:]
+        stride *= 2
+    turns = np.vstack([start[3:], scipy.spatial.transform.Rotation.from_matrix(transforms[1:, :3, :3]).as_quat()])
+    return np.hstack([transforms[:, :3, 3], continuous_quaternions(turns)])
+
+
+def _homogeneous(pose: Array) -> Array:
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3] = scipy.spatial.transform.Rotation.from_quat(pose[3:]).as_matrix(), pose[:3]
+    return out
+
+
+def _exponential(twists: Array) -> Array:
+    """Exponential map of twists ``(N, 6)``, as transforms ``(N, 4, 4)``."""
+    angle = np.linalg.norm(twists[:, 3:], axis=1)
+    safe, small = np.where(angle < _SERIES_ANGLE, 1.0, angle), angle < _SERIES_ANGLE
+    first = np.where(small, 1 - angle**2 / 6, np.sin(angle) / safe)
+    second = np.where(small, 0.5 - angle**2 / 24, (1 - np.cos(angle)) / safe**2)
+    third = np.where(small, 1 / 6 - angle**2 / 120, (1 - first) / safe**2)
+    cross = skew(twists[:, 3:])
+    square = cross @ cross
+    out = np.zeros((len(twists), 4, 4))
+    out[:, :3, :3] = np.eye(3) + first[:, None, None] * cross + second[:, None, None] * square
+    translation = np.eye(3) + second[:, None, None] * cross + third[:, None, None] * square
+    out[:, :3, 3] = (translation @ twists[:, :3, None])[..., 0]
+    out[:, 3, 3] = 1.0
+    return out
+
+
+def _bracket(a: Array, b: Array) -> Array:
+    """Lie bracket of twists ``(N, 6)``."""
+    (v, w), (x, y) = (a[:, :3], a[:, 3:]), (b[:, :3], b[:, 3:])
+    return np.hstack([np.cross(w, x) + np.cross(v, y), np.cross(w, y)])

@@ -11,20 +11,17 @@ from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.cleaning.as_measured import as_measured
-from inertid_ros.data.cleaning.channel_noise import ChannelNoise
-from inertid_ros.data.filtering.bandwidth import HIGHEST_CUTOFF, Spectrum
-from inertid_ros.data.filtering.filter_settings import checked_cutoff, spectra
-from inertid_ros.data.filtering.resampling import EvenGrid
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.channel_faults import ChannelNoise
+from inertid_ros.data.screening.stamp_checks import as_measured
 from inertid_ros.robot.model import RobotModel
 
-from .force_samples import force_samples
-from .free_base import noisiest_channel
-from .friction_direction import fast_speeds
+from .bandwidth import MAX_CUTOFF_PER_RATE, Spectrum, checked_cutoff, spectra
+from .filtered_motion import noisiest_channel
+from .filtering import EvenGrid
+from .force_samples import SharedByParts, fast_speeds, force_samples
 from .momentum_samples import MomentumChannels, momentum_samples
 from .recorded_channels import ForceChannels
-from .shared_by_parts import SharedByParts
 
 _log = logging.getLogger(__name__)
 
@@ -72,8 +69,8 @@ class Preparation:
 
     def _channels(self) -> ForceChannels | MomentumChannels:
         if self.equation_type in MOMENTUM_EQUATIONS:
-            return MomentumChannels.of(self.fresh, self.model, self.options)
-        return ForceChannels.of(self.fresh, self.model, self.options, self.shared.noise if self.shared else None)
+            return MomentumChannels.from_recording(self.fresh, self.model, self.options)
+        return ForceChannels.from_recording(self.fresh, self.model, self.options, self.shared.noise if self.shared else None)
 
     @property
     def base_channel(self) -> str | None:
@@ -200,4 +197,4 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
     names = ", ".join(dict.fromkeys(each.recording.name for each in preparations))
     cutoff = checked_cutoff(names, 0.0, *pooled_spectra(preparations))
     slowest = max((float(np.median(np.diff(other.time))) for other in others), default=0.0)
-    return min(cutoff, HIGHEST_CUTOFF / slowest) if slowest else cutoff
+    return min(cutoff, MAX_CUTOFF_PER_RATE / slowest) if slowest else cutoff

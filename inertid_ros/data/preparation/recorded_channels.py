@@ -1,8 +1,9 @@
-"""Channels of a recording that equations need, clean, in the order of the model."""
+"""Channels of a recording that equations need: in the order of the model, with all that no sensor measured replaced."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,22 +12,250 @@ from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.config.schema.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.findings import Finding
-from inertid_ros.data.cleaning.channel_noise import ChannelNoise
-from inertid_ros.data.cleaning.clean import CleanChannels
-from inertid_ros.data.filtering.resampling import StampedChannels
-from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.sensor_faults import faulty_wrenches
+from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
+from inertid_ros.data.screening.channel_faults import (
+    ChannelNoise,
+    dropouts,
+    faulty_wrenches,
+    held,
+    joint_spikes,
+    resolution,
+    samples_held,
+    unwrapped,
+)
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.recorded_joints import proposed_names
 
-from .external_wrenches import measured_wrenches
-from .filtered_motion import WRENCH_PREFIX
-from .free_base import base_channels
+from .filtered_motion import base_channels
+from .filtering import StampedChannels
+from .wrenches import measured_wrenches
 
+_CARE_SHARE = 0.02  # share of a channel's samples; the result is then to be used with care
+_MIN_NOTED_SPIKES = 5  # samples; fewer may be the first sample of a transient, and change nothing
+_MAX_EXCEPTION_SHARE = 0.1  # share that single samples cannot be: then the channel itself is like that, and nothing is taken out
+_MIN_QUANTA = 20  # quanta in the range of a channel; rounding then is more than one per cent of its standard deviation
+_MIN_PRESENT_SHARE = 0.5  # share of samples that a usable channel has
 _log = logging.getLogger(__name__)
 BASE_POSE = "base_pose"
 _MOTION = ("position", "velocity", "acceleration")  # each is used together with those before it
+
+
+@dataclass
+class CleanChannels:
+    """Channels of a recording, ready to be filtered.
+
+    Attributes
+    ----------
+    name : str
+        Name of the recording.
+    channels : dict of str to ndarray, shape (N, n)
+        Finite values; those replaced are interpolated linearly between their neighbours.
+    replaced : dict of str to ndarray of bool, shape (N, n)
+        Which values were replaced.
+    without_effort : ndarray of bool, shape (n,)
+        Joints whose effort cannot be used.
+    findings : list of Finding
+        What was found.
+    noise : dict of str to ChannelNoise
+        Of the channels of joints; what is given is taken, the others are found.
+    held : int
+        For how many samples positions in motion keep their values.
+    """
+
+    name: str
+    channels: dict[str, Array] = field(default_factory=dict)
+    replaced: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    without_effort: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    findings: list[Finding] = field(default_factory=list)
+    noise: dict[str, ChannelNoise] = field(default_factory=dict)
+    held: int = 1
+
+    @property
+    def motion_replaced(self) -> NDArray[np.bool_]:
+        """``(N,)`` where a channel of the motion of any joint was replaced."""
+        flags = [self.replaced[channel].any(axis=1) for channel in _MOTION if channel in self.replaced]
+        return np.any(flags, axis=0)
+
+    def add_joints(
+        self,
+        time: Array,
+        raw: Mapping[str, Array],
+        joints: Sequence[str],
+        revolute: NDArray[np.bool_],
+        passive: bool = False,
+    ) -> None:
+        """Clean channels of joints: ``position``, ``effort`` and others.
+
+        Parameters
+        ----------
+        time : ndarray, shape (N,)
+            Stamps [s].
+        raw : mapping of str to ndarray, shape (N, n)
+            As recorded; may hold values that are not finite.
+        joints : sequence of str
+            Names of the columns.
+        revolute : ndarray of bool, shape (n,)
+            Joints whose position is an angle.
+        passive : bool
+            Whether joints may be without a drive, whose effort is always zero.
+
+        Raises
+        ------
+        RecordingError
+            A channel of the motion has hardly a value for some joint.
+        """
+        self.without_effort = np.zeros(len(joints), dtype=bool)
+        if "effort" in raw:
+            self.without_effort = _without_effort(raw["position"], raw["effort"], passive)
+        for channel, values in raw.items():
+            used = ~self.without_effort if channel == "effort" else np.ones(len(joints), dtype=bool)
+            lost = ~np.isfinite(values)
+            if channel in _MOTION and (lost.mean(axis=0) > 1 - _MIN_PRESENT_SHARE).any():
+                joint = joints[int(np.argmax(lost.mean(axis=0)))]
+                remedy = "record it again" if channel == "position" else "set prepare.motion_from to 'position'"
+                raise RecordingError(
+                    f"{self.name}: {channel} of joint '{joint}' holds {lost.mean(axis=0).max():.0%} NaN; {remedy}"
+                )
+            values = np.where(used, filled(time, values, lost), 0.0)
+            if channel == "position":
+                values = self._unwrapped(values, joints, revolute)
+            values = np.asfortranarray(values)  # what follows goes column by column
+            steps = resolution(values)
+            if channel not in self.noise:
+                self.noise[channel] = ChannelNoise.from_values(values, steps)
+            noise = self.noise[channel]
+            found = {
+                "dropouts": (lost | dropouts(values, noise)) & used,
+                "stuck_channel": held(values, channel == "effort", noise) & used,
+                "spikes": _exceptions(joint_spikes(time, channel, values, noise)) & used,
+            }
+            replaced = np.any(list(found.values()), axis=0)
+            self.channels[channel] = filled(time, values, replaced)
+            self.replaced[channel] = replaced
+            if channel == "position":
+                self._look_at_held(self.channels[channel])
+            for cause, flags in found.items():
+                self._count(cause, channel, flags, joints)
+            self._coarse(channel, np.ptp(values, axis=0), steps, joints)
+
+    def add_finite(self, time: Array, channel: str, values: Array) -> NDArray[np.bool_]:
+        """Take a channel ``(N, k)`` of which only values that are not finite are replaced; ``(N,)`` where they were.
+
+        Raises
+        ------
+        RecordingError
+            Most of its samples have such a value.
+        """
+        lost = ~np.isfinite(values)
+        rows = lost.any(axis=1)
+        if rows.mean() > 1 - _MIN_PRESENT_SHARE:
+            share = f"{rows.mean():.0%}"
+            raise RecordingError(f"{self.name}: {channel} holds {share} NaN; check its sensor and record again")
+        self.channels[channel] = filled(time, values, lost)
+        if rows.any():
+            self._add("dropouts", rows.mean(), f"{channel} lacks {rows.sum()} samples")
+        return np.asarray(rows)
+
+    def gap_findings(self, time: Array) -> None:
+        """Add a finding where stamps ``(N,)`` [s] show that samples were lost."""
+        steps = np.diff(time)
+        usual = float(np.median(steps))
+        gaps = steps[steps > LOST_SAMPLE_PERIODS * usual]
+        if len(gaps):
+            share = float(gaps.sum() - len(gaps) * usual) / float(time[-1] - time[0])
+            severity = Severity.CARE if share > _MAX_EXCEPTION_SHARE else Severity.NOTICE
+            text = f"stamps have {len(gaps)} gaps of up to {gaps.max():.3g} s, {100 * share:.1f} % of its time"
+            self.findings.append(Finding("gaps", severity, text, remedy_for("gaps"), recording=self.name))
+
+    def effort_findings(self, joints: Sequence[str]) -> None:
+        """Add a finding of the joints whose effort cannot be used."""
+        names = [joint for joint, without in zip(joints, self.without_effort, strict=True) if without]
+        if names:
+            text = f"effort of {', '.join(names)} is missing or zero in most samples"
+            remedy = remedy_for("no_effort")
+            self.findings.append(Finding("no_effort", Severity.CARE, text, remedy, tuple(names), self.name))
+
+    def _unwrapped(self, values: Array, joints: Sequence[str], revolute: NDArray[np.bool_]) -> Array:
+        turned, counts = unwrapped(values)
+        for joint, count in zip(joints, counts * revolute, strict=True):
+            if count:
+                text = f"position of {joint} jumps by a full turn {count} times"
+                remedy = remedy_for("wrapped_angle")
+                self.findings.append(Finding("wrapped_angle", Severity.NOTICE, text, remedy, (joint,), self.name))
+        return np.where(revolute, turned, values)
+
+    def _look_at_held(self, position: Array) -> None:
+        self.held = samples_held(position)
+        if self.held > 1:
+            text = f"positions in motion keep their values for {self.held} samples"
+            remedy = remedy_for("repeated_states", "positions")
+            self.findings.append(Finding("repeated_states", Severity.NOTICE, text, remedy, recording=self.name))
+
+    def _count(self, cause: str, channel: str, flags: NDArray[np.bool_], joints: Sequence[str]) -> None:
+        counts = flags.sum(axis=0)
+        if not counts.any() or (cause == "spikes" and counts.max() < _MIN_NOTED_SPIKES):
+            return
+        what = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}[cause]
+        found = {joint: count for joint, count in zip(joints, counts, strict=True) if count}
+        each = ", ".join(f"{joint} ({count} of {len(flags)} samples)" for joint, count in found.items())
+        self._add(cause, counts.max() / len(flags), f"{channel} {what} {each}", tuple(found))
+
+    def _coarse(self, channel: str, span: Array, steps: Array, joints: Sequence[str]) -> None:
+        coarse = (span / np.maximum(steps, 1e-300) < _MIN_QUANTA) & (span > 0)
+        names = tuple(joint for joint, few in zip(joints, coarse, strict=True) if few)
+        if names:
+            text = f"{channel} of {', '.join(names)} has fewer than {_MIN_QUANTA} steps in its whole range"
+            remedy = remedy_for("coarse_channel")
+            self.findings.append(Finding("coarse_channel", Severity.NOTICE, text, remedy, names, self.name))
+
+    def _add(self, cause: str, share: float, text: str, subjects: tuple[str, ...] = ()) -> None:
+        severity = Severity.CARE if share > _CARE_SHARE else Severity.NOTICE
+        self.findings.append(Finding(cause, severity, text, remedy_for(cause), subjects, self.name))
+
+
+def repaired(recording: Recording) -> Recording:
+    """A recording whose joint channels hold no spikes and no values that are not finite, for checks of its units.
+
+    Angles stay wrapped, and a column without any finite value becomes zero.
+    """
+    channels: dict[str, Any] = {}
+    for channel in (*_MOTION, "effort"):
+        values = getattr(recording, channel)
+        if values is not None:
+            lost = ~np.isfinite(values)
+            values = filled(recording.time, values, lost)
+            channels[channel] = filled(recording.time, values, _exceptions(joint_spikes(recording.time, channel, values)))
+    return replace(recording, **channels)
+
+
+def filled(time: Array, values: Array, lost: NDArray[np.bool_]) -> Array:
+    """Values ``(N, n)`` with those lost ``(N, n)`` interpolated linearly; zero where all are."""
+    out = np.where(lost, 0.0, values)
+    for column in np.flatnonzero(lost.any(axis=0)):
+        kept = ~lost[:, column]
+        if kept.any():
+            out[~kept, column] = np.interp(time[~kept], time[kept], values[kept, column])
+    return out
+
+
+def _exceptions(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Flags of channels ``(N, n)`` where they are few enough to be exceptions."""
+    return flags & (flags.mean(axis=0) <= _MAX_EXCEPTION_SHARE)
+
+
+def _without_effort(position: Array, effort: Array, passive: bool) -> NDArray[np.bool_]:
+    """``(n,)`` joints whose effort is mostly not finite, or mostly exactly zero while they move; not if all are zero.
+
+    Where joints may be passive, one whose effort is always zero is taken as such.
+    """
+    missing = np.mean(~np.isfinite(effort), axis=0) > 1 - _MIN_PRESENT_SHARE
+    speed = np.abs(np.gradient(np.nan_to_num(position), axis=0))
+    moving = speed > np.median(speed, axis=0)
+    zero = np.sum((effort == 0) & moving, axis=0) > _MIN_PRESENT_SHARE * np.maximum(moving.sum(axis=0), 1)
+    if passive:
+        zero &= np.nan_to_num(effort).any(axis=0)
+    return missing | (zero if not (zero | missing).all() else np.zeros_like(zero))
 
 
 def joint_columns(recording: Recording, model: RobotModel) -> list[int]:

@@ -1,19 +1,29 @@
-"""Whether motions are long and rich enough: all training recordings of a robot together."""
+"""Whether motions are long and rich enough to be fitted, and whether held-out ones are new."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from scipy import fft
 
-from inertid_ros.core.causes.table import remedy_for
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.findings import Finding, Severity, remedy_for
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
-_SHORTEST_S = 2.0  # no arm goes there and back through its own range faster, at speeds at which friction has a sign
-_TRAVERSES = 1.2  # of its range; a joint that has come back has two, one that has gone one way has one
-_HARDLY = 0.01  # of the range between its limits (of a turn without): drives repeat to a hundredth of that
-_PLANAR = 2  # joints; with more, most of what the bodies do is not seen on one line
-_PROPORTIONAL = 0.98  # share of a joint's velocity power that another joint's velocity predicts
+_MIN_MOTION_S = 2.0  # no arm goes there and back through its own range faster, at speeds at which friction has a sign
+_MIN_TRAVERSES = 1.2  # of its range; a joint that has come back has two, one that has gone one way has one
+_LITTLE_MOTION_SHARE = 0.01  # of the range between its limits (of a turn without): drives repeat to a hundredth of that
+_PLANAR_JOINTS = 2  # joints; with more, most of what the bodies do is not seen on one line
+_LOCKSTEP_POWER_SHARE = 0.98  # share of a joint's velocity power that another joint's velocity predicts
+_WINDOW_COUNT = 8  # of the held-out recording, each sought by itself: a part of it may be of another motion
+_SAME_MOTION_DIFFERENCE = 0.1  # difference below which errors that training cannot show would show at a tenth of their size at most
+_MOVING_SHARE = 0.01  # of the largest deviation of position; joints that move less only show noise
+_REPEATED_SHARE = 0.5  # share of a recording's samples, or of its motion, that makes it a repetition
+_SAMPLES_PER_CUTOFF_PERIOD = 10.0  # samples per period of the cutoff: a shift between two samples changes the difference by 0.002
+_HASH_SEED = 0
 
 
 def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Finding, ...]:
@@ -52,10 +62,10 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     traverses = travelled / np.maximum(ranges, 1e-12)
     span = model.limits.upper - model.limits.lower
     span = np.where(np.isfinite(span) & (span > 0), np.minimum(span, 2 * np.pi), 2 * np.pi)
-    hardly = ranges < _HARDLY * span
+    hardly = ranges < _LITTLE_MOTION_SHARE * span
     findings = []
     name = recordings[0].name if len(recordings) == 1 else ""
-    if duration < _SHORTEST_S or len(recordings) == 1 and (~hardly).any() and traverses[~hardly].max() < _TRAVERSES:
+    if duration < _MIN_MOTION_S or len(recordings) == 1 and (~hardly).any() and traverses[~hardly].max() < _MIN_TRAVERSES:
         evidence = f"{duration:.2g} s of motion, in which no joint goes through its range more than"
         evidence += f" {traverses[~hardly].max(initial=0.0):.1f} times"
         remedy = remedy_for("short_recording")
@@ -69,13 +79,131 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     power = np.sqrt(np.sum(moving**2, axis=0))
     alike = np.abs((moving / np.where(power > 0, power, 1.0)).T @ (moving / np.where(power > 0, power, 1.0)))
     np.fill_diagonal(alike, 0.0)
-    proportional = alike**2 > _PROPORTIONAL
+    proportional = alike**2 > _LOCKSTEP_POWER_SHARE
     together = proportional.any(axis=1) if len(alike) else np.zeros(0, dtype=bool)
     if together.any():
         which = tuple(map(str, names[~hardly][together]))
         one_line = len(together) > 1 and bool(proportional[0, 1:].all())
         where = ", so that the whole motion lies on one line" if one_line else ""
         evidence = f"velocities of {', '.join(which)} are proportional to one another{where}"
-        severity = Severity.CARE if one_line and len(together) > _PLANAR else Severity.NOTICE
+        severity = Severity.CARE if one_line and len(together) > _PLANAR_JOINTS else Severity.NOTICE
         findings.append(Finding("lockstep", severity, evidence, remedy_for("lockstep"), which, name))
     return tuple(findings)
+
+
+@dataclass(frozen=True)
+class RepeatedMotion:
+    """How much of a recording's motion others hold as well.
+
+    Attributes
+    ----------
+    share : float
+        Of the motion's energy, 0 to 1, in windows that another recording repeats.
+    difference : float
+        Root mean square of what is left of position and velocity after the best shifts, over all moving joints, as a
+        share of the motion: 0 for a repetition, 1 or more for motions that have nothing in common.
+    by : tuple of int
+        Positions of the other recordings that repeat half of it or more, or of the one that repeats most of it.
+    """
+
+    share: float
+    difference: float
+    by: tuple[int, ...]
+
+    @property
+    def new(self) -> bool:
+        """Whether the motion is another one."""
+        return self.share < _REPEATED_SHARE
+
+
+def shared_samples(recording: Recording, other: Recording) -> float:
+    """Share of the distinct samples of a recording, positions and efforts of all joints, that another holds too."""
+    names = [name for name in recording.joint_names if name in other.joint_names]
+    own, others = (np.unique(_row_hashes(each, names)) for each in (recording, other))
+    return float(np.isin(own, others, assume_unique=True).mean()) if names else 0.0
+
+
+def _row_hashes(recording: Recording, names: Sequence[str]) -> np.ndarray:
+    """``(N,)`` 64-bit hash of each sample's bits: a random linear combination, modulo 2^64."""
+    columns = [recording.joint_names.index(name) for name in names]
+    rows = np.ascontiguousarray(np.hstack([recording.position[:, columns], recording.effort[:, columns]]))
+    factors = np.random.default_rng(_HASH_SEED).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
+    with np.errstate(over="ignore"):
+        return np.asarray((rows.view(np.uint64) * factors.astype(np.uint64)).sum(axis=1, dtype=np.uint64))
+
+
+def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
+    """Refuse held-out recordings whose samples were fitted, whatever their files are called.
+
+    Raises
+    ------
+    RecordingError
+        Half of the samples of a held-out recording, or more, are those of one that is fitted.
+    """
+    for recording in held_out:
+        for fitted in train:
+            share = shared_samples(recording, fitted)
+            if share >= _REPEATED_SHARE:
+                raise RecordingError(
+                    f"{recording.name}: holds the samples of {fitted.name} ({100 * share:.0f} % of them), which is"
+                    " fitted and cannot validate the fit too; --validate a recording of another motion"
+                )
+
+
+def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMotion:
+    """How much of the motion of some samples others repeat, at any shift of time.
+
+    The recording is cut into windows, and each is compared with every stretch of the others' by FFT.
+    """
+    rate = _SAMPLES_PER_CUTOFF_PERIOD * samples.cutoff_hz or 1 / np.median(np.diff(samples.time))
+    position, _ = _joint_motion(samples, rate)
+    centre, size = position.mean(axis=0), position.std(axis=0)
+    moving = size > _MOVING_SHARE * size.max()
+    if not moving.any():
+        return RepeatedMotion(0.0, 1.0, (0,))  # at rest there is no motion to repeat
+    own = _scaled_motion(samples, rate, centre, moving)
+    scale = np.sqrt(np.mean(own**2, axis=0))
+    own /= scale
+    found = [_scaled_motion(other, rate, centre, moving) / scale for other in others]
+    windows = np.array_split(own, _WINDOW_COUNT)
+    energy = np.array([np.sum(window**2) for window in windows])
+    left = np.array([[_least_difference(window, other) for other in found] for window in windows])
+    left = np.minimum(left, energy[:, None])  # no worse than rest
+    shares = (energy / energy.sum()) @ (left <= _SAME_MOTION_DIFFERENCE**2 * energy[:, None])  # of each other
+    least = left.min(axis=1)
+    share = float(energy[least <= _SAME_MOTION_DIFFERENCE**2 * energy].sum() / energy.sum())
+    by = np.flatnonzero(shares >= _REPEATED_SHARE) if shares.max() >= _REPEATED_SHARE else np.array([int(shares.argmax())])
+    return RepeatedMotion(share, float(np.sqrt(least.sum() / energy.sum())), tuple(by.tolist()))
+
+
+def _joint_motion(samples: Samples, rate: float) -> tuple[Array, Array]:
+    """Positions and velocities ``(N, n)`` of the joints, evenly spaced."""
+    free = samples.q.shape[1] - samples.v.shape[1]  # a free base has a position more than velocities, and six of these
+    time = np.arange(samples.time[0], samples.time[-1], 1 / rate)
+    position, velocity = samples.q[:, 7 * free :], samples.v[:, 6 * free :]
+    even = [np.stack([np.interp(time, samples.time, c) for c in each.T], axis=1) for each in (position, velocity)]
+    return even[0], even[1]
+
+
+def _scaled_motion(samples: Samples, rate: float, centre: Array, moving: np.ndarray) -> Array:
+    """``(N, 2 m)`` positions about a centre and velocities of the moving joints."""
+    position, velocity = _joint_motion(samples, rate)
+    return np.hstack([(position - centre)[:, moving], velocity[:, moving]])
+
+
+def _least_difference(window: Array, other: Array) -> float:
+    """Least sum of squared differences between a window ``(w, m)`` and any stretch of another motion ``(N, m)``."""
+    width, count = len(window), len(other) - len(window) + 1
+    if count < 1:
+        return float("inf")
+    size = fft.next_fast_len(len(other), real=True)
+    spectra = np.conj(fft.rfft(window, size, axis=0)) * fft.rfft(other, size, axis=0)
+    products = fft.irfft(spectra.sum(axis=1), size)[:count]
+    energy = np.concatenate([[0.0], np.cumsum(np.sum(other**2, axis=1))])
+    apart = np.sum(window**2) + (energy[width:] - energy[:-width]) - 2 * products
+    best = int(np.argmin(apart))
+    if 0 < best < count - 1:  # between samples the difference is a parabola of the shift
+        before, at, after = apart[best - 1 : best + 2]
+        bend = before - 2 * at + after
+        return max(float(at - (after - before) ** 2 / (8 * bend)) if bend > 0 else float(at), 0.0)
+    return max(float(apart[best]), 0.0)

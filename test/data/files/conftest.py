@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from inertid_ros.data.bag_storage import bag_backends
+from inertid_ros.data.files import bag_backends
 
 STAND_IN = "stand-in for rosbag2_py"
 INSTALLED = [name for name in ("rosbags", "rosbag2_py") if find_spec(name)]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from inertid_ros.core.errors import OutputError, RecordingError
-from inertid_ros.data.bag_storage import bag_backends
-from inertid_ros.data.bag_storage.bag_backends import bag_backend
-from inertid_ros.data.files.bag_playback import open_playback
+from inertid_ros.data.files import bag_backends
+from inertid_ros.data.files.bag_backends import bag_backend
+from inertid_ros.data.files.bag_opening import open_playback
 from inertid_ros.data.files.bag_writing import recorded_messages, recorded_topics, write_bag
 from inertid_ros.data.messages import base_values, stamp_ns, wrench_values
 from inertid_ros.data.recording import Recording
@@ -29,7 +29,7 @@ def test_rosbag2_py_comes_first_where_ros_provides_it():
         " stand-in for its interface only"
     )
     pytest.importorskip("rosbag2_py", reason=reason)
-    from inertid_ros.data.bag_storage.rosbag2_backend import Rosbag2Backend
+    from inertid_ros.data.files.bag_backends import Rosbag2Backend
 
     assert isinstance(bag_backend(), Rosbag2Backend)
 
@@ -46,7 +46,7 @@ def test_what_a_library_cannot_write_is_one_line_and_leaves_nothing(backend, rec
 
 def test_rosbags_is_used_where_there_is_no_rosbag2_py(monkeypatch):
     pytest.importorskip("rosbags", reason="rosbags is not installed: pip install rosbags")
-    from inertid_ros.data.bag_storage.rosbags_backend import RosbagsBackend
+    from inertid_ros.data.files.bag_backends import RosbagsBackend
 
     monkeypatch.setitem(sys.modules, "rosbag2_py", None)
     assert isinstance(bag_backend(), RosbagsBackend)

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
-from inertid_ros.data.columns.cdr_layout import UnsuitableError
 from inertid_ros.data.files import loading
-from inertid_ros.data.files.bag_parts import bag_parts
-from inertid_ros.data.files.bag_reading import read_bag
+from inertid_ros.data.files.bag_reading import bag_parts, read_bag
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_any_length, load_recording
 from inertid_ros.data.long_recording import LongRecording, kept_parts
+from inertid_ros.data.messages import UnsuitableError
 from inertid_ros.data.recording import Recording
 
 COUNT = 4000
@@ -82,7 +81,7 @@ def test_a_bag_out_of_order_is_read_as_a_whole(recording, tmp_path, monkeypatch)
 @pytest.mark.parametrize("count", [1, 3, 5, 6, 11, 23, 120, 1200])
 def test_kept_parts_are_at_even_distances(count, recording):
     parts = [replace(recording, time=recording.time + 8 * index, continued=(True, True)) for index in range(3)]
-    long = LongRecording.of(lambda: (parts[index % 3] for index in range(count)), most=5)
+    long = LongRecording.from_parts(lambda: (parts[index % 3] for index in range(count)), most=5)
     places = np.array(list(long.kept))
     assert long.count == count and len(places) == min(count, 5)
     assert places[0] == 0 and places[-1] >= 0.7 * (count - 1)

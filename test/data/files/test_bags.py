@@ -12,11 +12,11 @@ from support.recordings.message_bag import MessageBag as Bag
 from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import OutputError, RecordingError
 from inertid_ros.core.outputs import MANIFEST
-from inertid_ros.data.bag_storage.bag_backends import STORAGE_SUFFIXES
-from inertid_ros.data.files.bag_reading import bag_topics, read_bag
+from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES
+from inertid_ros.data.files.bag_opening import bag_topics
+from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.bag_writing import write_bag
-from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.files.npz import read_npz, write_npz
+from inertid_ros.data.files.loading import load_recording, read_npz, write_npz
 from inertid_ros.data.messages import JOINT_STATE
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.recorded_joints import RecordedJoints
@@ -298,7 +298,7 @@ def test_a_database_that_is_cut_is_a_clean_error(tmp_path):
 def compressed_bag(tmp_path):
     """Bag whose chunks are compressed, of 8000 messages; rosbags writes it, whatever reads it."""
     rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="compressed bags are made with rosbags")
-    from inertid_ros.data.bag_storage.rosbags_backend import RosbagsBackend, typestore
+    from inertid_ros.data.files.bag_backends import RosbagsBackend, typestore
 
     def make(compression):
         writer = rosbag2.Writer(tmp_path / "bag", version=9, storage_plugin=rosbag2.StoragePlugin.MCAP)

@@ -10,10 +10,9 @@ from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.files.bag_reading import read_bag
-from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.files.npz import read_npz, write_npz
+from inertid_ros.data.files.loading import load_recording, read_npz, write_npz
+from inertid_ros.data.recording import StampRepairs, in_order
 from inertid_ros.data.screening.stamp_checks import check_repairs
-from inertid_ros.data.stamp_order import StampRepairs, in_order
 from inertid_ros.robot.model import load_model
 
 pytestmark = pytest.mark.usefixtures("backend")

@@ -16,11 +16,11 @@ import yaml
 
 from inertid_ros.config.recording_topics import BagWritingOptions
 from inertid_ros.core.errors import OutputError, RecordingError
-from inertid_ros.data.bag_storage.bag_backends import bag_backend
-from inertid_ros.data.bag_storage.bag_metadata import FINALISED_KEY
-from inertid_ros.data.bag_storage.mcap_format import Topic
+from inertid_ros.data.files.bag_backends import bag_backend
+from inertid_ros.data.files.bag_opening import FINALISED_KEY
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.live_bag import LiveBag
+from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE
 
 pytestmark = pytest.mark.usefixtures("backend")

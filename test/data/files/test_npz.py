@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from inertid_ros.core.errors import OutputError, RecordingError
-from inertid_ros.data.files.npz import read_npz, write_npz
+from inertid_ros.data.files.loading import read_npz, write_npz
 from inertid_ros.data.recording import Recording
 
 

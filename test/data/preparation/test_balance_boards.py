@@ -12,16 +12,14 @@ from inertid_ros.config.preparation import BaseMotionOptions, PrepareOptions
 from inertid_ros.config.robot import PlateOptions, RobotOptions
 from inertid_ros.core.errors import ConfigurationError, InertidError, ModelError
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.dynamics.contact_wrenches import UNMEASURED
-from inertid_ros.identification.base_parameters import structural_base_parameters
+from inertid_ros.identification.base_parameters.numeric import structural_base_parameters
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.bodies.rotors import Rotor
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.contacts import Contact, Plate
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.contacts import UNMEASURED, Contact, Plate
+from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.rotors import Rotor
 
 
 def on_board(model, plate):

@@ -12,8 +12,8 @@ from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.bodies.layout import Coupling
 from inertid_ros.robot.contacts import Contact, Plate
+from inertid_ros.robot.layout import Coupling
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,7 @@ def test_short_pieces_between_gaps_are_dropped_with_a_notice(model, caplog):
 
 
 def test_real_recordings_prepare_alike_from_stamps_of_any_jitter(datasets):
-    from inertid_ros.data.files.npz import read_npz
+    from inertid_ros.data.files.loading import read_npz
     from inertid_ros.robot.model import load_model
 
     model = load_model(datasets / "kuka_lwr4" / "kuka_lwr4.urdf")

@@ -13,13 +13,11 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.efforts.checks import check_efforts
+from inertid_ros.data.screening.channel_checks import check_locked, check_positions, refuse
+from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
-from inertid_ros.data.screening.position_checks import check_locked, check_positions
-from inertid_ros.data.screening.screen import refuse
 from inertid_ros.data.screening.stamp_checks import check_stamps
-from inertid_ros.robot.bodies.layout import Coupling
-from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import ModelOptions, load_model
 
 

@@ -11,11 +11,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.repeated_motion import (
-    check_different_samples,
-    repeated_motion,
-    shared_samples,
-)
+from inertid_ros.data.screening.motion_checks import check_different_samples, repeated_motion, shared_samples
 from inertid_ros.robot.model import RobotModel, load_model
 
 JOINTS = 3

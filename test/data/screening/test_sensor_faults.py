@@ -9,7 +9,7 @@ from support.robots.random_robots import random_model
 
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.sensor_faults import flagged_within, saturated
+from inertid_ros.data.screening.channel_faults import flagged_within, saturated
 
 
 def test_clipped_peaks_are_found_and_nothing_else():

@@ -1,0 +1,239 @@
+"""Libraries that read and write rosbag2 bags, behind one interface.
+
+``rosbag2_py`` if ROS 2 provides it, else the Python package ``rosbags``. Either is imported on first use, so that this
+module imports nothing of ROS.
+"""
+
+import importlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from inertid_ros.core.errors import RecordingError
+
+Storage = Literal["mcap", "sqlite3"]
+STORAGE_SUFFIXES: dict[str, Storage] = {".mcap": "mcap", ".db3": "sqlite3"}
+BACKENDS = ("rosbag2_py", "rosbags")  # the first that is installed is used
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
+
+
+class BagMessage(NamedTuple):
+    """One message: topic, time of recording [ns], serialised content."""
+
+    topic: str
+    time_ns: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class OpenBag:
+    """A bag open for reading.
+
+    Attributes
+    ----------
+    types : dict of str to str
+        Topic to type, ``pkg/msg/Name``.
+    counts : dict of str to int
+        Topic to number of messages.
+    start_ns, end_ns : int
+        First time of recording, and the end of the last nanosecond [ns]; meaningless without messages.
+    messages : callable
+        Messages of given topics, in the order of their times of recording.
+    """
+
+    types: dict[str, str]
+    counts: dict[str, int]
+    start_ns: int
+    end_ns: int
+    messages: Callable[[Collection[str]], Iterator[BagMessage]]
+
+
+class BagBackend(Protocol):
+    """Interface to a library. Methods raise whatever the library raises."""
+
+    def open(self, path: Path) -> AbstractContextManager[OpenBag]:
+        """Open a bag directory, or a bare file with one of ``STORAGE_SUFFIXES``, for reading."""
+
+    def create(
+        self, path: Path, storage: Storage, types: Mapping[str, str]
+    ) -> AbstractContextManager[Callable[[BagMessage], None]]:
+        """Create a bag directory with these topics and types; gives the function that writes a message."""
+
+    def message(self, message_type: str, **fields: Any) -> Any:
+        """Make a message ``pkg/msg/Name``."""
+
+    def serialize(self, message: Any, message_type: str) -> bytes:
+        """Encode a message as CDR."""
+
+    def deserialize(self, data: bytes, message_type: str) -> Any:
+        """Decode a message from CDR."""
+
+
+def bag_backend() -> BagBackend:
+    """Return the first of ``BACKENDS`` that is installed.
+
+    Raises
+    ------
+    RecordingError
+        None is installed.
+    """
+    for name in BACKENDS:
+        try:
+            return Rosbag2Backend() if name == "rosbag2_py" else RosbagsBackend()
+        except ImportError:
+            continue
+    raise RecordingError(
+        "bags need rosbag2_py, which comes with ROS 2, or the Python package rosbags; install it with: pip install"
+        " rosbags"
+    )
+
+
+class Rosbag2Backend:
+    """Bags by ``rosbag2_py``, with messages by ``rclpy`` and the installed message packages (rosbag2 0.26, Jazzy).
+
+    Raises ImportError if ROS 2 does not provide both.
+    """
+
+    def __init__(self) -> None:
+        import rclpy.serialization
+        import rosbag2_py
+
+        self._rosbag2, self._serialization = rosbag2_py, rclpy.serialization
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[OpenBag]:
+        """Open a bag for reading; it is closed when the last reference to its reader goes."""
+        metadata = self._reader(path).get_metadata()
+        topics = [(entry.topic_metadata, entry.message_count) for entry in metadata.topics_with_message_count]
+        counts: dict[str, int] = {}
+        for topic, count in topics:
+            counts[topic.name] = counts.get(topic.name, 0) + count
+        start = metadata.starting_time.nanoseconds
+        end = start + metadata.duration.nanoseconds + 1
+
+        def messages(wanted: Collection[str]) -> Iterator[BagMessage]:
+            present = sorted(counts.keys() & set(wanted))
+            if not present:  # an empty filter would be all
+                return
+            reader = self._reader(path)
+            reader.set_filter(self._rosbag2.StorageFilter(topics=present))
+            while reader.has_next():
+                topic, data, time_ns = reader.read_next()
+                yield BagMessage(topic, time_ns, data)
+
+        yield OpenBag({topic.name: topic.type for topic, _ in topics}, counts, start, end, messages)
+
+    @contextmanager
+    def create(
+        self, path: Path, storage: Storage, types: Mapping[str, str]
+    ) -> Iterator[Callable[[BagMessage], None]]:
+        """Create a bag for writing."""
+        writer = self._rosbag2.SequentialWriter()
+        writer.open(self._rosbag2.StorageOptions(uri=str(path), storage_id=storage), self._unconverted())
+        try:
+            for number, (topic, message_type) in enumerate(types.items()):
+                writer.create_topic(
+                    self._rosbag2.TopicMetadata(
+                        id=number, name=topic, type=message_type, serialization_format="cdr"
+                    )
+                )
+            yield lambda message: writer.write(message.topic, message.data, message.time_ns)
+        finally:
+            writer.close()
+
+    def message(self, message_type: str, **fields: Any) -> Any:
+        """Make a message."""
+        lists = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in fields.items()}
+        return _message_class(message_type)(**lists)
+
+    def serialize(self, message: Any, message_type: str) -> bytes:
+        """Encode a message as CDR."""
+        return bytes(self._serialization.serialize_message(message))
+
+    def deserialize(self, data: bytes, message_type: str) -> Any:
+        """Decode a message from CDR."""
+        return self._serialization.deserialize_message(data, _message_class(message_type))
+
+    def _reader(self, path: Path) -> Any:
+        """Reader of all messages; one that decompresses if the metadata of a directory ask for it."""
+        files = self._rosbag2.MetadataIo()
+        described = files.metadata_file_exists(str(path))
+        compressed = described and files.read_metadata(str(path)).compression_mode.upper() not in ("", "NONE")
+        reader = self._rosbag2.SequentialCompressionReader() if compressed else self._rosbag2.SequentialReader()
+        storage = STORAGE_SUFFIXES.get(path.suffix, "") if path.is_file() else ""  # a directory names its own
+        reader.open(self._rosbag2.StorageOptions(uri=str(path), storage_id=storage), self._unconverted())
+        return reader
+
+    def _unconverted(self) -> Any:
+        return self._rosbag2.ConverterOptions(input_serialization_format="cdr", output_serialization_format="cdr")
+
+
+@cache
+def _message_class(message_type: str) -> Any:
+    package, _, name = message_type.split("/")
+    return getattr(importlib.import_module(f"{package}.msg"), name)
+
+
+class RosbagsBackend:
+    """Bags by the Python package ``rosbags``, without ROS. Raises ImportError if it is not installed."""
+
+    def __init__(self) -> None:
+        from rosbags import rosbag2
+
+        self._rosbag2, self._types = rosbag2, typestore()
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[OpenBag]:
+        """Open a bag for reading."""
+        with self._rosbag2.Reader(path) as reader:
+
+            def messages(topics: Collection[str]) -> Iterator[BagMessage]:
+                wanted = [connection for connection in reader.connections if connection.topic in topics]
+                if wanted:  # an empty list would be all
+                    for connection, time_ns, data in reader.messages(wanted):
+                        yield BagMessage(connection.topic, time_ns, bytes(data))
+
+            counts: dict[str, int] = {}
+            for connection in reader.connections:
+                counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
+            types = {connection.topic: str(connection.msgtype) for connection in reader.connections}
+            yield OpenBag(types, counts, reader.start_time, reader.end_time, messages)
+
+    @contextmanager
+    def create(
+        self, path: Path, storage: Storage, types: Mapping[str, str]
+    ) -> Iterator[Callable[[BagMessage], None]]:
+        """Create a bag for writing."""
+        plugin = self._rosbag2.StoragePlugin[storage.upper()]
+        with self._rosbag2.Writer(path, version=9, storage_plugin=plugin) as writer:
+            connections = {
+                topic: writer.add_connection(topic, message_type, typestore=self._types)
+                for topic, message_type in types.items()
+            }
+            yield lambda message: writer.write(connections[message.topic], message.time_ns, message.data)
+
+    def message(self, message_type: str, **fields: Any) -> Any:
+        """Make a message."""
+        return self._types.types[message_type](**fields)
+
+    def serialize(self, message: Any, message_type: str) -> bytes:
+        """Encode a message as CDR."""
+        return bytes(self._types.serialize_cdr(message, message_type))
+
+    def deserialize(self, data: bytes, message_type: str) -> Any:
+        """Decode a message from CDR."""
+        return self._types.deserialize_cdr(data, message_type)
+
+
+@cache
+def typestore() -> "Typestore":
+    """Message types of ROS 2, without ROS."""
+    from rosbags.typesys import Stores, get_typestore
+
+    return get_typestore(Stores.ROS2_JAZZY)

@@ -1,0 +1,347 @@
+"""Bags read by columns: messages of one layout are decoded at once, as long as all fit one of a few layouts.
+
+The first message of each layout is compared with what a library makes of it. If anything does not fit,
+``UnsuitableError`` says so, and the bag is read message by message.
+"""
+
+import struct
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.config.recording_topics import RecordingTopics
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.messages import (
+    IMU,
+    JOINT_STATE,
+    ODOMETRY,
+    WRENCH_STAMPED,
+    CdrLayout,
+    UnsuitableError,
+    base_values,
+    channels_of,
+    layout_of,
+    stamp_ns,
+    tare_topic,
+    wrench_values,
+)
+
+from .bag_backends import BagBackend
+from .raw_messages import McapColumns, RawMessages, SqliteColumns
+
+_MAX_LAYOUTS = 8  # of several publishers of a topic
+BATCH_SAMPLES = 20_000  # joint states of a batch: 20 s at 1 kHz
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Messages of one source in the order of recording.
+
+    Attributes
+    ----------
+    source : tuple of str
+        Joints of joint states; the frame of other messages.
+    first_ns : int
+        Time of recording of the first [ns].
+    stamps_ns : ndarray of int64, shape (N,)
+        Header stamps, or times of recording if the caller wants these [ns].
+    values : dict of str to ndarray, shape (N, k)
+        Channel to values.
+    """
+
+    source: tuple[str, ...]
+    first_ns: int
+    stamps_ns: NDArray[np.int64]
+    values: dict[str, Array]
+
+
+@dataclass
+class _Group:
+    """Messages of one layout."""
+
+    layout: CdrLayout
+    source: tuple[str, ...]
+    indices: list[NDArray[np.intp]] = field(default_factory=list)
+    stamps: list[NDArray[np.int64]] = field(default_factory=list)
+    values: list[dict[str, Array]] = field(default_factory=list)
+
+
+class TopicColumns:
+    """Collect the messages of a topic.
+
+    Parameters
+    ----------
+    backend : BagBackend
+        Library with which the first message of each layout is compared.
+    message_type : str
+        ``pkg/msg/Name``.
+    arrival : bool
+        Whether stamps are times of recording.
+
+    Attributes
+    ----------
+    count : int
+        Messages so far.
+    """
+
+    def __init__(self, backend: BagBackend, message_type: str, arrival: bool) -> None:
+        self._backend, self._type, self._arrival = backend, message_type, arrival
+        self._groups: list[_Group] = []
+        self.count, self._last_ns = 0, -(2**63)
+        self._first_ns: dict[int, int] = {}
+
+    def add(self, messages: RawMessages) -> None:
+        """Take messages recorded after those before.
+
+        Raises
+        ------
+        UnsuitableError
+            They have too many layouts, or were recorded earlier.
+        """
+        if not len(messages):
+            return
+        if messages.times[0] < self._last_ns or (np.diff(messages.times) < 0).any():
+            raise UnsuitableError
+        self._last_ns = int(messages.times[-1])
+        rest = np.arange(len(messages))
+        for group in self._groups:
+            rest = self._take(group, messages, rest)
+        while len(rest):
+            if len(self._groups) == _MAX_LAYOUTS:
+                raise UnsuitableError
+            group = self._group(messages.one(int(rest[0])))
+            self._first_ns[len(self._groups)] = int(messages.times[rest[0]])
+            self._groups.append(group)
+            left = self._take(group, messages, rest)
+            if len(left) == len(rest):
+                raise UnsuitableError
+            rest = left
+        self.count += len(messages)
+
+    def columns(self) -> list[Columns]:
+        """Return the messages of every source since the last call, joined.
+
+        Raises
+        ------
+        UnsuitableError
+            Messages of one source leave fields empty that others fill.
+        """
+        by_source: dict[Hashable, list[tuple[int, _Group]]] = {}
+        for index, group in enumerate(self._groups):
+            source = frozenset(group.source) if self._type == JOINT_STATE else group.source
+            by_source.setdefault(source, []).append((index, group))
+        joined = [
+            self._joined(groups)
+            for groups in by_source.values()
+            if any(len(rows) for _, group in groups for rows in group.indices)
+        ]
+        for group in self._groups:
+            group.indices, group.stamps, group.values = [], [], []
+        return joined
+
+    def _take(self, group: _Group, messages: RawMessages, rest: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Take the messages with the layout of a group, and return the others."""
+        fits = messages.lengths[rest] == group.layout.length
+        rows = messages.rows(rest[fits], group.layout.length)
+        same = group.layout.matches(rows)
+        if not same.all():
+            rows = rows[same]
+        fits[fits] = same
+        chosen = rest[fits]
+        group.indices.append(chosen + self.count)
+        group.stamps.append(messages.times[chosen] if self._arrival else group.layout.stamps(rows))
+        group.values.append(_channels(self._type, group.layout.values(rows)))
+        return rest[~fits]
+
+    def _group(self, message: bytes) -> _Group:
+        """Group of a first message, once its layout gives what the library gives."""
+        layout = layout_of(message, self._type)
+        try:
+            content = self._backend.deserialize(message, self._type)
+            joints = self._type == JOINT_STATE
+            source = tuple(content.name) if joints else (str(content.header.frame_id),)
+            expected = _values_of(self._type, content)
+            stamp = stamp_ns(content)
+        except Exception:  # a library raises whatever the bytes lead to
+            raise UnsuitableError from None
+        row = np.frombuffer(message, dtype=np.uint8)[None]
+        decoded = _channels(self._type, layout.values(row))
+        same = all(np.array_equal(decoded[key][0], np.asarray(x), equal_nan=True) for key, x in expected.items())
+        if not same or set(decoded) != set(expected) or int(layout.stamps(row)[0]) != stamp:
+            raise UnsuitableError
+        return _Group(layout, source)
+
+    def _joined(self, groups: list[tuple[int, _Group]]) -> Columns:
+        first, source = groups[0][0], groups[0][1].source
+        pieces: dict[str, list[Array]] = {}
+        for _, group in groups:
+            order = [group.source.index(name) for name in source]
+            for columns in group.values:
+                for key, values in columns.items():
+                    is_ordered = self._type != JOINT_STATE or not values.shape[1] or group.source == source
+                    pieces.setdefault(key, []).append(values if is_ordered else values[:, order])
+        if any(len({values.shape[1] for values in channel}) > 1 for channel in pieces.values()):
+            raise UnsuitableError
+        stamps = np.concatenate([piece for _, group in groups for piece in group.stamps])
+        joined = {key: np.concatenate(channel) for key, channel in pieces.items()}
+        if len(groups) > 1:
+            place = np.argsort(np.concatenate([piece for _, group in groups for piece in group.indices]))
+            stamps, joined = stamps[place], {key: values[place] for key, values in joined.items()}
+        return Columns(source, self._first_ns[first], stamps, joined)
+
+
+def _channels(message_type: str, fields: dict[str, Array]) -> dict[str, Array]:
+    """Channel to values ``(N, k)`` as in a recording."""
+    if message_type == ODOMETRY:
+        return {"base_pose": fields["pose"], "base_twist": fields["twist"]}
+    if message_type == IMU:
+        return {"imu": np.hstack([fields["linear_acceleration"], fields["angular_velocity"]])}
+    names = {"pose": "base_pose", "twist": "base_twist"}
+    return {names.get(key, key): values for key, values in fields.items()}
+
+
+def _values_of(message_type: str, content: Any) -> Mapping[str, Any]:
+    """Channel to values of one message decoded by a library."""
+    if message_type == JOINT_STATE:
+        return {key: getattr(content, key) for key in ("position", "velocity", "effort")}
+    return {"wrench": wrench_values(content)} if message_type == WRENCH_STAMPED else base_values(message_type, content)
+
+
+class TooLongError(Exception):
+    """A bag holds more samples than its reader takes at once."""
+
+
+def add_columns(
+    assembler: RecordingAssembler,
+    backend: BagBackend,
+    files: Sequence[Path],
+    wanted: Mapping[str, str],
+    topics: RecordingTopics,
+    arrival: bool = False,
+    longest: int | None = None,
+) -> bool:
+    """Add the messages of a bag to an empty assembler, as they would be added one by one.
+
+    Parameters
+    ----------
+    assembler : RecordingAssembler
+        Useless after this returned False.
+    backend, files, wanted, topics, arrival
+        See :func:`column_batches`.
+    longest : int, optional
+        Maximal number of samples.
+
+    Returns
+    -------
+    bool
+        False if messages must be read one by one: a topic is missing, stamps are not in order, a file is damaged, or a
+        message does not fit.
+
+    Raises
+    ------
+    TooLongError
+        There are more samples than ``longest``.
+    """
+    try:
+        for _ in column_batches(assembler, backend, files, wanted, topics, arrival, longest and BATCH_SAMPLES):
+            if longest is not None and assembler.samples > longest:
+                raise TooLongError
+    except UnsuitableError:
+        return False
+    return True
+
+
+def column_batches(
+    assembler: RecordingAssembler,
+    backend: BagBackend,
+    files: Sequence[Path],
+    wanted: Mapping[str, str],
+    topics: RecordingTopics,
+    arrival: bool = False,
+    at_once: int | None = None,
+) -> Iterator[None]:
+    """Add the messages of a bag to an assembler in batches; samples may be taken after each.
+
+    Parameters
+    ----------
+    assembler : RecordingAssembler
+    backend : BagBackend
+    files : sequence of Path
+        Files of a closed bag, in the order of their times.
+    wanted : mapping of str to str
+        Topic to type of the messages that make the recording.
+    topics : RecordingTopics
+        Frames of the wrenches.
+    arrival : bool
+        Whether stamps are times of recording.
+    at_once : int, optional
+        Least number of joint states of a batch; default the whole bag.
+
+    Raises
+    ------
+    UnsuitableError
+        Messages must be read one by one, which also names what is wrong with them; or a tare was recorded, which
+        applies to the whole bag, and ``at_once`` is given.
+    """
+    tares = {tare_topic(topic): expected for topic, expected in wanted.items() if expected == WRENCH_STAMPED}
+    types = {**wanted, **tares}
+    read = {topic: TopicColumns(backend, expected, arrival) for topic, expected in types.items()}
+    try:
+        states = 0
+        for file in files:
+            reader = SqliteColumns(file, read) if file.suffix == ".db3" else McapColumns(file, read)
+            for topic, messages in reader.parts():
+                read[topic].add(messages)
+                if at_once is None:
+                    continue
+                if topic in tares:
+                    raise UnsuitableError
+                states += len(messages) if types[topic] == JOINT_STATE else 0
+                if states >= at_once:
+                    states = 0
+                    _add_to(assembler, read, wanted, topics)
+                    yield
+            if any(reader.types.get(topic, expected) != expected for topic, expected in types.items()):
+                raise UnsuitableError
+        if not all(read[topic].count for topic in wanted):
+            raise UnsuitableError
+        _add_to(assembler, read, wanted, topics)
+        yield
+    except (RecordingError, OSError, ValueError, IndexError, struct.error):
+        raise UnsuitableError from None
+
+
+def _add_to(
+    assembler: RecordingAssembler,
+    read: Mapping[str, TopicColumns],
+    wanted: Mapping[str, str],
+    topics: RecordingTopics,
+) -> None:
+    columns = {topic: collected.columns() for topic, collected in read.items()}
+    joint_states = [source for topic in wanted if wanted[topic] == JOINT_STATE for source in columns[topic]]
+    if len({source.first_ns for source in joint_states}) < len(joint_states):
+        raise UnsuitableError  # their order in the file decides which of them names the joints
+    for source in sorted(joint_states, key=lambda source: source.first_ns):
+        assembler.add_joint_states(source.source, source.stamps_ns, **source.values)
+    frames = {wrench.topic: wrench.frame for wrench in topics.wrenches.values()}
+    for topic, message_type in wanted.items():
+        for source in columns[topic]:
+            if message_type == WRENCH_STAMPED:
+                wrenches = source.values["wrench"] - _last_tare(columns[tare_topic(topic)])
+                assembler.add_wrenches(frames[topic] or source.source[0], source.stamps_ns, wrenches)
+            elif message_type != JOINT_STATE:
+                for channel in channels_of(message_type):
+                    assembler.add_bases(channel, source.stamps_ns, source.values[channel])
+
+
+def _last_tare(columns: Sequence[Columns]) -> Array | float:
+    if len(columns) > 1:
+        raise UnsuitableError
+    last: Array | float = columns[0].values["wrench"][-1] if columns else 0.0
+    return last

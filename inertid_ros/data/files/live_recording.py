@@ -1,0 +1,247 @@
+"""LiveRecording: messages accepted, counted, synchronised and written while a robot moves."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.assembly import RecordingAssembler, StampOrderError
+from inertid_ros.data.blocks import Block
+
+from .live_bag import LiveBag
+
+_RATE_STEPS = 200  # recent stamp steps, of which the rate is the median
+
+
+@dataclass(frozen=True)
+class MessageCounts:
+    """Joint states so far, by their fate.
+
+    Attributes
+    ----------
+    accepted : int
+        Joint states written and handed on.
+    rejected : int
+        Messages that are not finite, have wrong length or joints, or are too large.
+    out_of_order : int
+        Messages whose stamps repeat, or go back further than messages cross; crossed ones are put in order.
+    gaps : int
+        Places of lost samples, by the stamps.
+    """
+
+    accepted: int = 0
+    rejected: int = 0
+    out_of_order: int = 0
+    gaps: int = 0
+
+
+class LiveRecording:
+    """One recording in the making: every message passes the same checks, whether it goes to the bag or to a batch.
+
+    Rejected messages go nowhere, so that the bag holds exactly what the batches hold.
+
+    Parameters
+    ----------
+    assembler : RecordingAssembler
+        Synchronises the channels.
+    bag : LiveBag, optional
+        Where accepted messages are written as they came.
+    max_gap_periods : float
+        A step between stamps above this many median steps is a gap.
+    prelude : sequence of tuple of int and bytes
+        Topic index and content of messages that the bag holds before all others.
+
+    Attributes
+    ----------
+    counts : MessageCounts
+        Accepted and rejected messages.
+    last_error : str
+        Why the last message was rejected; empty if none was.
+    """
+
+    def __init__(
+        self,
+        assembler: RecordingAssembler,
+        bag: LiveBag | None = None,
+        max_gap_periods: float = 4.0,
+        prelude: Sequence[tuple[int, bytes]] = (),
+    ) -> None:
+        self.bag = bag
+        self.counts = MessageCounts()
+        self.last_error = ""
+        self._assembler = assembler
+        self._max_gap_periods = max_gap_periods
+        self._steps: deque[int] = deque(maxlen=_RATE_STEPS)
+        self._first_ns = self._last_ns = 0
+        self._silent: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+        self._gap_stamps: list[int] = []
+        self._prelude, self._written_ns = list(prelude), 0
+
+    @property
+    def name(self) -> str:
+        """Name of the recording."""
+        return self._assembler.name
+
+    @property
+    def seconds(self) -> float:
+        """Time between the first and the last accepted stamp [s]."""
+        return (self._last_ns - self._first_ns) * 1e-9
+
+    @property
+    def rate_hz(self) -> float:
+        """Rate of the joint states by the median of recent stamp steps; 0 while unknown."""
+        return 1e9 / float(np.median(self._steps)) if self._steps else 0.0
+
+    def add_joint_state(
+        self,
+        topic: int,
+        data: bytes,
+        names: list[str],
+        stamp_ns: int,
+        channels: tuple[ArrayLike, ArrayLike, ArrayLike],
+    ) -> bool:
+        """Take one joint state.
+
+        Parameters
+        ----------
+        topic : int
+            Index of the topic in the bag.
+        data : bytes
+            The serialised message.
+        names : list of str
+            Its joints.
+        stamp_ns : int
+            Its header stamp [ns].
+        channels : tuple of array_like
+            Position, velocity, effort.
+
+        Returns
+        -------
+        bool
+            False if it was rejected (:attr:`last_error`).
+        """
+        position, velocity, effort = (np.asarray(values, dtype=float) for values in channels)
+
+        def add() -> bool:
+            self._check(tuple(names), stamp_ns, position, effort)
+            return self._assembler.add_joint_state(names, stamp_ns, position, velocity, effort)
+
+        samples = self._assembler.samples
+        taken = self._take(topic, data, stamp_ns, add)
+        if self._assembler.samples > samples:
+            self._count_accepted(stamp_ns)
+        return taken is not False
+
+    def add_wrench(self, topic: int, data: bytes, frame: str, stamp_ns: int, wrench: NDArray[np.float64]) -> bool:
+        """Take one wrench ``(6,)`` of a frame: force [N], torque [N m]; False if it was rejected."""
+
+        def add() -> bool:
+            if not np.isfinite(wrench).all():
+                raise RecordingError(f"{self.name}: wrench/{frame} is not finite; check the sensor")
+            self._assembler.add_wrench(frame, stamp_ns, wrench[:3], wrench[3:])
+            return True
+
+        return self._take(topic, data, stamp_ns, add) is not False
+
+    def add_base(self, topic: int, data: bytes, stamp_ns: int, values: Mapping[str, NDArray[np.float64]]) -> bool:
+        """Take one message of the base's motion: channel to values; False if it was rejected."""
+
+        def add() -> bool:
+            for channel, row in values.items():
+                if not np.isfinite(row).all():
+                    raise RecordingError(f"{self.name}: {channel} is not finite; check its publisher")
+            for channel, row in values.items():
+                self._assembler.add_base(channel, stamp_ns, row)
+            return True
+
+        return self._take(topic, data, stamp_ns, add) is not False
+
+    @property
+    def incomplete(self) -> int:
+        """Samples left out so far because of a missing wrench or motion of the base."""
+        return self._assembler.dropped
+
+    @property
+    def missing(self) -> Mapping[str, int]:
+        """Samples left out so far, by the missing channel."""
+        return self._assembler.missing
+
+    def add_other(self, topic: int, data: bytes, stamp_ns: int) -> bool:
+        """Take a message that is only written; False if it was rejected."""
+        return self._take(topic, data, stamp_ns, lambda: True) is not False
+
+    def reject(self, reason: str) -> None:
+        """Count a message that could not be read."""
+        self.last_error = reason
+        self.counts = replace(self.counts, rejected=self.counts.rejected + 1)
+
+    def take(self, final: bool = False) -> tuple[Block, NDArray[np.bool_]] | None:
+        """Return the complete samples and which of them follow a gap; None if there are none yet."""
+        block = self._assembler.take(final)
+        if block is None:
+            return None
+        gaps = np.isin(block.stamps_ns, np.array(self._gap_stamps, dtype=np.int64))
+        if len(block):
+            self._gap_stamps = [stamp for stamp in self._gap_stamps if stamp > int(block.stamps_ns[-1])]
+        return block, gaps
+
+    def _check(
+        self, names: tuple[str, ...], stamp_ns: int, position: NDArray[np.float64], effort: NDArray[np.float64]
+    ) -> None:
+        if stamp_ns <= 0:
+            raise RecordingError(
+                f"{self.name}: header.stamp is {stamp_ns} ns; the publisher must stamp joint states, or take the times"
+                " at which they arrive (stamps: arrival of the recorder; of its bags prepare.stamps: arrival)"
+            )
+        if not np.isfinite(position).all():
+            raise RecordingError(f"{self.name}: position is not finite; check the driver")
+        if len(effort) != len(names):
+            return  # the assembler raises
+        # Joints without an effort interface report NaN from the start.
+        silent = self._silent.setdefault(names, np.isnan(effort))
+        if not np.isfinite(effort[~silent]).all():
+            raise RecordingError(f"{self.name}: effort is not finite; check the driver")
+
+    def _take(self, topic: int, data: bytes, stamp_ns: int, add: Callable[[], bool]) -> bool | None:
+        """Add a message and write it; False if it was rejected, None if ``add`` did not want it."""
+        try:
+            if self.bag is not None:
+                self.bag.check(topic, data)
+            if not add():
+                return None  # none of the wanted joints, such as a gripper's message
+            self._write(topic, stamp_ns, data)
+        except StampOrderError as error:
+            self.last_error = str(error)
+            self.counts = replace(self.counts, out_of_order=self.counts.out_of_order + 1)
+            return False
+        except RecordingError as error:
+            self.reject(str(error))
+            return False
+        return True
+
+    def _write(self, topic: int, stamp_ns: int, data: bytes) -> None:
+        """Write a message at a time that never goes back, as readers want, although topics are not in order."""
+        if self.bag is None:
+            return
+        self._written_ns = max(self._written_ns, stamp_ns)
+        while self._prelude:
+            self.bag.write(self._prelude[0][0], self._written_ns, self._prelude.pop(0)[1])
+        self.bag.write(topic, self._written_ns, data)
+
+    def _count_accepted(self, stamp_ns: int) -> None:
+        if not self.counts.accepted:
+            self._first_ns = self._last_ns = stamp_ns
+        elif stamp_ns > self._last_ns:
+            step = stamp_ns - self._last_ns
+            longest, steps = step / self._max_gap_periods, self._steps
+            # The least step first, as the median takes longer; NumPy's takes longer than all else done with a sample.
+            if len(steps) >= 10 and longest > min(steps) and longest > sorted(steps)[len(steps) // 2]:
+                self.counts = replace(self.counts, gaps=self.counts.gaps + 1)
+                self._gap_stamps.append(stamp_ns)
+            else:
+                steps.append(step)
+            self._last_ns = stamp_ns
+        self.counts = replace(self.counts, accepted=self.counts.accepted + 1)

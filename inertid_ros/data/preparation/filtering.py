@@ -1,0 +1,404 @@
+"""Stamps with jitter to even ones, in pieces between the gaps; zero-phase low-pass and derivatives."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.data.recording import LOST_SAMPLE_PERIODS
+
+_EVEN_TOLERANCE_PERIODS = 0.01  # of a period: stamps that lie this close to the grid are taken as they are
+_BURST_PERIODS = 0.25  # of a period: samples closer together than this measure the same moment twice and are averaged
+_MAX_INSTANTS_PER_SAMPLE = 100.0  # instants of the grid for each sample; more are of stamps that no instant of measurement has
+_BRIDGED_DISTANCE_PERIODS = 0.99  # of a period: what is farther from every sample is interpolated where samples were lost
+_MIN_CURVATURE_SAMPLES = 8  # samples that show a curvature
+_EXTENSION_PERIODS = 6.0  # periods of the cutoff
+_CURVATURE_PERIODS = 2.0  # periods of the cutoff from which the curvature at an end is taken
+# Derivatives at its knots of the quintic B-spline of unit spacing ([Unser1999]_), times the coefficients around.
+_KNOT_DERIVATIVES = {
+    1: (-1 / 24, -10 / 24, 0.0, 10 / 24, 1 / 24),
+    2: (1 / 6, 2 / 6, -1.0, 2 / 6, 1 / 6),
+    3: (-1 / 2, 1.0, 0.0, -1.0, 1 / 2),
+}
+_FORGOTTEN_SHARE = 1e-11  # of a value; less of it is left in what is filtered
+_END_KNOTS = 9  # knots at either end whose B-splines are not all of them
+_log = logging.getLogger(__name__)
+_MIN_PIECE_SAMPLES = 16
+_MIN_PIECE_PERIODS = 4.0  # a shorter piece is all filter transient
+_MAX_INTERPOLATED_WEIGHT = 0.1  # share of the weights of the filter
+
+
+@dataclass(frozen=True)
+class EvenGrid:
+    """Even instants.
+
+    Attributes
+    ----------
+    start : float
+        The first one [s].
+    period : float
+        From each to the next [s].
+    """
+
+    start: float
+    period: float
+
+    def first(self, time: float) -> int:
+        """Number of the first instant that is not before ``time`` [s]."""
+        return int(np.ceil((time - self.start) / self.period - 1e-6))
+
+    def instants(self, first: int, last_time: float) -> Array:
+        """``(N,)`` instants from number ``first`` to ``last_time`` [s]."""
+        count = int(np.floor((last_time - self.start) / self.period + 1e-6)) + 1 - first
+        return np.asarray(self.start + self.period * np.arange(first, first + max(count, 0)))
+
+
+@dataclass(frozen=True)
+class StampedChannels:
+    """Channels at the stamps of a recording.
+
+    Attributes
+    ----------
+    name : str
+        Name of the recording, for messages.
+    time : ndarray, shape (N,)
+        Stamps, increasing [s].
+    channels : mapping of str to ndarray, shape (N, n)
+        By name.
+    replaced : mapping of str to ndarray of bool, shape (N, n)
+        Values that were not measured but interpolated, of some channels.
+    unknown : ndarray of bool, shape (N,), optional
+        Samples whose motion was interpolated; many in a row are a gap.
+    held : int
+        For how many samples positions in motion keep their values; 1 where each has new ones.
+    """
+
+    name: str
+    time: Array
+    channels: Mapping[str, Array]
+    replaced: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    unknown: NDArray[np.bool_] | None = None
+    held: int = 1
+
+    def without_ends(self, skip_start: float, skip_end: float) -> "StampedChannels":
+        """The same with so many seconds cut from the ends.
+
+        Raises
+        ------
+        RecordingError
+            Fewer than four samples are left.
+        """
+        time = self.time
+        keep = (time >= time[0] + skip_start) & (time <= time[-1] - skip_end)
+        if keep.sum() < 4:
+            raise RecordingError(
+                f"{self.name}: time spans {time[-1] - time[0]:.2f} s, too short to skip {skip_start + skip_end:g} s of"
+                " it; lower prepare.skip_start_s or record longer"
+            )
+        return self._select(keep)
+
+    @property
+    def period(self) -> float:
+        """Median step of the stamps [s]."""
+        return float(np.median(np.diff(self.time)))
+
+    def without_long_losses(self, longest: float) -> "StampedChannels":
+        """The same without runs of unknown samples that take longer than ``longest`` [s], which leave gaps."""
+        if self.unknown is None or not self.unknown.any():
+            return self
+        known = np.flatnonzero(~self.unknown)
+        if len(known) < 4:
+            return self._select(~self.unknown)
+        after = np.searchsorted(known, np.arange(len(self.time)))
+        start = self.time[known[np.maximum(after - 1, 0)]]
+        end = self.time[known[np.minimum(after, len(known) - 1)]]
+        return self._select(~(self.unknown & (end - start > longest)))
+
+    def _select(self, keep: NDArray[np.bool_]) -> "StampedChannels":
+        return replace(
+            self,
+            time=self.time[keep],
+            channels={key: values[keep] for key, values in self.channels.items()},
+            replaced={key: flags[keep] for key, flags in self.replaced.items()},
+            unknown=None if self.unknown is None else self.unknown[keep],
+        )
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A piece of a recording without long gaps, evenly spaced.
+
+    Attributes
+    ----------
+    time : ndarray, shape (N,)
+        Time [s].
+    period : float
+        Sample period, the same for all segments of a recording [s].
+    channels : mapping of str to ndarray, shape (N, n)
+        By name.
+    replaced : mapping of str to ndarray of bool, shape (N, n)
+        Values that were interpolated from values that were, of some channels.
+    bridged : ndarray of bool, shape (N,)
+        Where all channels are interpolated over a short gap.
+    first : int
+        Number of the first sample, in the piece of a longer recording that this one continues.
+    """
+
+    time: Array
+    period: float
+    channels: Mapping[str, Array]
+    replaced: Mapping[str, NDArray[np.bool_]]
+    bridged: NDArray[np.bool_]
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def every(self, stride: int) -> slice:
+        """Rows of every ``stride``-th sample, the same ones in a part as in the whole."""
+        return slice(-self.first % stride, None, stride)
+
+
+def resample(recorded: StampedChannels, longest_gap: float, grid: EvenGrid | None = None) -> list[Segment]:
+    """Split at long gaps, and put each piece on an even grid.
+
+    Interpolation is by cubic spline within a piece, after bursts of nearly equal stamps were averaged (a spline through
+    them would overshoot), and by a monotone cubic where samples were lost, which stays between the values on both
+    sides of the gap.
+
+    Parameters
+    ----------
+    recorded : StampedChannels
+        Channels at their stamps.
+    longest_gap : float
+        Steps of the stamps that are longer split the recording; shorter ones are bridged [s].
+    grid : EvenGrid, optional
+        Of a longer recording that this is a part of; its first piece goes on with it.
+
+    Returns
+    -------
+    list of Segment
+        The pieces, in the order of time.
+
+    Raises
+    ------
+    RecordingError
+        Most stamps lie so close together that they are none of measurements.
+    """
+    median = recorded.period
+    longest_gap = max(longest_gap, 1.5 * median)
+    recorded = _average_bursts(recorded.without_long_losses(longest_gap), median)
+    time = recorded.time
+    period = _mean_period(time) if grid is None else grid.period
+    if time[-1] - time[0] > _MAX_INSTANTS_PER_SAMPLE * len(time) * period and longest_gap > _MAX_INSTANTS_PER_SAMPLE * period:
+        raise RecordingError(
+            f"{recorded.name}: most steps of time are about {period:.1g} s, the mean one is"
+            f" {(time[-1] - time[0]) / len(time):.1g} s; let the publisher stamp each state when it is measured"
+        )
+    breaks = np.flatnonzero(np.diff(time) > longest_gap) + 1
+    pieces = np.split(np.arange(len(time)), breaks)
+    grids = [grid or EvenGrid(time[0], period), *(EvenGrid(time[rows[0]], period) for rows in pieces[1:])]
+    return [_even(recorded, rows, of_piece) for rows, of_piece in zip(pieces, grids, strict=True)]
+
+
+def _average_bursts(recorded: StampedChannels, period: float) -> StampedChannels:
+    time = recorded.time
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(time) >= _BURST_PERIODS * period]))
+    if len(starts) == len(time):
+        return recorded
+    counts = np.diff(np.append(starts, len(time)))
+    return StampedChannels(
+        recorded.name,
+        np.add.reduceat(time, starts) / counts,
+        {key: np.add.reduceat(values, starts, axis=0) / counts[:, None] for key, values in recorded.channels.items()},
+        {key: np.logical_or.reduceat(flags, starts, axis=0) for key, flags in recorded.replaced.items()},
+    )
+
+
+def _mean_period(time: Array) -> float:
+    """Mean step where no sample was lost; unlike the median it does not drift from the stamps of a long recording."""
+    steps = np.diff(time)
+    regular = steps[steps <= LOST_SAMPLE_PERIODS * np.median(steps)]
+    return float(regular.mean())
+
+
+def _even(recorded: StampedChannels, rows: NDArray[np.intp], even: EvenGrid) -> Segment:
+    time, period = recorded.time[rows], even.period
+    first = even.first(time[0])
+    channels = {key: values[rows] for key, values in recorded.channels.items()}
+    flags = {key: replaced[rows] for key, replaced in recorded.replaced.items()}
+    grid = even.instants(first, time[-1])
+    count = len(grid)
+    if count == len(time) and np.abs(grid - time).max() <= _EVEN_TOLERANCE_PERIODS * period:
+        return Segment(grid, period, channels, flags, np.zeros(count, dtype=bool), first)
+    after = np.clip(np.searchsorted(time, grid), 1, len(time) - 1) if len(time) > 1 else np.zeros(count, dtype=int)
+    before = np.maximum(after - 1, 0)
+    in_gap = time[after] - time[before] > LOST_SAMPLE_PERIODS * period
+    bridged = in_gap & (np.minimum(grid - time[before], time[after] - grid) > _BRIDGED_DISTANCE_PERIODS * period)
+    nearest = np.where(grid - time[before] < time[after] - grid, before, after)
+    interpolated = {key: _interpolated(time, values, grid, in_gap) for key, values in channels.items()}
+    return Segment(grid, period, interpolated, {key: values[nearest] for key, values in flags.items()}, bridged, first)
+
+
+def _interpolated(time: Array, values: Array, grid: Array, in_gap: NDArray[np.bool_]) -> Array:
+    if len(time) < 4:
+        return np.stack([np.interp(grid, time, column) for column in values.T], axis=-1)
+    out = np.asarray(scipy.interpolate.make_interp_spline(time, values, k=3)(grid))
+    if in_gap.any():
+        out[in_gap] = scipy.interpolate.PchipInterpolator(time, values)(grid[in_gap])
+    return out
+
+
+def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> Array:
+    """Butterworth low-pass, run forwards and backwards: no phase, gain 1/2 at the cutoff.
+
+    Ends are extended with their value, slope and curvature: by a reflection about the end alone, the acceleration of a
+    motion would jump there to its opposite.
+
+    Parameters
+    ----------
+    values : ndarray, shape (N, n)
+        Evenly spaced samples.
+    period : float
+        Sample period [s].
+    cutoff_hz : float
+        Cutoff [Hz].
+    order : int
+        Order of each of the two runs.
+
+    Returns
+    -------
+    ndarray, shape (N, n)
+    """
+    sections = scipy.signal.butter(order, cutoff_hz, fs=1.0 / period, output="sos")
+    count = min(len(values) - 1, int(np.ceil(_EXTENSION_PERIODS / (cutoff_hz * period))))
+    window = max(_MIN_CURVATURE_SAMPLES, int(np.ceil(_CURVATURE_PERIODS / (cutoff_hz * period))))
+    before, after = _extension(values, count, window)[::-1], _extension(values[::-1], count, window)
+    padding = min(len(values) - 1, int(np.ceil(3.0 / (cutoff_hz * period))))
+    out = scipy.signal.sosfiltfilt(sections, np.concatenate([before, values, after]), axis=0, padlen=padding)
+    return np.asarray(out[count : len(out) - count])
+
+
+def memory(cutoff_hz: float, order: int = 4) -> float:
+    """Return how far [s] a value is mixed into others by :func:`low_pass`: beyond it less than 1e-11 of it is left.
+
+    The slowest pole of a Butterworth low-pass decays with ``2 pi f sin(pi / (2 order))``.
+    """
+    return float(-np.log(_FORGOTTEN_SHARE) / (2 * np.pi * cutoff_hz * np.sin(0.5 * np.pi / order)))
+
+
+def _extension(values: Array, count: int, window: int) -> Array:
+    """``(count, n)`` values before the first one, the nearest first: reflected about it, with the curvature there."""
+    steps = np.arange(min(window, len(values)))
+    reflected = 2 * values[0] - values[1 : count + 1]
+    if len(steps) < _MIN_CURVATURE_SAMPLES:
+        return reflected
+    scaled = steps / steps[-1]
+    curvature = 2 * (np.linalg.pinv(np.vander(scaled, 4, increasing=True))[2] @ values[steps]) / steps[-1] ** 2
+    return reflected + curvature * np.arange(1, count + 1)[:, None] ** 2
+
+
+def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[Array, ...]:
+    """Derivatives by the interpolating quintic spline.
+
+    Its error for a sinusoid of ten samples a period is below 0.1 % in the first and 1 % in the second derivative,
+    where central differences are 6 % off.
+
+    Parameters
+    ----------
+    values : ndarray, shape (N, n)
+        Evenly spaced samples.
+    period : float
+        Sample period [s].
+    orders : tuple of int
+        Orders of the derivatives, 1 to 3.
+
+    Returns
+    -------
+    tuple of ndarray, shape (N, n)
+        One of each order.
+    """
+    knots = np.arange(float(len(values)))  # exactly even, as stamps in seconds are not
+    spline = scipy.interpolate.make_interp_spline(knots, values, k=5)
+    if len(knots) <= 2 * _END_KNOTS:
+        return tuple(spline(knots, order) / period**order for order in orders)
+    first, last = knots[:_END_KNOTS], knots[-_END_KNOTS:]
+    return tuple(
+        np.concatenate([spline(first, order), _at_even_knots(spline.c, order), spline(last, order)]) / period**order
+        for order in orders
+    )
+
+
+def _at_even_knots(coefficients: Array, order: int) -> Array:
+    """Derivative at all knots but those at the ends: five coefficients times what their B-splines have there."""
+    first, count = _END_KNOTS - 2, len(coefficients) - 2 * _END_KNOTS
+    derivative = np.zeros((count, coefficients.shape[1]))
+    for k, weight in enumerate(_KNOT_DERIVATIVES[order]):
+        if weight:
+            derivative += weight * coefficients[first + k : first + k + count]
+    return derivative
+
+
+def long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segment]:
+    """Pieces that are more than filter transient at ``cutoff`` [Hz].
+
+    Raises
+    ------
+    RecordingError
+        There is none.
+    """
+    period = segments[0].period
+    shortest = max(_MIN_PIECE_SAMPLES * period, _MIN_PIECE_PERIODS / cutoff)
+    kept = [segment for segment in segments if len(segment) * period >= shortest]
+    if not kept:
+        raise RecordingError(
+            f"{name}: time has no piece longer than {shortest:.2f} s without a gap;"
+            " record without losses, or set prepare.cutoff_hz higher"
+        )
+    if len(kept) < len(segments):
+        lost = sum(map(len, segments)) - sum(map(len, kept))
+        _log.warning("%s: dropped %d samples in pieces too short to filter", name, lost)
+    return kept
+
+
+def away_from_edges(segment: Segment, cutoff: float, edge_periods: float) -> NDArray[np.bool_]:
+    """``(N,)`` false at the ends of a piece, where the filter settles, for ``edge_periods`` periods of the cutoff."""
+    edge = min(int(np.ceil(edge_periods / (cutoff * segment.period))), len(segment) // 3)
+    usable = np.ones(len(segment), dtype=bool)
+    usable[:edge] = usable[len(segment) - edge :] = False
+    return usable
+
+
+def hardly_interpolated(
+    flags: NDArray[np.bool_], period: float, cutoff: float, order: int
+) -> NDArray[np.bool_]:
+    """``(N, n)`` where less than a tenth of what the low-pass mixes into a sample was interpolated.
+
+    One spike among many samples is nothing once it is replaced; a gap as long as the filter remembers is.
+
+    Parameters
+    ----------
+    flags : ndarray of bool, shape (N, n)
+        Samples that were interpolated.
+    period : float
+        Sample period [s].
+    cutoff : float
+        Cutoff of the low-pass [Hz].
+    order : int
+        Order of the low-pass.
+    """
+    if not flags.any():
+        return np.ones(flags.shape, dtype=bool)
+    return np.abs(low_pass(flags.astype(float), period, cutoff, order)) < _MAX_INTERPOLATED_WEIGHT
+
+
+def sample_stride(period: float, cutoff: float, rate_hz: float) -> int:
+    """Every how many samples one is kept: ``rate_hz``, or where it is 0, 10 samples per period of the cutoff,
+    at half of whose rate the low-pass lets less than 1e-5 pass."""
+    rate = rate_hz or 10.0 * cutoff
+    return max(1, int(np.floor(1.0 / (period * rate) + 1e-9)))

@@ -1,0 +1,276 @@
+"""Measured external wrenches by contact, and checks of them by the robot's weight and motion."""
+
+import logging
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.config.preparation import WrenchOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError, RecordingError
+from inertid_ros.core.rotations import rotate, rotate_back
+from inertid_ros.data.recording import Recording
+from inertid_ros.robot.contacts import UNMEASURED, Contact, ContactPath, external_force, on_ground
+from inertid_ros.robot.dynamics import rigid_torque
+from inertid_ros.robot.model import RobotModel
+
+_log = logging.getLogger(__name__)
+_WRENCH_CHECK_SAMPLES = 400  # samples that a check looks at
+_MAX_PULL_SHARE = 0.2  # of the load that a plate may seem to pull the robot down
+_EXCHANGED_ERROR_RATIO = 0.5  # exchanged plates must explain the measurement this much better
+_MIN_ERROR_WEIGHTS = 0.01  # of the weight; smaller errors prove nothing
+
+
+def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOptions) -> dict[str, Array]:
+    """Force and torque on the robot, by contact.
+
+    Parameters
+    ----------
+    recording : Recording
+        Raw channels.
+    model : RobotModel
+        The robot, with its contacts.
+    options : WrenchOptions
+        Wrenches whose sign is turned, and those that are not on the robot.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (N, 6)
+        Force [N] and torque [N m] in the contact's frame; components that a partial plate does not measure are zero.
+
+    Raises
+    ------
+    RecordingError
+        A contact of the robot was not recorded, a recorded wrench belongs to no contact, a name in the options was not
+        recorded, or a free base has no contact at all.
+    ModelError
+        A contact of a fixed base.
+    """
+    contacts = [contact.name for contact in model.options.contacts]
+    there = ", ".join(recording.wrenches) or "none"
+    for name in contacts:
+        if name not in recording.wrenches:
+            raise RecordingError(
+                f"{recording.name}: wrench/{name} was not recorded (there is {there}); without it no force on the robot"
+                " is known: record it, or correct robot.contacts and robot.plates"
+            )
+    for key in ("reversed", "ignored"):
+        for name in getattr(options, key):
+            if name not in recording.wrenches:
+                raise RecordingError(
+                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but recorded is {there}"
+                )
+    left = [name for name in recording.wrenches if name not in (*contacts, *options.ignored)]
+    if left:
+        raise RecordingError(
+            f"{recording.name}: wrench/{left[0]} was recorded, but no contact or plate of the robot is named so;"
+            " give it in robot.contacts or robot.plates, or in prepare.wrenches.ignored if it is not on the robot"
+        )
+    if not model.free:
+        _check_moving(model)
+    elif not contacts and np.any(model.options.gravity):
+        raise RecordingError(
+            f"{recording.name}: the base is free, but what holds the robot up is not known; measure it and name it"
+            " in robot.contacts or robot.plates"
+        )
+    out = {name: (-1.0 if name in options.reversed else 1.0) * recording.wrenches[name] for name in contacts}
+    for contact in model.options.contacts:
+        if contact.plate is not None and contact.plate.partial:
+            out[contact.name][:, UNMEASURED] = 0.0  # what was recorded there is not a measurement
+    return out
+
+
+def _check_moving(model: RobotModel) -> None:
+    """Raise ModelError for a contact that no joint moves: its wrench would enter no equation."""
+    for contact in model.options.contacts:
+        frame = model.pinocchio.frames[model.pinocchio.getFrameId(contact.frame)]
+        if frame.parentJoint == 0:
+            key = f"robot.{'contacts' if contact.plate is None else 'plates'}.{contact.name}"
+            raise ModelError(
+                f"{key}: no joint moves its frame '{contact.frame}' while robot.base is fixed, so that nothing is"
+                f" identified from its wrench; set robot.base to free and record the pose of the base, or leave {key}"
+                " out"
+            )
+
+
+def check_wrenches(
+    name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
+) -> None:
+    """Refuse wrenches that contradict the weight of the robot.
+
+    Parameters
+    ----------
+    name : str
+        Name of the recording, for messages.
+    model : RobotModel
+        The robot as given; a fixed base is not checked.
+    motion : tuple of ndarray, shapes (N, nq), (N, nv), (N, nv)
+        Position, velocity and acceleration of usable samples.
+    wrenches : mapping of str to ndarray, shape (N, 6)
+        Contact to force [N] and torque [N m] on the robot.
+
+    Raises
+    ------
+    RecordingError
+        A plate pulls, the total mass comes out negative, or two plates are exchanged.
+    """
+    gravity = np.array(model.options.gravity)
+    if not model.free or not gravity.any() or not len(motion[0]) or not wrenches:
+        return
+    rows = np.unique(np.linspace(0, len(motion[0]) - 1, _WRENCH_CHECK_SAMPLES).astype(int))
+    q, v, a = (channel[rows] for channel in motion)
+    wrenches = {key: wrench[rows] for key, wrench in wrenches.items()}
+    up = -gravity / np.linalg.norm(gravity)
+    lifts = {contact.name: _lift(model, q, contact, wrenches[contact.name], up) for contact in model.options.contacts}
+    mass = float(np.mean(sum(lifts.values()))) / float(np.linalg.norm(gravity))
+    plates = [contact.name for contact in model.options.contacts if contact.plate is not None]
+    pulling = [plate for plate in plates if _pulls(lifts[plate])]
+    if pulling and len(pulling) < len(lifts):
+        plate = pulling[0]
+        raise RecordingError(
+            f"{name}: plate '{plate}' pulls the robot down with {-lifts[plate].mean():.0f} N (its share of the"
+            " mass comes out negative), which no ground does; its sign or frame is wrong: list it in"
+            " prepare.wrenches.reversed, or turn it in robot.plates"
+        )
+    if mass <= 0:
+        raise RecordingError(
+            f"{name}: by its wrenches the robot weighs {mass:.1f} kg, a negative mass; they are measured on the ground"
+            f" instead of the robot, or their frame points the wrong way: set prepare.wrenches.reversed to"
+            f" {', '.join(wrenches)}, or turn the plates in robot.plates"
+        )
+    _check_exchange(name, model, (q, v, a), wrenches)
+
+
+def _pulls(lift: Array) -> bool:
+    """Whether a force against gravity ``(N,)`` is one that the ground cannot give."""
+    size = float(np.abs(lift).mean())
+    return size > 1.0 and float(lift.mean()) < -_MAX_PULL_SHARE * size
+
+
+def slipping(
+    model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array], options: WrenchOptions
+) -> dict[str, NDArray[np.bool_]]:
+    """Where the centre of pressure of each loaded foot moves over its plate: the foot slips, or the pose drifts.
+
+    A foot that rolls moves as well, but not at that point. Sensors in the robot's own frames cannot show slip.
+
+    Parameters
+    ----------
+    model : RobotModel
+        The robot, with its contacts.
+    time : ndarray, shape (N,)
+        Time [s].
+    q : ndarray, shape (N, nq)
+        Positions in the model's order.
+    wrenches : mapping of str to ndarray, shape (N, 6)
+        Contact to force [N] and torque [N m] on the robot.
+    options : WrenchOptions
+        Thresholds of contact and of slip.
+
+    Returns
+    -------
+    dict of str to ndarray of bool, shape (N,)
+        By contact.
+    """
+    out = {}
+    for contact in model.options.contacts:
+        slips = np.zeros(len(time), dtype=bool)
+        if contact.plate is not None and model.free:
+            wrench = wrenches[contact.name]
+            load = np.linalg.norm(wrench[:, :3], axis=1)
+            loaded = in_contact(load, options.contact_on_n, options.contact_off_n)
+            slips = loaded & (_slip_speed(model, time, q, contact, wrench) > options.max_slip_m_s)
+        out[contact.name] = slips
+    return out
+
+
+def in_contact(load: Array, on: float, off: float) -> NDArray[np.bool_]:
+    """Whether a plate or sensor carries load, by thresholds with hysteresis.
+
+    Parameters
+    ----------
+    load : ndarray, shape (N,)
+        Size of the force [N].
+    on, off : float
+        True from where the load exceeds ``on`` until it falls below ``off`` [N]; a start in between is false.
+
+    Returns
+    -------
+    ndarray of bool, shape (N,)
+    """
+    decided = np.where(load > on, 1, np.where(load < off, 0, -1))
+    last = np.maximum.accumulate(np.where(decided >= 0, np.arange(len(load)), -1))
+    return np.where(last >= 0, decided[np.maximum(last, 0)], 0).astype(bool)
+
+
+def notice_slipping(name: str, time: Array, flags: Mapping[str, NDArray[np.bool_]]) -> None:
+    """One line for each contact that slips."""
+    for contact, slips in flags.items():
+        if slips.any():
+            _log.warning(
+                "%s: the foot on %s slips, or the pose of the base drifts, in %d samples from %.2f s on; left out",
+                name, contact, slips.sum(), time[slips][0],
+            )
+
+
+def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Array) -> Array:
+    """``(N,)`` force against gravity [N]."""
+    if contact.plate is not None:
+        return np.asarray(wrench[:, :3] @ contact.plate.rotation.T @ up)
+    rotation = ContactPath(model, contact).frames(q)[:, :3, :3]
+    return np.asarray(rotate(q[:, 3:7], np.einsum("nij,nj->ni", rotation, wrench[:, :3])) @ up)
+
+
+def _slip_speed(model: RobotModel, time: Array, q: Array, contact: Contact, wrench: Array) -> Array:
+    """``(N,)`` speed along the plate of the foot's point at the centre of pressure [m/s]."""
+    if contact.plate is None:
+        return np.zeros(len(time))
+    turn = contact.plate.rotation
+    normal, force, torque = turn[:, 2], wrench[:, :3] @ turn.T, wrench[:, 3:] @ turn.T
+    pressed = force @ normal
+    safe = np.where(np.abs(pressed) > 1e-9, pressed, 1.0)
+    point = np.array(contact.plate.xyz) + np.cross(normal, torque) / safe[:, None]
+    frames = ContactPath(model, contact).frames(q)
+    rotation, origin = frames[:, :3, :3], frames[:, :3, 3]
+    arm = np.einsum("nji,nj->ni", rotation, rotate_back(q[:, 3:7], point - q[:, :3]) - origin)
+
+    def at(rows: slice) -> Array:
+        """The same points of the foot, when the foot is where it was at other rows."""
+        inside = np.einsum("nij,nj->ni", rotation[rows], arm[1:-1]) + origin[rows]
+        return q[rows, :3] + rotate(q[rows, 3:7], inside)
+
+    speed = np.zeros(len(time))
+    if len(time) > 2:
+        step = (at(slice(2, None)) - at(slice(None, -2))) / (time[2:] - time[:-2])[:, None]
+        speed[1:-1] = np.linalg.norm(step - (step @ normal)[:, None] * normal, axis=1)
+    return speed
+
+
+def _check_exchange(
+    name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
+) -> None:
+    """Raise where the prior explains the base's wrench far better with two plates' readings exchanged."""
+    q, v, a = motion
+    measured = slice(None, 6) if model.ground is None else [k for k in range(6) if k not in UNMEASURED]
+    predicted = on_ground(model, q, rigid_torque(model, model.body_prior, q, v, a))[:, :6]
+    weight = float(np.sqrt(np.mean(np.sum(predicted[:, :3] ** 2, axis=1))))
+
+    def error(assigned: Mapping[str, Array]) -> float:
+        # What the URDF has wrong is much the same at all times; what exchanged plates do to the moments is not.
+        off = (on_ground(model, q, external_force(model, q, assigned))[:, :6] - predicted)[:, measured]
+        return float(np.sqrt(np.mean(off.var(axis=0))))
+
+    as_given = error(wrenches)
+    if as_given < _MIN_ERROR_WEIGHTS * weight:
+        return
+    on_plates = [contact.name for contact in model.options.contacts if contact.plate is not None]
+    for one, other in combinations(on_plates, 2):
+        exchanged = error({**wrenches, one: wrenches[other], other: wrenches[one]})
+        if exchanged < _EXCHANGED_ERROR_RATIO * as_given:
+            raise RecordingError(
+                f"{name}: plates '{one}' and '{other}' are exchanged: with their readings swapped the URDF explains how"
+                f" the forces on the base vary to {exchanged:.1f}, as recorded only to {as_given:.1f} (N, N m); swap"
+                " their topics or poses, or set prepare.wrenches.check to false if the URDF is that wrong"
+            )

@@ -1,0 +1,222 @@
+"""Live topics in the last seconds: rate, gaps, delay and saturation; zero and load of wrenches; difference of clocks."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+
+from .channel_faults import saturated
+
+_WINDOW_S = 2.0
+_GAP_STEPS = 4.0  # a longer step is a gap [median steps]
+_SILENT_S = 1.0
+_MIN_RANGE_STEPS = 20.0  # a range of fewer finest steps is noise, whose largest value is no limit of the sensor
+_MIN_TARE_SAMPLES = 10  # samples that a zero is the mean of
+_UNINTERRUPTED_S, _CLOCK_READS = 1e-4, 8
+
+
+@dataclass(frozen=True)
+class StreamReport:
+    """How the messages of a topic have come. What is not known is NaN.
+
+    Attributes
+    ----------
+    messages : int
+        Since the start.
+    silent : bool
+        Whether none has come for a second, or ever.
+    rate_hz : float
+        In the window.
+    gaps : int
+        Steps in the window of more than four median steps.
+    longest_step_s : float
+        Between two messages in the window.
+    delay_s, longest_delay_s : float
+        From stamp to receipt, in the median and at most.
+    saturated : tuple of int
+        Channels that stay at their largest or smallest value so far.
+    """
+
+    messages: int
+    silent: bool
+    rate_hz: float
+    gaps: int
+    longest_step_s: float
+    delay_s: float
+    longest_delay_s: float
+    saturated: tuple[int, ...]
+
+
+class StreamWatch:
+    """Follows a topic message by message. All times are of the steady clock [s]."""
+
+    def __init__(self) -> None:
+        self._messages = 0
+        self._receipts: deque[tuple[float, float]] = deque()  # receipt and delay
+        self._values: deque[tuple[float, Array]] = deque()
+        self._lowest = self._highest = self._finest = np.zeros(0)  # values and their smallest step so far
+
+    def add(self, now: float, delay: float = math.nan) -> None:
+        """Take the receipt of a message, and by how much it is later than its stamp [s]."""
+        self._messages += 1
+        self._receipts.append((now, delay))
+        _forget(self._receipts, now)
+
+    def add_values(self, now: float, values: Array) -> None:
+        """Take measured values ``(n,)`` of a message, in any unit."""
+        if self._values and self._values[-1][1].shape != values.shape:
+            self._values.clear()
+        if self._lowest.shape != values.shape:
+            self._lowest = self._finest = np.full(values.shape, np.inf)
+            self._highest = np.full(values.shape, -np.inf)
+        self._values.append((now, values))
+        _forget(self._values, now)
+
+    def report(self, now: float) -> StreamReport:
+        """Return how the messages have come until ``now``."""
+        last = self._receipts[-1][0] if self._receipts else -math.inf
+        for queue in (self._receipts, self._values):
+            _forget(queue, now)
+        receipts, delays = np.array(self._receipts).reshape(-1, 2).T
+        steps, delays = np.diff(receipts), delays[np.isfinite(delays)]
+        # Of the standard library: the first median of NumPy imports for a tenth of a second, and watchdogs wait.
+        usual = median(steps.tolist()) if len(steps) else math.nan
+        return StreamReport(
+            messages=self._messages,
+            silent=now - last > _SILENT_S,
+            rate_hz=1.0 / float(steps.mean()) if steps.any() else math.nan,
+            gaps=int((steps > _GAP_STEPS * usual).sum()),
+            longest_step_s=float(steps.max()) if len(steps) else math.nan,
+            delay_s=median(delays.tolist()) if len(delays) else math.nan,
+            longest_delay_s=float(delays.max()) if len(delays) else math.nan,
+            saturated=self._saturated(),
+        )
+
+    def _saturated(self) -> tuple[int, ...]:
+        """Channels that stay at the largest or smallest value of all that was measured, not of the window only."""
+        if not self._values:
+            return ()
+        values = np.nan_to_num(np.array([values for _, values in self._values]), posinf=0.0, neginf=0.0)
+        steps = np.abs(np.diff(values, axis=0))
+        finest = np.where(steps > 0, steps, np.inf).min(axis=0, initial=np.inf)
+        self._finest = np.minimum(self._finest, finest)
+        self._lowest = np.minimum(self._lowest, values.min(axis=0))
+        self._highest = np.maximum(self._highest, values.max(axis=0))
+        wide = self._highest - self._lowest > _MIN_RANGE_STEPS * self._finest
+        flags = saturated(values) & ((values == self._highest) | (values == self._lowest))
+        return tuple(np.flatnonzero(flags.any(axis=0) & wide).tolist())
+
+
+def _forget(queue: deque, now: float) -> None:
+    while queue and queue[0][0] < now - _WINDOW_S:
+        queue.popleft()
+
+
+@dataclass
+class _WrenchTopic:
+    zero: Array = field(default_factory=lambda: np.zeros(6))
+    recent: deque[tuple[int, Array]] = field(default_factory=deque)
+    loaded: bool = False
+
+
+class WrenchWatch:
+    """Follows wrench topics message by message.
+
+    Parameters
+    ----------
+    window_s : float
+        Duration of which a tare is the mean [s].
+    limit_n : float
+        Larger forces are not a zero but a load [N].
+    on_n, off_n : float
+        A topic carries load from where its force exceeds the first until it falls below the second [N].
+    """
+
+    def __init__(self, window_s: float, limit_n: float, on_n: float, off_n: float) -> None:
+        self._window_ns, self._limit = round(window_s * 1e9), limit_n
+        self._on, self._off = on_n, off_n
+        self._topics: dict[str, _WrenchTopic] = {}
+
+    def add(self, topic: str, stamp_ns: int, wrench: Array) -> Array:
+        """Take a measured wrench ``(6,)`` [N, N m] and return it less its zero; one that is not finite is not kept."""
+        state = self._topics.setdefault(topic, _WrenchTopic())
+        if np.isfinite(wrench).all():
+            state.recent.append((stamp_ns, wrench))
+            while state.recent[0][0] < stamp_ns - self._window_ns or state.recent[0][0] > stamp_ns:
+                state.recent.popleft()
+            force = float(np.linalg.norm((wrench - state.zero)[:3]))
+            state.loaded = force > (self._off if state.loaded else self._on)
+        return wrench - state.zero
+
+    @property
+    def loaded(self) -> list[str]:
+        """Topics under load."""
+        return [topic for topic, state in self._topics.items() if state.loaded]
+
+    @property
+    def zeros(self) -> Mapping[str, Array]:
+        """Topic to the zero ``(6,)`` that is subtracted, where one is."""
+        return {topic: state.zero for topic, state in self._topics.items() if state.zero.any()}
+
+    def tare(self, topics: list[str]) -> str:
+        """Take the mean of the last window of every topic as its zero; nothing changes where one cannot be tared.
+
+        Returns
+        -------
+        str
+            One line with the size of every zero.
+
+        Raises
+        ------
+        RecordingError
+            A topic is silent, carries load, or is not steady.
+        """
+        means = {}
+        newest = max((state.recent[-1][0] for state in self._topics.values() if state.recent), default=0)
+        for topic in topics:
+            recent = self._topics.get(topic, _WrenchTopic()).recent
+            values = np.array([wrench for stamp, wrench in recent if stamp >= newest - self._window_ns])
+            if len(values) < _MIN_TARE_SAMPLES:
+                raise RecordingError(f"{topic}: {len(values)} recent wrenches are too few to tare; check the sensor")
+            mean, force = values.mean(axis=0), values[:, :3]
+            size, deviation = float(np.linalg.norm(mean[:3])), float(np.linalg.norm(force.std(axis=0)))
+            if size > self._limit:
+                raise RecordingError(
+                    f"{topic}: measures {size:.0f} N, which is a load and no zero; step off before taring, or raise"
+                    f" tare_limit_n ({self._limit:g})"
+                )
+            if deviation > 0.2 * self._limit:
+                raise RecordingError(f"{topic}: varies by {deviation:.1f} N; leave the sensor alone while it is tared")
+            means[topic] = mean
+        for topic, mean in means.items():
+            self._topics[topic].zero = mean
+        zeros = ", ".join(f"{topic} by {np.linalg.norm(mean[:3]):.2f} N" for topic, mean in means.items())
+        return f"tared {zeros}" if zeros else "no wrench topics to tare"
+
+
+def ahead_of_steady(clock: Callable[[], float]) -> float:
+    """Return how far a clock is ahead of the steady clock [s].
+
+    A process that is held up between reading one clock and the other would see a step of the clock. So the clock is
+    read between two readings of the steady one, again where these are far apart, and the closest pair counts.
+
+    Parameters
+    ----------
+    clock : callable
+        Returns its time [s].
+    """
+    closest, difference = float("inf"), 0.0
+    for _ in range(_CLOCK_READS):
+        before, time_there, after = time.monotonic(), clock(), time.monotonic()
+        if after - before < closest:
+            closest, difference = after - before, time_there - 0.5 * (before + after)
+        if closest < _UNINTERRUPTED_S:
+            break
+    return difference

@@ -1,0 +1,255 @@
+"""Figures of recordings for reports: content, stamps, faults of channels, noise and spectrum of their efforts."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import LITTLE_LEAKAGE, Samples
+from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, OPTIONAL_CHANNELS, Recording
+from inertid_ros.robot.model import RobotModel
+
+from .channel_faults import held, joint_spikes, saturated
+from .stamp_checks import as_measured, check_repairs
+
+_GAP_PERIODS = 4.0  # periods
+_MAX_SPECTRUM_SEGMENT = 4096  # samples of a Welch segment at most: 4 s at 1 kHz, 40 s at 100 Hz
+_SPECTRUM_POINTS = 60  # of equal width on the logarithmic axis
+_MAX_SPECTRUM_SAMPLES = 1 << 18  # samples: of a longer recording the first so many show its spectrum
+_MIN_NOISE_SEGMENT, _MIN_NOISE_SEGMENTS = 256, 4  # samples of a Welch segment at least, and segments of the whole recording at least
+_JOINT_CHANNELS = ("position", "velocity", "effort")
+
+
+def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
+    """Content of a recording, of a long one from its parts, of which one is in memory at a time.
+
+    Parameters
+    ----------
+    parts : iterable of Recording
+        Consecutive ones of one recording, or all of it.
+
+    Returns
+    -------
+    dict
+        Plain data, as ``inertid info --json`` prints it: positions in rad or m, efforts in N m or N, and times in
+        seconds.
+    """
+    content = _Content()
+    for part in parts:
+        content.add(part)
+    return content.plain()
+
+
+class _Content:
+    """Sums over the parts of a recording."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[float, int]] = []  # usual step and samples of each
+        self._first, self._last, self._gaps = 0.0, np.nan, 0
+        self._steps, self._lowest, self._highest = np.array([np.inf, -np.inf]), np.array(np.inf), np.array(-np.inf)
+        self._squares: Array = np.array(0.0)
+        self._notices: dict[str, None] = {}
+
+    def add(self, part: Recording) -> None:
+        steps = np.diff(part.time)
+        usual = float(np.median(steps))
+        if self._parts:
+            steps = np.append(steps, part.time[0] - self._last)
+        else:
+            self._first, self._recording = float(part.time[0]), part
+        self._parts.append((usual, len(part)))
+        self._last = float(part.time[-1])
+        self._steps = np.array([min(self._steps[0], steps.min()), max(self._steps[1], steps.max())])
+        self._gaps += int((steps > _GAP_PERIODS * usual).sum())
+        self._lowest = np.minimum(self._lowest, part.position.min(axis=0))
+        self._highest = np.maximum(self._highest, part.position.max(axis=0))
+        self._squares = self._squares + np.sum(part.effort**2, axis=0)
+        self._notices.update(dict.fromkeys((*part.notices, *map(str, check_repairs(as_measured(part))))))
+
+    def plain(self) -> dict[str, Any]:
+        recording, samples = self._recording, sum(count for _, count in self._parts)
+        effort = np.sqrt(self._squares / samples)
+        measured = ["position"] if np.isnan(effort).all() else ["position", "effort"]
+        present = [channel for channel in OPTIONAL_CHANNELS if getattr(recording, channel) is not None]
+        return {
+            "name": recording.name,
+            "samples": samples,
+            "seconds": self._last - self._first,
+            "rate_hz": 1.0 / float(np.median([usual for usual, _ in self._parts])),
+            "shortest_step_s": self._steps[0],
+            "longest_step_s": self._steps[1],
+            "gaps": self._gaps,
+            "channels": [*measured, *present, *(f"wrench/{frame}" for frame in recording.wrenches)],
+            "notices": tuple(self._notices),
+            "joints": [
+                {
+                    "name": name,
+                    "lowest": self._lowest[i],
+                    "highest": self._highest[i],
+                    "rms_effort": None if np.isnan(effort[i]) else effort[i],
+                }
+                for i, name in enumerate(recording.joint_names)
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class EffortSpectrum:
+    """Amplitude density of each joint's effort.
+
+    Attributes
+    ----------
+    name : str
+        Of the recording.
+    frequency : ndarray, shape (K,)
+        Ascending [Hz].
+    density : ndarray, shape (K, n)
+        Root of the mean power density around each frequency [N m/sqrt(Hz) or N/sqrt(Hz)].
+    cutoff_hz : float
+        Cutoff of the low-pass [Hz]; 0 without one.
+    """
+
+    name: str
+    frequency: Array
+    density: Array
+    cutoff_hz: float
+
+
+def effort_spectrum(name: str, time: Array, effort: Array, cutoff_hz: float) -> EffortSpectrum:
+    """Spectrum of efforts ``(N, n)`` at stamps ``(N,)`` [s], which may hold values that are not finite."""
+    time, effort = time[:_MAX_SPECTRUM_SAMPLES], np.nan_to_num(effort[:_MAX_SPECTRUM_SAMPLES], posinf=0.0, neginf=0.0)
+    rate = 1.0 / float(np.median(np.diff(time)))
+    frequency, power = scipy.signal.welch(
+        effort, rate, LITTLE_LEAKAGE, nperseg=min(len(effort), _MAX_SPECTRUM_SEGMENT), axis=0, detrend="linear"
+    )
+    frequency, power = frequency[1:], power[1:]
+    edges = np.geomspace(frequency[0], frequency[-1] * (1 + 1e-9), _SPECTRUM_POINTS + 1)
+    bins = np.digitize(frequency, edges)
+    used = np.unique(bins)
+    middle = np.array([np.exp(np.log(frequency[bins == each]).mean()) for each in used])
+    density = np.array([power[bins == each].mean(axis=0) for each in used])
+    return EffortSpectrum(name, middle, np.sqrt(density), cutoff_hz)
+
+
+@dataclass(frozen=True)
+class EffortNoise:
+    """White noise of each joint's effort.
+
+    Attributes
+    ----------
+    density : ndarray, shape (n,)
+        Of the upper half of the spectrum, one-sided [(N m)^2/Hz or N^2/Hz]. Where a driver has filtered the effort it
+        comes out too small, zero where the effort is NaN.
+    rate_hz : float
+        Sample rate [Hz].
+    """
+
+    density: Array
+    rate_hz: float
+
+    @classmethod
+    def of(cls, recording: Recording, model: RobotModel) -> "EffortNoise":
+        """Noise of raw channels, in the order of the model's joints, and with the scale of its efforts."""
+        columns = [recording.joint_names.index(name) for name in model.joint_names]
+        effort = np.nan_to_num(recording.effort[:, columns]) * model.effort_scale
+        rate = 1 / float(np.median(np.diff(recording.time)))
+        segment = min(len(effort), max(_MIN_NOISE_SEGMENT, len(effort) // _MIN_NOISE_SEGMENTS))
+        frequency, density = scipy.signal.welch(effort, rate, LITTLE_LEAKAGE, nperseg=segment, axis=0, detrend="linear")
+        return cls(np.median(density[frequency > 0.25 * rate], axis=0), rate)
+
+    def below(self, cutoff_hz: float) -> Array:
+        """``(n,)`` standard deviation below a cutoff [N m or N]; 0 is without one."""
+        return np.asarray(np.sqrt(self.density * min(cutoff_hz or np.inf, 0.5 * self.rate_hz)))
+
+
+@dataclass(frozen=True)
+class RecordingHealth:
+    """Figures of one recording.
+
+    Attributes
+    ----------
+    name : str
+        Of the recording, with its span where it is a part of a longer one.
+    rate_hz : float
+        Of the median step [Hz].
+    jitter : float
+        Standard deviation of steps without gaps over the median step.
+    gaps : int
+        Steps in which samples were lost.
+    longest_gap_s : float
+        The longest of them; 0 without [s].
+    lost_share : float
+        Share of the time that gaps take.
+    reordered, repeated, other_clock : int
+        Stamps that were put in order, and samples left out because their stamp was there already or is of another
+        clock.
+    joints : tuple of str
+        The ``n`` joints of the figures that follow.
+    not_finite, spikes, held, saturated : mapping of str to ndarray of int, shape (n,)
+        Samples by channel (``position``, ``velocity``, ``effort``, as far as recorded); ``saturated`` of effort only.
+    effort_noise : ndarray, shape (n,)
+        Standard deviation of the noise of effort below the cutoff [N m or N]; NaN where it is not known.
+    spectrum : EffortSpectrum or None
+        Of the efforts; None where none was recorded.
+    """
+
+    name: str
+    rate_hz: float
+    jitter: float
+    gaps: int
+    longest_gap_s: float
+    lost_share: float
+    reordered: int
+    repeated: int
+    other_clock: int
+    joints: tuple[str, ...]
+    not_finite: Mapping[str, NDArray[np.int64]]
+    spikes: Mapping[str, NDArray[np.int64]]
+    held: Mapping[str, NDArray[np.int64]]
+    saturated: Mapping[str, NDArray[np.int64]]
+    effort_noise: Array
+    spectrum: EffortSpectrum | None
+
+
+def recording_health(recording: Recording, samples: Samples, model: RobotModel) -> RecordingHealth:
+    """Health of a recording of a robot.
+
+    Parameters
+    ----------
+    samples : Samples
+        Prepared from it, for the cutoff and the noise of its efforts.
+    """
+    joints = tuple(name for name in model.joint_names if name in recording.joint_names)
+    columns = [recording.joint_names.index(name) for name in joints]
+    steps = np.diff(recording.time)
+    usual = float(np.median(steps))
+    gaps = steps[steps > LOST_SAMPLE_PERIODS * usual]
+    channels = {name: values[:, columns] for name in _JOINT_CHANNELS if (values := getattr(recording, name)) is not None}
+    finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
+    effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
+    known = noise is not None and len(noise) == len(joints)
+    own = recording.time[recording.own_rows]
+    span = f", {own[0]:.0f} s to {own[-1]:.0f} s" if any(recording.continued) else ""
+    name = recording.name + span
+    return RecordingHealth(
+        name,
+        1.0 / usual,
+        float(np.std(steps[steps <= LOST_SAMPLE_PERIODS * usual]) / usual),
+        len(gaps),
+        float(gaps.max(initial=0.0)),
+        float((gaps.sum() - len(gaps) * usual) / recording.duration),
+        repairs.late,
+        repairs.repeated,
+        repairs.elsewhere,
+        joints,
+        {name: np.sum(~np.isfinite(values), axis=0) for name, values in channels.items()},
+        {name: joint_spikes(recording.time, name, values).sum(axis=0) for name, values in finite.items()},
+        {name: held(values, steps=name == "effort").sum(axis=0) for name, values in finite.items()},
+        {"effort": saturated(effort).sum(axis=0)},
+        noise if known and noise is not None else np.full(len(joints), np.nan),
+        effort_spectrum(name, recording.time, effort, samples.cutoff_hz) if effort.any() else None,
+    )
