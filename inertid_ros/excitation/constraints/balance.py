@@ -1,7 +1,5 @@
-"""Convex areas on the ground."""
-# DOC Masses of a whole robot, its root link included, and their centre.
-# DOC The constraint that the centre of mass stays above an area ([Ayusawa2017]_ eq. 52).
-# DOC The constraint on the contact with the ground: zero-moment point and normal force.
+"""Balance of a robot whose root is on the ground: centre of mass above an area ([Ayusawa2017]_ eq. 52), zero-moment
+point and normal force."""
 
 from dataclasses import dataclass
 
@@ -27,21 +25,22 @@ from inertid_ros.regressors.regressor_gradient import BodyWrenches
 from inertid_ros.robot.kinematics import TreeKinematics, lever_arm_bounds
 from inertid_ros.robot.model import RobotModel
 
-_LEAST = 1e-4  # m; an area narrower than this is empty
-_PENALTY = 3000.0  # 1/m^2
-_BEGINS = 0.1  # of the width of the area from its edges, where the penalty begins
+_MIN_AREA_WIDTH = 1e-4  # m; a narrower area is empty
+_BALANCE_PENALTY = 3000.0  # 1/m^2
+# Where the penalty begins: distance from the edges of an area as a fraction of its width; likewise of the weight.
+_BALANCE_PENALTY_BEGINS = 0.1
 
 
 @dataclass(frozen=True)
 class Polygon:
-    """Points with ``normals @ p >= offsets``.
+    """Convex area on the ground: points with ``normals @ p >= offsets``.
 
     Attributes
     ----------
     normals : ndarray, shape (E, 2)
         Unit normals of the edges, inward.
     offsets : ndarray, shape (E,)
-        Offsets of the edges [m].
+        [m]
     width : float
         Radius of the largest circle inside [m].
     """
@@ -51,7 +50,7 @@ class Polygon:
     width: float
 
     def distances(self, points: Array) -> Array:
-        """``(N, E)`` of points ``(N, 2)`` from the edges [m], positive inside."""
+        """Distances ``(N, E)`` of points ``(N, 2)`` from the edges [m], positive inside."""
         return np.asarray(points @ self.normals.T - self.offsets, dtype=float)
 
 
@@ -70,11 +69,11 @@ def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
         hull = scipy.spatial.ConvexHull(corners)
     except scipy.spatial.QhullError:
         raise ExcitationError(f"{key}: the area is empty, its corners lie on a line; correct them") from None
-    # Edges of the same line, as of collinear corners, are one.
+    # Collinear corners give edges on the same line, which are one.
     edges = np.unique(np.round(hull.equations, 12), axis=0)
     normals, offsets = -edges[:, :2], edges[:, 2]
     width = _width(normals, offsets)
-    if width - margin < _LEAST:
+    if width - margin < _MIN_AREA_WIDTH:
         raise ExcitationError(
             f"{key}: the area is empty: nowhere is farther than {width:.4g} m from its edges, and the margin is"
             f" {margin:.4g} m; widen the area or lower the margin"
@@ -90,102 +89,68 @@ def _width(normals: Array, offsets: Array) -> float:
     return float(result.x[2]) if result.success else 0.0
 
 
-@dataclass(frozen=True)
-class RobotMasses:
-    """Masses of the root and the moving bodies by the URDF.
+class _RobotMasses:
+    """Masses of the root link, with all that is fixed to it, and of the moving bodies by the URDF.
 
     Attributes
     ----------
-    root : float
-        Mass of the root with all that is fixed to it [kg].
-    root_moment : ndarray, shape (3,)
-        First moment of the root in its frame [kg m].
-    bodies : ndarray, shape (n,)
-        Masses of the moving bodies [kg].
-    centres : ndarray, shape (n, 3)
-        Their centres of mass in the bodies' frames [m].
+    total : float
+        [kg]
     gravity : ndarray, shape (3,)
-        Gravity in the root frame [m/s^2].
+        In the root frame [m/s^2].
     lever_arms : ndarray, shape (n,)
         Bound of how far the centre of all mass moves per radian (metre) of each joint [m].
     """
 
-    root: float
-    root_moment: Array
-    bodies: Array
-    centres: Array
-    gravity: Array
-    lever_arms: Array
-
-    @classmethod
-    def of(cls, model: RobotModel) -> "RobotMasses":
-        """Masses of a robot model."""
+    def __init__(self, model: RobotModel) -> None:
         fixed = model.pinocchio.inertias[0]
-        bodies, centres, _ = mass_com_inertia(model.body_prior)
-        return cls(
-            float(fixed.mass),
-            float(fixed.mass) * np.array(fixed.lever),
-            bodies,
-            centres,
-            np.array(model.options.gravity, dtype=float),
-            _mass_lever_arms(model, bodies, centres) / (float(fixed.mass) + bodies.sum()),
+        self._root, self._root_moment = float(fixed.mass), float(fixed.mass) * np.array(fixed.lever)
+        self._bodies, self._centres, _ = mass_com_inertia(model.body_prior)
+        self.total = self._root + float(self._bodies.sum())
+        self.gravity = np.array(model.options.gravity, dtype=float)
+        farthest = (
+            lever_arm_bounds(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(self._centres)
         )
-
-    @property
-    def total(self) -> float:
-        """Total mass [kg]."""
-        return self.root + float(self.bodies.sum())
+        arms = sum(mass * arm for mass, arm in zip(self._bodies, farthest, strict=True))
+        self.lever_arms = np.asarray(arms, dtype=float) / self.total
 
     @property
     def weight(self) -> float:
-        """Weight [N]."""
+        """[N]"""
         return self.total * float(np.linalg.norm(self.gravity))
 
     @property
     def root_reaction(self) -> Array:
         """``(6,)`` force and torque about the root origin that hold the root itself."""
-        return np.concatenate([-self.root * self.gravity, -np.cross(self.root_moment, self.gravity)])
+        return np.concatenate([-self._root * self.gravity, -np.cross(self._root_moment, self.gravity)])
 
-    def moments(self, placements: Array) -> Array:
+    def _moments(self, placements: Array) -> Array:
         """``(N, n, 3)`` mass times centre of mass of the bodies in the root frame, from ``(N, n, 4, 4)``."""
-        points = (placements[..., :3, :3] @ self.centres[..., None])[..., 0] + placements[..., :3, 3]
-        return np.asarray(points * self.bodies[:, None], dtype=float)
+        points = (placements[..., :3, :3] @ self._centres[..., None])[..., 0] + placements[..., :3, 3]
+        return np.asarray(points * self._bodies[:, None], dtype=float)
 
     def centre(self, placements: Array) -> Array:
         """``(N, 3)`` centre of all mass in the root frame [m]."""
-        return np.asarray((self.moments(placements).sum(axis=1) + self.root_moment) / self.total, dtype=float)
+        return np.asarray((self._moments(placements).sum(axis=1) + self._root_moment) / self.total, dtype=float)
 
     def jacobian(self, chain: TreeKinematics, placements: Array, screws: Array) -> Array:
         """``(N, n, 3)`` derivative of the centre of all mass with respect to the joints."""
         beyond = chain.ancestry.astype(float)  # joints by the bodies they move
-        mass, moment = beyond @ self.bodies, beyond @ self.moments(placements)
+        mass, moment = beyond @ self._bodies, beyond @ self._moments(placements)
         moved = screws[..., :3] * mass[:, None] + np.cross(screws[..., 3:], moment)
         return np.asarray(moved / self.total, dtype=float)
-
-
-def _mass_lever_arms(model: RobotModel, bodies: Array, centres: Array) -> Array:
-    """``(n,)`` sums over what a joint moves of mass times the largest distance from it [kg m]."""
-    points = (lever_arm_bounds(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(centres))
-    return np.asarray(sum(mass * point for mass, point in zip(bodies, points, strict=True)), dtype=float)
 
 
 class CentreOfMassConstraint(Constraint):
     """The centre of mass of the prior, projected along gravity, stays above an area on the ground.
 
-    Parameters
-    ----------
-    model : RobotModel
-        The robot; its root link rests on the ground.
-    area : Polygon
-        In the plane ``z = ground`` of the root frame.
-    ground : float
-        Height of the ground in the root frame [m].
+    The root link rests on the ground, the plane ``z = ground`` [m] of the root frame.
     """
 
     positions_only = True
 
     def __init__(self, model: RobotModel, area: Polygon, ground: float) -> None:
-        self.area, self._masses, self._chain = area, RobotMasses.of(model), TreeKinematics.of(model)
+        self.area, self._masses, self._chain = area, _RobotMasses(model), TreeKinematics.of(model)
         self._along = along = self._masses.gravity / self._masses.gravity[2]
         self._ground = ground
         # Distance from an edge: normal . (c + along (ground - c_z)) - offset, linear in the centre.
@@ -198,7 +163,6 @@ class CentreOfMassConstraint(Constraint):
         return np.asarray((centre + np.outer(self._ground - centre[:, 2], self._along))[:, :2], dtype=float)
 
     def check_start(self, pose: Array) -> None:
-        """See :class:`.Constraint`."""
         slack = float(self._distances(self._masses.centre(self._chain.placements(pose[None]))).min())
         if slack < 0:
             x, y = self.below(pose[None])[0]
@@ -208,16 +172,16 @@ class CentreOfMassConstraint(Constraint):
             )
 
     def penalty(self, motion: MotionSamples) -> Penalty:
-        """Mean over samples of the squared violation of the edges, with a margin [m^2]."""
-        lack = np.maximum(_BEGINS * self.area.width - self._distances(self._masses.centre(motion.placements)), 0.0)
+        distances = self._distances(self._masses.centre(motion.placements))
+        lack = np.maximum(_BALANCE_PENALTY_BEGINS * self.area.width - distances, 0.0)
         if not lack.any():
             return Penalty(0.0)
-        push = -2 * _PENALTY / len(motion) * lack @ self._rows
+        push = -2 * _BALANCE_PENALTY / len(motion) * lack @ self._rows
         jacobian = self._masses.jacobian(motion.chain, motion.placements, motion.screws)
-        return Penalty(_PENALTY / len(motion) * float((lack**2).sum()), position=(jacobian @ push[..., None])[..., 0])
+        value = _BALANCE_PENALTY / len(motion) * float((lack**2).sum())
+        return Penalty(value, position=(jacobian @ push[..., None])[..., 0])
 
     def check(self, trajectory: Trajectory) -> None:
-        """See :class:`.Constraint`; the speed of the centre is bounded by those of the joints."""
         curve = executed_curve(trajectory)
         violation = find_anywhere(curve, self, len(self._offsets))
         if violation is not None:
@@ -228,17 +192,14 @@ class CentreOfMassConstraint(Constraint):
             )
 
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        """See :class:`.Slack`: distances from edges [m]."""
         distances = self._distances(self._masses.centre(self._chain.placements(q)))
         return np.asarray(distances[np.arange(len(q)), channels], dtype=float)
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
-        """See :class:`.Slack`."""
         speed = speeds.velocity @ self._masses.lever_arms
         return np.asarray(speed * np.linalg.norm(self._rows, axis=1)[channels], dtype=float)
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        """See :class:`.Constraint`."""
         placements = self._chain.placements(executed_curve(trajectory).position)
         slack = float(self._distances(self._masses.centre(placements)).min())
         used = 1.0 - slack / self.area.width
@@ -252,17 +213,15 @@ class ZeroMomentPointConstraint(Constraint):
     """The zero-moment point of the prior stays within an area, and the normal force stays positive.
 
     Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin): the zero-moment
-    point is at ``((h f_x - n_y) / f_z, (n_x + h f_y) / f_z)`` on the plane ``z = h``, and its distance from an edge
-    times ``f_z``, positive by the last row, is what is bounded.
+    point is at ``((h f_x - n_y) / f_z, (n_x + h f_y) / f_z)`` on the plane ``z = h``. Bounded is its distance from an
+    edge times ``f_z``, which is positive by the last row.
 
     Parameters
     ----------
     model : RobotModel
-        The robot; its root link rests on the ground.
+        Its root link rests on the ground.
     area : Polygon
-        In the plane ``z = ground`` of the root frame.
-    ground : float
-        Height of the ground in the root frame [m].
+        In the plane ``z = ground`` [m] of the root frame.
     normal_force : float
         Smallest, as a fraction of the weight.
     """
@@ -272,7 +231,7 @@ class ZeroMomentPointConstraint(Constraint):
     def __init__(self, model: RobotModel, area: Polygon, ground: float, normal_force: float) -> None:
         self.area, self.ground = area, ground
         self._model, self._chain, self._bounds = model, TreeKinematics.of(model), WrenchRateBounds(model)
-        self._masses = RobotMasses.of(model)
+        self._masses = _RobotMasses(model)
         edges = len(area.offsets)
         self._rows = np.zeros((edges + 1, 6))
         self._rows[:edges, :2] = ground * area.normals
@@ -281,11 +240,10 @@ class ZeroMomentPointConstraint(Constraint):
         self._rows[edges, 2] = 1.0
         weight = self._masses.weight
         self._scale = np.append(np.full(edges, weight), weight)  # to m, and to a fraction of the weight
-        self._least = np.append(np.zeros(edges), normal_force * weight)
+        self._required = np.append(np.zeros(edges), normal_force * weight)
         self._width = np.append(np.full(edges, area.width), 1.0 - normal_force)
 
     def check_start(self, pose: Array) -> None:
-        """See :class:`.Constraint`."""
         rest = np.zeros((1, len(pose)))
         slack = self._slack(self._wrench(pose[None], rest, rest))[0]
         worst = int(np.argmin(slack))
@@ -293,20 +251,17 @@ class ZeroMomentPointConstraint(Constraint):
             raise ExcitationError(self._message(pose[None], rest, rest, worst, "in the start pose", "start elsewhere"))
 
     def penalty(self, motion: MotionSamples) -> Penalty:
-        """Mean over samples of the squared violations, with a margin: in m, and in fractions of the weight."""
         prior = self._model.body_prior.ravel()
         wrench = motion.wrenches.regressor @ prior + self._masses.root_reaction
         slack = self._slack(wrench) / self._scale
-        lack = np.maximum(_BEGINS * self._width - slack, 0.0)
+        lack = np.maximum(_BALANCE_PENALTY_BEGINS * self._width - slack, 0.0)
         if not lack.any():
             return Penalty(0.0)
-        push = -2 * _PENALTY / len(motion) * (lack / self._scale) @ self._rows
-        return Penalty(
-            _PENALTY / len(motion) * float((lack**2).sum()), base_weights=push[:, :, None] * prior
-        )
+        push = -2 * _BALANCE_PENALTY / len(motion) * (lack / self._scale) @ self._rows
+        value = _BALANCE_PENALTY / len(motion) * float((lack**2).sum())
+        return Penalty(value, base_weights=push[:, :, None] * prior)
 
     def check(self, trajectory: Trajectory) -> None:
-        """See :class:`.Constraint`; the whole motion is covered, by bounds of how fast the reaction can change."""
         curve = executed_curve(trajectory)
         violation = find_anywhere(curve, self, len(self._rows))
         if violation is not None:
@@ -315,21 +270,18 @@ class ZeroMomentPointConstraint(Constraint):
             raise ExcitationError(self._message(*at, violation.channel, when, "move slower or less"))
 
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        """See :class:`.Slack`: distances from edges times normal force [N m], and normal force [N]."""
         return np.asarray(self._slack(self._wrench(q, v, a))[np.arange(len(q)), channels], dtype=float)
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
-        """See :class:`.Slack`."""
         bounds = self._bounds.rates(speeds)
         force, torque = (np.linalg.norm(self._rows[:, part], axis=1)[channels] for part in (slice(3), slice(3, 6)))
         return np.asarray(force * bounds.force + torque * bounds.moment, dtype=float)
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        """See :class:`.Constraint`."""
         curve = executed_curve(trajectory)
         wrench = self._wrench(curve.position, curve.velocity, curve.acceleration)
         edges = self.area.distances(self._zero_moment_point(wrench)).min()
-        press = ((wrench[:, 2] - self._least[-1]) / self._scale[-1]).min()
+        press = ((wrench[:, 2] - self._required[-1]) / self._scale[-1]).min()
         used = [1.0 - edges / self.area.width, 1.0 - press / self._width[-1]]
         descriptions = ("distance of the zero-moment point from the middle of its area", "unloading of the ground")
         worst = int(np.argmax(used))
@@ -346,14 +298,14 @@ class ZeroMomentPointConstraint(Constraint):
         return np.column_stack([x, y]) / wrench[:, 2:3]
 
     def _slack(self, wrench: Array) -> Array:
-        return np.asarray(wrench @ self._rows.T - self._least, dtype=float)
+        return np.asarray(wrench @ self._rows.T - self._required, dtype=float)
 
     def _message(self, q: Array, v: Array, a: Array, channel: int, when: str, remedy: str) -> str:
         wrench = self._wrench(q, v, a)
         if channel == len(self._rows) - 1:
             return (
-                f"normal force: is {wrench[0, 2]:.4g} N {when}, less than {self._least[-1]:.4g} N; {remedy}, or correct"
-                " balance.normal_force"
+                f"normal force: is {wrench[0, 2]:.4g} N {when}, less than {self._required[-1]:.4g} N; {remedy}, or"
+                " correct balance.normal_force"
             )
         x, y = self._zero_moment_point(wrench)[0]
         outside = -float(self.area.distances(np.array([[x, y]]))[0, channel])

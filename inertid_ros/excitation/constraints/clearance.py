@@ -35,32 +35,29 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
 from inertid_ros.robot.model import RobotModel
 
-_PENALTY = 3000.0  # 1/m^2
-_BEGINS = 0.01  # m beyond the clearance, where the penalty begins
+_CLEARANCE_PENALTY = 3000.0  # 1/m^2
+_CLEARANCE_PENALTY_BEGINS_M = 0.01  # beyond the clearance
 _RANDOM_POSES = 100
-_ALWAYS_CLOSE = 0.95  # of the random poses; links that are close in as many are so by design
-_MOSTLY_TOUCHING = 0.5  # of the random poses; shapes of such links that touch in as many overlap by design
-_STILL = 1e-6  # m
-_CLOSE = 0.03  # m
-_MARGIN_SHARE = 0.7  # of the least gap between capsules and hulls in random poses
-_TOLERANCE = 1e-5  # m, to which distances are worked out
-_PORTION = 256  # distances measured between checks whether any more can matter
+# Shares of the random poses: pairs that are closer than the clearance in so many are close by design; of these, shapes
+# that touch in so many overlap by design.
+_ALWAYS_CLOSE_SHARE, _MOSTLY_TOUCHING_SHARE = 0.95, 0.5
+_FIXED_DISTANCE_M = 1e-6  # range of the distances of a pair that the joints do not change
+_OVERLAP_RANGE_M = 0.03  # hulls of shapes this close show how far they lie outside them
+_MARGIN_SHARE = 0.7  # of the smallest gap between capsules and hulls in random poses
+_DISTANCE_TOLERANCE_M = 1e-5  # to which distances are computed
+_DISTANCES_PER_ROUND = 256  # measured between checks whether any more can matter
 
 
 class ClearanceConstraint(Constraint):
     """Links of a robot keep a distance from one another, from obstacles and from the floor.
 
-    Capsules around the links ([Ayusawa2017]_ eq. 53) bound distances quickly. Where they are close the search measures
-    convex hulls, and the plan is proven with the shapes themselves.
+    Capsules around the links ([Ayusawa2017]_ eq. 53) bound distances quickly. Where they are close, the search measures
+    convex hulls; the plan is proven with the shapes themselves.
 
     Parameters
     ----------
-    model : RobotModel
-        The robot.
     limits : MotionLimits
         Range of poses in which pairs that cannot be kept apart are detected.
-    options : CollisionOptions
-        Obstacles, pairs to ignore, and the clearance.
     floor : float, optional
         Height of the floor in the root frame [m]; -inf for none.
 
@@ -72,69 +69,70 @@ class ClearanceConstraint(Constraint):
 
     positions_only = True
     close_by_design: frozenset[frozenset[str]] = frozenset()
-    """Names of two links, or a link and the floor, that are only kept from touching."""
+    """Pairs of names, of two links or a link and the floor, that are only kept from touching."""
 
     def __init__(
         self, model: RobotModel, limits: MotionLimits, options: CollisionOptions, floor: float = -np.inf
     ) -> None:
-        around = obstacle_objects(options.obstacles)
-        objects = (*robot_objects(model, options.mesh_folders), *around)
+        obstacles = obstacle_objects(options.obstacles)
+        objects = (*robot_objects(model, options.mesh_folders), *obstacles)
         names = [item.name for item in objects]
         twice = sorted({name for name in names if names.count(name) > 1 or name == FLOOR})
         if twice:
             raise ExcitationError(f"collision.obstacles: '{twice[0]}' is taken; give the obstacle another name")
         skipped = named_pairs(options.ignored, objects) | (srdf_pairs(options.srdf) if options.srdf else set())
-        pairs = candidate_pairs(model, objects, len(around), options.self_collision)
+        pairs = candidate_pairs(model, objects, len(obstacles), options.self_collision)
         if np.isfinite(floor):
             pairs += [(index, -1) for index, item in enumerate(objects) if item.body >= 0]
-        self._options, self._limits, self._around = options, limits, {item.name for item in around}
+        self._options, self._limits, self._obstacles = options, limits, {item.name for item in obstacles}
         whole = Scene(model, objects, pairs, floor)
         self._joints = model.joints
-        kept = self._separable(whole)
-        self.scene = Scene(
-            model,
-            objects,
-            [pair for index, pair in enumerate(pairs) if kept[index] and frozenset(whole.names(index)) not in skipped],
-            floor,
-        )
+        checked = [
+            pair
+            for index, (pair, separable) in enumerate(zip(pairs, self._separable(whole), strict=True))
+            if separable and frozenset(whole.names(index)) not in skipped
+        ]
+        self.scene = Scene(model, objects, checked, floor)
 
     def _separable(self, scene: Scene) -> Array:
-        """Which pairs can be kept apart: not those whose distance the joints do not change, nor links that are always
-        closer than the clearance, unless they touch in some of the poses and not in most: these are kept from touching,
-        as is what is always close to the floor, such as the fork of a stacker.
+        """Which pairs can be kept apart ``(P,)``.
+
+        Excluded are pairs whose distance the joints do not change, and links that are always closer than the clearance.
+        Of the latter, those that touch in some poses but not in most are kept from touching, and so are links always
+        close to the floor, such as the fork of a stacker.
         """
         lower, upper = self._limits.lower, self._limits.upper
         poses = np.random.default_rng(0).uniform(lower, upper, (_RANDOM_POSES, len(lower)))
         placements = scene.chain.placements(poses)
         distances, needed = scene.capsule_distances(placements), self._needed(scene)
         close = distances < needed
-        still = np.ptp(distances, axis=0) < _STILL if len(scene.pairs) else np.zeros(0, dtype=bool)
-        links = np.array([not self._around & set(scene.names(pair)) for pair in range(len(scene.pairs))], dtype=bool)
+        fixed = np.ptp(distances, axis=0) < _FIXED_DISTANCE_M if len(scene.pairs) else np.zeros(0, dtype=bool)
+        links = np.array([not self._obstacles & set(scene.names(pair)) for pair in range(len(scene.pairs))], dtype=bool)
         floor = scene.pairs[:, 1] < 0
-        never = still & ~close.any(axis=0)
-        always, near = still & floor, np.zeros(len(scene.pairs), dtype=bool)
-        for pair in np.flatnonzero((close.mean(axis=0) >= _ALWAYS_CLOSE) & links & ~still):
+        never = fixed & ~close.any(axis=0)
+        always, near = fixed & floor, np.zeros(len(scene.pairs), dtype=bool)
+        for pair in np.flatnonzero((close.mean(axis=0) >= _ALWAYS_CLOSE_SHARE) & links & ~fixed):
             exact = scene.distances(placements, np.full(_RANDOM_POSES, pair), np.full(_RANDOM_POSES, needed[pair]))
-            if (exact < needed[pair]).mean() >= _ALWAYS_CLOSE:
-                near[pair] = floor[pair] or 0 < (exact < _TOLERANCE).mean() < _MOSTLY_TOUCHING
+            if (exact < needed[pair]).mean() >= _ALWAYS_CLOSE_SHARE:
+                near[pair] = floor[pair] or 0 < (exact < _DISTANCE_TOLERANCE_M).mean() < _MOSTLY_TOUCHING_SHARE
                 always[pair] = not near[pair]
-        for which, told in (
+        for which, notice in (
             (always & close.any(axis=0), "always close to each other, and not kept apart"),
             (near, "always closer than the clearance, and kept from touching only"),
         ):
             names = [scene.names(int(pair)) for pair in np.flatnonzero(which)]
             if names:
-                log_once(logging.INFO, f"{told}: {', '.join(map(' and '.join, names))}")
+                log_once(logging.INFO, f"{notice}: {', '.join(map(' and '.join, names))}")
         self.close_by_design = frozenset(frozenset(scene.names(int(pair))) for pair in np.flatnonzero(near))
         return ~(never | always)
 
     def _needed(self, scene: Scene) -> Array:
-        """``(P,)`` distance that each pair must keep [m]; what is close by design may touch."""
+        """``(P,)`` distance that each pair must keep [m]; pairs that are close by design may touch."""
         names = [frozenset(scene.names(pair)) for pair in range(len(scene.pairs))]
         near = np.array([pair in self.close_by_design for pair in names], dtype=bool)
-        around = np.array([bool(pair & (self._around | {FLOOR})) for pair in names], dtype=bool)
-        kept = np.where(around, self._options.obstacle_clearance_m, self._options.clearance_m)
-        return np.where(near, 0.0, kept)
+        outside = np.array([bool(pair & (self._obstacles | {FLOOR})) for pair in names], dtype=bool)
+        clearance = np.where(outside, self._options.obstacle_clearance_m, self._options.clearance_m)
+        return np.where(near, 0.0, clearance)
 
     @cached_property
     def needed(self) -> Array:
@@ -142,7 +140,6 @@ class ClearanceConstraint(Constraint):
         return self._needed(self.scene)
 
     def check_start(self, pose: Array) -> None:
-        """See :class:`.Constraint`."""
         placements = self.scene.chain.placements(pose[None])
         pairs = np.flatnonzero(self.scene.capsule_distances(placements)[0] < self.needed)
         slack = self._slack(np.repeat(placements, len(pairs), axis=0), pairs)
@@ -152,27 +149,23 @@ class ClearanceConstraint(Constraint):
             raise ExcitationError(message)
 
     def penalty(self, motion: MotionSamples) -> Penalty:
-        """Mean over samples of the squared violation by hulls [m^2]."""
-        begin = self.needed + _BEGINS - self._allowed_overlap
+        begin = self.needed + _CLEARANCE_PENALTY_BEGINS_M - self._allowed_overlap
         near = self.scene.close_hulls(motion.placements, begin, self._capsule_margin)
         lack = begin[near.pair] - near.distance
         if not len(lack):
             return Penalty(0.0)
-        weights = -2 * _PENALTY * lack / len(motion)
-        return Penalty(
-            _PENALTY * float((lack**2).sum()) / len(motion),
-            position=self.scene.gradient(near, motion.screws, weights),
-        )
+        weights = -2 * _CLEARANCE_PENALTY * lack / len(motion)
+        value = _CLEARANCE_PENALTY * float((lack**2).sum()) / len(motion)
+        return Penalty(value, position=self.scene.gradient(near, motion.screws, weights))
 
     def refine(self, motion: MotionSamples) -> bool:
-        """See :class:`.Constraint`: hulls of a pair that is too close may overlap by no more than there."""
+        """Hulls of a pair that is too close may overlap by no more than in that pose."""
         _, pairs, gap, slack = self._gaps(motion.placements)
         before = self._allowed_overlap.copy()
         np.minimum.at(self._allowed_overlap, pairs[slack < 0], np.maximum(gap[slack < 0], 0.0))
-        return bool((self._allowed_overlap < before - _TOLERANCE).any())
+        return bool((self._allowed_overlap < before - _DISTANCE_TOLERANCE_M).any())
 
     def check(self, trajectory: Trajectory) -> None:
-        """See :class:`.Constraint`; speeds of the links bound their distances between samples."""
         curve = executed_curve(trajectory)
         speeds, placements = derivative_bounds(curve), self.scene.chain.placements(curve.position)
         swept = (speeds.velocity @ self.scene.lever_arms.T) * np.diff(curve.time)[:, None]
@@ -180,51 +173,51 @@ class ClearanceConstraint(Constraint):
         def undecided(first: Array, second: Array, pairs: Indices, swept: Array) -> Array:
             return np.asarray(0.5 * (first + second - swept) < self.needed[pairs], dtype=bool)
 
-        # Balls decide most, capsules most of the rest, and only what is left is measured exactly.
+        # Balls decide most pairs, capsules most of the rest; only the remaining ones are measured exactly.
         bound = self.scene.ball_distances(placements)
         rows, pairs = np.nonzero(undecided(bound[:-1], bound[1:], np.arange(bound.shape[1]), swept))
         ends = [self.scene.capsule_distances_of(placements, rows + side, pairs) for side in (0, 1)]
         left = undecided(ends[0], ends[1], pairs, swept[rows, pairs])
-        found = find_violation(curve, self, speeds, rows[left], pairs[left])
-        if found is not None:
-            raise ExcitationError(self._violation_message(found))
+        violation = find_violation(curve, self, speeds, rows[left], pairs[left])
+        if violation is not None:
+            remedy = "move elsewhere or restrict limits.position"
+            raise ExcitationError(
+                self._message(violation.channel, violation.value, f"at {violation.time:.3f} s", remedy)
+            )
 
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        """See :class:`.Slack`: distance of a pair less its clearance [m]."""
         return self._slack(self.scene.chain.placements(q), channels)
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
-        """See :class:`.Slack`."""
         return np.asarray((speeds.velocity * self.scene.lever_arms[channels]).sum(axis=1), dtype=float)
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        """See :class:`.Constraint`."""
-        found = self.closest_approach(trajectory)
-        if found is None:
+        closest = self.closest_approach(trajectory)
+        if closest is None:
             return ConstraintUsage(0.0, "distance (of nothing that can meet)")
-        description = f"distance of '{found.link}' from '{found.other}'"
-        option = self._option({found.link, found.other}) if found.required_m else "excitation.collision.ignored"
-        least = max(found.required_m, 1e-3)
-        return ConstraintUsage(least / max(found.closest_m, least), description, option, found)
+        description = f"distance of '{closest.link}' from '{closest.other}'"
+        option = self._option({closest.link, closest.other}) if closest.required_m else "excitation.collision.ignored"
+        required = max(closest.required_m, 1e-3)
+        return ConstraintUsage(required / max(closest.closest_m, required), description, option, closest)
 
     def closest_approach(self, trajectory: Trajectory) -> Clearance | None:
-        """Where, on its knots, a motion has least distance beyond what has to be kept; ``None`` without pairs."""
+        """Knot at which a motion has the smallest distance beyond the clearance; None without pairs."""
         curve = executed_curve(trajectory)
         placements = self.scene.chain.placements(curve.position)
         bounds = self.scene.ball_distances(placements) - self.needed
         order, best = np.argsort(bounds, axis=None), None
-        for begin in range(0, len(order), _PORTION):
-            rows, pairs = np.unravel_index(order[begin : begin + _PORTION], bounds.shape)
+        for begin in range(0, len(order), _DISTANCES_PER_ROUND):
+            rows, pairs = np.unravel_index(order[begin : begin + _DISTANCES_PER_ROUND], bounds.shape)
             if best is not None and bounds[rows[0], pairs[0]] >= best.value:
                 break
-            least = np.inf if best is None else best.value
-            close = self.scene.capsule_distances_of(placements, rows, pairs) - self.needed[pairs] < least
+            smallest = np.inf if best is None else best.value
+            close = self.scene.capsule_distances_of(placements, rows, pairs) - self.needed[pairs] < smallest
             if not close.any():
                 continue
             rows, pairs = rows[close], pairs[close]
             slack = self.scene.distances(placements[rows], pairs, np.zeros(len(rows))) - self.needed[pairs]
             worst = int(np.argmin(slack))
-            if slack[worst] < least:
+            if slack[worst] < smallest:
                 best = Violation(float(curve.time[rows[worst]]), int(pairs[worst]), float(slack[worst]))
         if best is None:
             return None
@@ -233,53 +226,48 @@ class ClearanceConstraint(Constraint):
 
     @cached_property
     def _allowed_overlap(self) -> Array:
-        """``(P,)`` how far hulls lie outside the shapes [m] where these are close, at the median of random poses.
+        """``(P,)`` overlap of hulls that the search allows [m]: how far they lie outside shapes that are close.
 
-        The search lets hulls overlap by that much; else those of links that are close by design, such as a shoulder in
-        the hollow of a trunk, would exclude good poses. Where it is too much, :meth:`refine` lowers it.
+        It is the median over random poses. Without it, hulls of links that are close by design, such as a shoulder in
+        the hollow of a trunk, would exclude good poses. :meth:`refine` lowers it if it is too much.
         """
         rows, pairs, gap, slack = self._gaps(self._random_placements)
         out = np.zeros(len(self.scene.pairs))
         for pair in np.unique(pairs):
-            own = pairs == pair
-            close = own & (slack < _CLOSE)
-            out[pair] = max(float(np.median(gap[close if close.any() else own])), 0.0)
+            of_pair = pairs == pair
+            close = of_pair & (slack < _OVERLAP_RANGE_M)
+            out[pair] = max(float(np.median(gap[close if close.any() else of_pair])), 0.0)
         return out
 
     @cached_property
     def _capsule_margin(self) -> Array:
-        """``(P,)`` how far capsules lie outside hulls [m] at least, with a safety factor for other poses."""
+        """``(P,)`` lower bound of how far capsules lie outside hulls [m], with a safety factor for other poses."""
         capsules = self.scene.capsule_distances(self._random_placements)
-        rows, pairs = np.nonzero(capsules < self.needed + _BEGINS)
+        rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
         exact = self.scene.distances(self._random_placements[rows], pairs, np.full(len(rows), -np.inf))
         gap = exact - capsules[rows, pairs]
-        least = np.full(len(self.scene.pairs), np.inf)
-        np.minimum.at(least, pairs, gap)
-        return np.where(np.isfinite(least), np.maximum(_MARGIN_SHARE * least, 0.0), 0.0)
+        smallest = np.full(len(self.scene.pairs), np.inf)
+        np.minimum.at(smallest, pairs, gap)
+        return np.where(np.isfinite(smallest), np.maximum(_MARGIN_SHARE * smallest, 0.0), 0.0)
 
     @cached_property
     def _random_placements(self) -> Array:
-        """``(N, n, 4, 4)`` placements in random poses."""
         poses = np.random.default_rng(1).uniform(self._limits.lower, self._limits.upper, (_RANDOM_POSES, self._joints))
         return self.scene.chain.placements(poses)
 
     def _gaps(self, placements: Array) -> tuple[Indices, Indices, Array, Array]:
-        """Poses and pairs whose hulls are close, how far these lie outside the shapes, distance less clearance."""
+        """Poses and pairs with close hulls, distance of hulls outside the shapes, and distance less clearance."""
         capsules = self.scene.capsule_distances(placements) + self._capsule_margin
-        rows, pairs = np.nonzero(capsules < self.needed + _BEGINS)
+        rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
         hulls = self.scene.distances(placements[rows], pairs, np.full(len(rows), -np.inf))
-        close = hulls < self.needed[pairs] + _BEGINS
+        close = hulls < self.needed[pairs] + _CLEARANCE_PENALTY_BEGINS_M
         rows, pairs, hulls = rows[close], pairs[close], hulls[close]
         slack = self._slack(placements[rows], pairs)
-        return rows, pairs, slack + self.needed[pairs] + _TOLERANCE - hulls, slack
+        return rows, pairs, slack + self.needed[pairs] + _DISTANCE_TOLERANCE_M - hulls, slack
 
     def _slack(self, placements: Array, pairs: Indices) -> Array:
-        needed = self.needed[pairs] + _TOLERANCE
+        needed = self.needed[pairs] + _DISTANCE_TOLERANCE_M
         return self.scene.distances(placements, pairs, needed) - needed
-
-    def _violation_message(self, found: Violation) -> str:
-        remedy = "move elsewhere or restrict limits.position"
-        return self._message(found.channel, found.value, f"at {found.time:.3f} s", remedy)
 
     def _message(self, pair: int, slack: float, when: str, remedy: str) -> str:
         first, second = self.scene.names(pair)
@@ -298,6 +286,6 @@ class ClearanceConstraint(Constraint):
         )
 
     def _option(self, pair: Collection[str]) -> str:
-        """Which sets the clearance of a pair."""
-        name = "obstacle_clearance_m" if (self._around | {FLOOR}) & set(pair) else "clearance_m"
+        """Option that sets the clearance of a pair."""
+        name = "obstacle_clearance_m" if (self._obstacles | {FLOOR}) & set(pair) else "clearance_m"
         return f"excitation.collision.{name}"

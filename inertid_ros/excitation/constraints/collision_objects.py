@@ -1,5 +1,4 @@
-"""Collision objects: links and obstacles, each as a set of capsules and of exact shapes."""
-# DOC Pairs of collision objects that can touch one another and are kept apart.
+"""Collision objects, links and obstacles, each as capsules and exact shapes; and the pairs of them to keep apart."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.shapes import Capsule, CollisionShape, shape_capsules
 
-_MAX_BYTES = 16 * 1024 * 1024
+_MAX_SRDF_BYTES = 16 * 1024 * 1024
 FLOOR = "floor"
 
 
@@ -29,14 +28,12 @@ class CollisionObject:
 
     Attributes
     ----------
-    name : str
-        Name of the link or obstacle.
     body : int
         Index of the moving body that it is fixed to; -1 for the root.
     capsules : tuple of Capsule
         Capsules that contain it, in the frame of that body.
     shapes : tuple of CollisionShape
-        Its exact shapes; empty where the URDF has no usable geometry and the capsules are lines between its joints.
+        Exact shapes; empty if the URDF has no usable geometry, and the capsules are lines between joints.
     """
 
     name: str
@@ -46,10 +43,7 @@ class CollisionObject:
 
 
 def robot_objects(model: RobotModel, folders: Sequence[str]) -> tuple[CollisionObject, ...]:
-    """The links of a robot. A moving body without usable geometry is represented by lines between its joints.
-
-    A warning names what is not represented in full.
-    """
+    """The links of a robot; lines between joints represent a moving body without usable geometry, with a warning."""
     shapes, problems = collision_shapes(model, folders)
     links: dict[str, CollisionObject] = {}
     for shape in shapes:
@@ -109,9 +103,9 @@ Indices = NDArray[Any]  # whole numbers
 def candidate_pairs(
     model: RobotModel, objects: Sequence[CollisionObject], obstacles: int, between_links: bool
 ) -> list[Pair]:
-    """Pairs of objects that move relative to one another and are not adjacent at a joint; obstacles come last.
+    """Pairs of objects that move relative to one another and are not adjacent at a joint.
 
-    Links without collision shapes are kept apart from obstacles, and not from each other.
+    The last ``obstacles`` objects are obstacles. Links without collision shapes are kept apart from obstacles only.
     """
     links = len(objects) - obstacles
     root = parsing.parse_description(model.urdf)
@@ -132,7 +126,7 @@ def candidate_pairs(
 
 
 def _rigid_groups(root: etree._Element) -> dict[str, str]:
-    """For each link one name for all links that fixed joints connect it to."""
+    """For each link, one name common to all links that fixed joints connect it to."""
     parent_of = {
         str(joint.find("child").get("link")): str(joint.find("parent").get("link"))
         for joint in root.findall("joint")
@@ -165,8 +159,8 @@ def srdf_pairs(path: str) -> set[frozenset[str]]:
         No such file, or not an SRDF.
     """
     try:
-        if Path(path).stat().st_size > _MAX_BYTES:
-            raise ExcitationError(f"{path}: larger than {_MAX_BYTES // 2**20} MiB; this is not an SRDF")
+        if Path(path).stat().st_size > _MAX_SRDF_BYTES:
+            raise ExcitationError(f"{path}: larger than {_MAX_SRDF_BYTES // 2**20} MiB; this is not an SRDF")
         parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
         root = etree.fromstring(Path(path).read_bytes(), parser)
     except OSError as error:
@@ -180,13 +174,7 @@ def srdf_pairs(path: str) -> set[frozenset[str]]:
 
 
 def named_pairs(ignored: Mapping[str, Sequence[str]], objects: Sequence[CollisionObject]) -> set[frozenset[str]]:
-    """Pairs of each link or obstacle with each of those given for it.
-
-    Raises
-    ------
-    ExcitationError
-        A name that is neither link nor obstacle.
-    """
+    """Pairs of each link or obstacle with each of those that ``ignored`` lists for it; unknown names are refused."""
     available = {item.name for item in objects} | {FLOOR}
     pairs = set()
     for names in ((first, second) for first, others in ignored.items() for second in others):

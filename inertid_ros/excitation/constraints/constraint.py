@@ -1,15 +1,14 @@
-"""The interface of constraints on a motion, beside the limits that shapes keep by their size.
+"""The interface of constraints on a motion, and the proof that a motion keeps one between samples too.
 
 Position, velocity and acceleration need no constraint object: every shape of motion is scaled until it fits them
-(:mod:`inertid_ros.excitation.planning.feasible_size`). Everything else is a :class:`.Constraint`, and appears in three
-places:
+(:func:`.scale_to_limits`). Everything else is a :class:`.Constraint`, and appears in three places:
 
 - **Before the search** :meth:`Constraint.check_start` refuses a start pose at which nothing can be planned.
 - **During the search** :meth:`Constraint.penalty` adds to the objective: zero while the constraint holds with a
   margin, smooth, and growing with the violation. It is evaluated at samples only and may be coarse; it proves nothing.
 - **On the finished motion** :meth:`Constraint.check` must hold, between samples too. A motion that violates it is made
-  smaller as a whole until it does, since the start pose is feasible. The same check refuses a plan before
-  it moves a robot, so it must accept plans that were made elsewhere.
+  smaller as a whole until it does, since the start pose is feasible. The same check refuses a plan before it moves a
+  robot, so it must accept plans that were made elsewhere.
 
 :meth:`Constraint.usage` reports how much of what it allows a motion uses.
 
@@ -19,15 +18,13 @@ elements instead, as weights; the problem adds the weights of all terms and diff
 (:func:`inertid_ros.regressors.regressor_gradient.regressor_product_gradient`).
 
 To add a constraint: write a class with these methods, its options into ``ExcitationOptions``, and let
-:func:`.motion_constraints` make it where its options name it.
+:func:`.motion_constraints` make it if its options name it.
+
+**The proof.** A function that changes by no more than ``rate`` per second cannot fall below ``(f0 + f1 - rate h) / 2``
+between two instants ``h`` apart at which it is ``f0`` and ``f1``. Where that bound is positive, the interval is proven;
+elsewhere it is halved, until every part is proven or the function is negative at some instant. The rates come from the
+motion's own derivatives, bounded on every interval through the Bernstein form of its polynomial.
 """
-# DOC Proof that a function of a motion stays at or above zero on the whole of it, not only where it is sampled.
-# DOC 
-# DOC A function that changes by no more than ``rate`` per second cannot fall below ``(f0 + f1 - rate h) / 2`` between two
-# DOC instants ``h`` apart at which it is ``f0`` and ``f1``. Where that bound is positive, the interval is proven; elsewhere
-# DOC it is halved, until every part is proven or the function is negative at some instant. The rates come from
-# DOC the motion's own derivatives, bounded on every interval through the Bernstein form of its polynomial.
-# DOC 
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,19 +39,17 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.regressors.regressor_gradient import BodyWrenches
 from inertid_ros.robot.kinematics import TreeKinematics, TreeState
 
-_HALVINGS = 16
-_MOST = 400_000  # undecided parts; more would take too long to decide
-_KNOT_STEP = 0.01  # s
+_PROOF_HALVINGS = 16
+_MAX_UNDECIDED = 400_000  # parts of the motion; more would take too long to decide
+_KNOT_STEP_S = 0.01
 
 
 @dataclass(frozen=True)
 class MotionSamples:
-    """A motion at N instants, and kinematics that constraints share; each is computed once, when it is needed.
+    """A motion at N instants, and the kinematics that constraints share, computed once on demand.
 
     Attributes
     ----------
-    chain : TreeKinematics
-        Kinematics of the robot.
     q, v, a : ndarray, shape (N, n)
         Position, velocity, acceleration.
     step : float
@@ -93,7 +88,7 @@ class MotionSamples:
 
 @dataclass(frozen=True)
 class Penalty:
-    """Value of a penalty and its derivatives; what is zero everywhere may be left out.
+    """Value of a penalty and its derivatives; those that are zero everywhere may be left out.
 
     Attributes
     ----------
@@ -105,8 +100,8 @@ class Penalty:
         Derivative with respect to the elements of the joint torque regressor of the bodies, in the order of
         ``model.body_prior.ravel()``; counted in addition.
     base_weights : ndarray or float, shape (N, 6, 10 nb)
-        The same of the reaction wrench (force, torque) at the root, in its frame; for ``f(W)`` of the wrench ``W`` of
-        the prior it is the derivative of ``f`` times the prior.
+        Likewise for the regressor of the reaction wrench (force, torque) at the root, in its frame; for ``f(W)`` of the
+        wrench ``W`` of the prior it is the derivative of ``f`` times the prior.
     """
 
     value: float
@@ -119,17 +114,7 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Clearance:
-    """Where a motion comes closest to what it must keep clear of.
-
-    Attributes
-    ----------
-    closest_m, required_m : float
-        Distance there, and what has to be kept [m].
-    link, other : str
-        Link, and link, obstacle or floor that it comes close to.
-    time_s : float
-        Instant of the motion [s].
-    """
+    """Closest approach of a link to another link, an obstacle or the floor."""
 
     closest_m: float
     required_m: float
@@ -146,7 +131,7 @@ class Clearance:
 
 @dataclass(frozen=True)
 class ConstraintUsage:
-    """How much of what a constraint allows a motion uses.
+    """Use of a constraint by a motion.
 
     Attributes
     ----------
@@ -155,9 +140,9 @@ class ConstraintUsage:
     description : str
         What is limited, such as ``effort of joint 'elbow'``.
     option : str
-        Option that gives it more room; empty where the robot sets the limit.
+        Option that gives more room; empty if the robot sets the limit.
     clearance : Clearance or None
-        Where the motion comes closest, if distances are constrained.
+        Closest approach, if distances are constrained.
     """
 
     used: float
@@ -190,7 +175,7 @@ class Constraint(Protocol):
         """Penalty of violations during the search."""
 
     def refine(self, motion: MotionSamples) -> bool:
-        """Correct what is coarse in the penalty where a motion violates the constraint; whether anything changed."""
+        """Correct a coarse penalty if a motion violates the constraint; return whether anything changed."""
         return False
 
     def check(self, trajectory: Trajectory) -> None:
@@ -208,25 +193,19 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class DerivativeBounds:
-    """Bounds of the absolute derivatives of a motion on M segments.
-
-    Attributes
-    ----------
-    velocity, acceleration, jerk : ndarray, shape (M, n)
-        Largest absolute values.
-    """
+    """Bounds ``(M, n)`` of the absolute derivatives of a motion on M segments."""
 
     velocity: Array
     acceleration: Array
     jerk: Array
 
     def rows(self, index: Array) -> "DerivativeBounds":
-        """Those of some of the segments."""
+        """Bounds on some of the segments."""
         return DerivativeBounds(self.velocity[index], self.acceleration[index], self.jerk[index])
 
 
 class Slack(Protocol):
-    """Functions of a motion, numbered by channel, that shall not be negative."""
+    """Functions of a motion, numbered by channel, that must not be negative."""
 
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
         """``(K,)`` values of one channel each at ``(K, n)`` samples."""
@@ -237,7 +216,7 @@ class Slack(Protocol):
 
 @dataclass(frozen=True)
 class Violation:
-    """Where a function is negative, or (``value`` not negative) so close to zero that it cannot be proven positive."""
+    """Instant at which a function is negative or, if ``value`` is not, too close to zero to be proven positive."""
 
     time: float
     channel: int
@@ -245,11 +224,11 @@ class Violation:
 
 
 def executed_curve(trajectory: Trajectory) -> PiecewiseQuintic:
-    """The curve that is executed: that of a plan's own knots, or of close knots on another motion."""
+    """The curve that is executed: through the knots of a plan, or through close knots on another motion."""
     curve = getattr(trajectory, "curve", None)
     if isinstance(curve, PiecewiseQuintic):
         return curve
-    time = knot_times(trajectory, _KNOT_STEP)
+    time = knot_times(trajectory, _KNOT_STEP_S)
     return PiecewiseQuintic(time, *trajectory.sample(time))
 
 
@@ -261,33 +240,24 @@ def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:
 def find_violation(
     curve: PiecewiseQuintic, slack: Slack, bounds: DerivativeBounds, segments: NDArray[Any], channels: NDArray[Any]
 ) -> Violation | None:
-    """The worst instant at which a channel is negative, or ``None`` if it is proven that there is none.
+    """The worst instant at which a channel is negative, or None if it is proven that there is none.
 
-    Parameters
-    ----------
-    curve : PiecewiseQuintic
-        The motion.
-    slack : Slack
-        Functions that shall not be negative.
-    bounds : DerivativeBounds
-        Of the curve, see :func:`derivative_bounds`.
-    segments, channels : ndarray of int, shape (K,)
-        Segments of the curve, and the channel to check on each.
+    ``bounds`` are those of the curve; ``channels`` ``(K,)`` are checked on ``segments`` ``(K,)`` of it.
     """
     left, right = curve.time[segments], curve.time[segments + 1]
     rates = slack.rates(bounds.rows(segments), channels)
     low, high = _at_knots(curve, slack, segments, channels)
-    for _ in range(_HALVINGS):
+    for _ in range(_PROOF_HALVINGS):
         worst = _worst(left, right, low, high, channels)
         if worst is None or worst.value < 0:
             return worst
-        open_ = 0.5 * (low + high - rates * (right - left)) < 0
-        if not open_.any():
+        undecided = 0.5 * (low + high - rates * (right - left)) < 0
+        if not undecided.any():
             return None
         left, right, low, high, rates, channels = (
-            values[open_] for values in (left, right, low, high, rates, channels)
+            values[undecided] for values in (left, right, low, high, rates, channels)
         )
-        if len(left) > _MOST:
+        if len(left) > _MAX_UNDECIDED:
             break
         middle = 0.5 * (left + right)
         between = slack.values(*curve.sample(middle), channels)
@@ -298,7 +268,7 @@ def find_violation(
 
 
 def _at_knots(curve: PiecewiseQuintic, slack: Slack, segments: Array, channels: Array) -> tuple[Array, Array]:
-    """Values at both ends of segments, of which adjacent ones share one."""
+    """Values at both ends of segments; those of adjacent segments are computed once."""
     keys = np.concatenate([segments, segments + 1]), np.tile(channels, 2)
     (knots, at), back = np.unique(np.array(keys), axis=1, return_inverse=True)
     values = slack.values(curve.position[knots], curve.velocity[knots], curve.acceleration[knots], at)

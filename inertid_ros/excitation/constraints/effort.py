@@ -1,11 +1,4 @@
-"""Joint efforts that the prior model needs for a motion, and their limits."""
-# DOC Bounds of the rates of joint efforts and of the reaction at the base, from bounds of a motion's derivatives.
-# DOC 
-# DOC Norms alone are propagated along the tree, outward those of the motion (angular velocity, its first two derivatives,
-# DOC acceleration and jerk of the origins), inward those of forces and moments and of their rates of change in the root
-# DOC frame. The bounds hold in every pose, and are several times too large, which :mod:`.continuous_time` compensates by
-# DOC halving segments.
-# DOC 
+"""Joint efforts that the prior model needs for a motion, bounds of their rates, and their limits."""
 
 from dataclasses import dataclass
 
@@ -27,16 +20,16 @@ from inertid_ros.excitation.motions import Trajectory
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
-_PENALTY = 300.0
-_BEGINS = 0.97  # of the limits, where the penalty begins
-_STEP = 0.01  # s
+_EFFORT_PENALTY = 300.0
+_EFFORT_PENALTY_BEGINS = 0.97  # of the limits
+_EFFORT_STEP_S = 0.01
 
 
 def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     """``(N, n)`` efforts [N m or N] of the URDF's bodies and friction along ``(N, n)`` samples.
 
-    Coulomb friction counts against gravity and inertia with its full size whatever the direction, since its sign
-    is undefined at rest: the result has the sign of the rest of the effort.
+    Coulomb friction adds its full size to the rest of the effort, whatever the direction of motion, since its sign is
+    undefined at rest.
     """
     tau = rigid_torque(model, model.body_prior, q, v, a)
     tau += model.drive_prior["rotor_inertia"] * a + model.drive_prior["viscous"] * v
@@ -44,15 +37,7 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
 
 
 class EffortConstraint(Constraint):
-    """The effort of the prior model stays within limits. The bodies of the prior are uncertain: limits hold a margin.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The robot, with the prior.
-    effort : ndarray, shape (n,)
-        Limits [N m or N].
-    """
+    """The effort of the prior model stays within limits ``(n,)`` [N m or N]; their margin covers errors of the prior."""
 
     positions_only = False
 
@@ -60,7 +45,6 @@ class EffortConstraint(Constraint):
         self._model, self.effort, self._bounds = model, effort, WrenchRateBounds(model)
 
     def check_start(self, pose: Array) -> None:
-        """See :class:`.Constraint`."""
         rest = np.zeros((1, len(pose)))
         effort = np.abs(prior_effort(self._model, pose[None], rest, rest)[0])
         joint = int(np.argmax(effort / self.effort))
@@ -76,11 +60,11 @@ class EffortConstraint(Constraint):
     def penalty(self, motion: MotionSamples) -> Penalty:
         """Mean over samples of the squared excess over the limits, as a fraction of them."""
         ratio = prior_effort(self._model, motion.q, motion.v, motion.a) / self.effort
-        excess = np.maximum(np.abs(ratio) - _BEGINS, 0.0)
-        value = _PENALTY * float((excess**2).sum()) / len(motion)
+        excess = np.maximum(np.abs(ratio) - _EFFORT_PENALTY_BEGINS, 0.0)
+        value = _EFFORT_PENALTY * float((excess**2).sum()) / len(motion)
         if value == 0:
             return Penalty(0.0)
-        push = _PENALTY * 2 * excess * np.sign(ratio) / self.effort / len(motion)
+        push = _EFFORT_PENALTY * 2 * excess * np.sign(ratio) / self.effort / len(motion)
         drives = self._model.drive_prior
         return Penalty(
             value,
@@ -91,7 +75,6 @@ class EffortConstraint(Constraint):
         )
 
     def check(self, trajectory: Trajectory) -> None:
-        """See :class:`.Constraint`; the whole motion is covered, by bounds of how fast efforts can change."""
         violation = find_anywhere(executed_curve(trajectory), self, len(self.effort))
         if violation is not None:
             joint, limit = violation.channel, self.effort[violation.channel]
@@ -102,17 +85,14 @@ class EffortConstraint(Constraint):
             )
 
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        """See :class:`.Slack`: limit less size of a joint's effort."""
         effort = np.abs(prior_effort(self._model, q, v, a))[np.arange(len(q)), channels]
         return self.effort[channels] - effort
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
-        """See :class:`.Slack`."""
         return self._bounds.rates(speeds).effort[np.arange(len(channels)), channels]
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        """See :class:`.Constraint`."""
-        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _STEP)) + 1, 3))
+        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _EFFORT_STEP_S)) + 1, 3))
         used = (np.abs(prior_effort(self._model, *trajectory.sample(time))) / self.effort).max(axis=0)
         joint = int(np.argmax(used))
         return ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
@@ -125,9 +105,9 @@ class WrenchRates:
     Attributes
     ----------
     effort : ndarray, shape (M, n)
-        Of the efforts of the joints: bodies, rotors and viscous friction [N m/s or N/s].
+        Joint efforts: bodies, rotors and viscous friction [N m/s or N/s].
     force, moment : ndarray, shape (M,)
-        Of the moving bodies' reaction at the root origin, gravity included [N/s, N m/s].
+        Reaction of the moving bodies at the root origin, gravity included [N/s, N m/s].
     """
 
     effort: Array
@@ -136,12 +116,11 @@ class WrenchRates:
 
 
 class WrenchRateBounds:
-    """Bounds for one robot.
+    """Bounds of the rates of joint efforts and of the reaction at the base, for the inertia of the URDF.
 
-    Parameters
-    ----------
-    model : RobotModel
-        The robot; its URDF's inertia is used.
+    Norms alone are propagated along the tree: outward those of the motion (angular velocity, its first two derivatives,
+    acceleration and jerk of the origins), inward those of forces and moments and of their rates of change in the root
+    frame. The bounds hold in every pose, and are several times too large; halving of segments makes up for that.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -164,8 +143,8 @@ class WrenchRateBounds:
         """Bounds on segments on which the motion keeps ``bounds``."""
         count = len(bounds.velocity)
         zero = np.zeros(count)
-        rest = _Motion(zero, zero, zero, zero + self._gravity, zero)
-        motions: list[_Motion] = []
+        rest = _MotionNorms(zero, zero, zero, zero + self._gravity, zero)
+        motions: list[_MotionNorms] = []
         for joint, parent in enumerate(self._parents):
             V, A, J = bounds.velocity[:, joint], bounds.acceleration[:, joint], bounds.jerk[:, joint]
             before = motions[parent] if parent >= 0 else rest
@@ -178,11 +157,11 @@ class WrenchRateBounds:
         for joint in reversed(range(self._joints)):
             motion, (mass, offset, inertia) = motions[joint], self._bodies[joint]
             W, centre = motion.angular, motion.at(offset)
-            own, own_rate = mass * centre.linear, mass * centre.jerk
-            force[joint] += own
-            force_rate[joint] += own_rate
-            moment[joint] += offset * own + inertia * (motion.turn + W**2)
-            moment_rate[joint] += offset * (own_rate + W * own)
+            inertial, inertial_rate = mass * centre.linear, mass * centre.jerk
+            force[joint] += inertial
+            force_rate[joint] += inertial_rate
+            moment[joint] += offset * inertial + inertia * (motion.turn + W**2)
+            moment_rate[joint] += offset * (inertial_rate + W * inertial)
             moment_rate[joint] += inertia * (motion.turn_rate + 4 * W * motion.turn + 2 * W**3)
             parent = self._parents[joint]
             before = motions[parent] if parent >= 0 else rest
@@ -190,20 +169,20 @@ class WrenchRateBounds:
             effort[:, joint] = along[1][joint] + before.angular * along[0][joint]
             lever = self._lengths[joint]
             lever_rate = before.angular * lever + (bounds.velocity[:, joint] if self._prismatic[joint] else 0.0)
-            passed = moment_rate[joint] + lever * force_rate[joint] + lever_rate * force[joint]
+            passed_on = moment_rate[joint] + lever * force_rate[joint] + lever_rate * force[joint]
             if parent >= 0:
                 force[parent] += force[joint]
                 force_rate[parent] += force_rate[joint]
                 moment[parent] += moment[joint] + lever * force[joint]
-                moment_rate[parent] += passed
+                moment_rate[parent] += passed_on
             else:
-                root = [root[0] + force_rate[joint], root[1] + passed]
+                root = [root[0] + force_rate[joint], root[1] + passed_on]
         effort += self._rotor * bounds.jerk + self._viscous * bounds.acceleration
         return WrenchRates(effort, root[0], root[1])
 
 
 @dataclass(frozen=True)
-class _Motion:
+class _MotionNorms:
     """Norms ``(M,)`` at a point of a body: angular velocity, two derivatives, acceleration (less gravity), jerk."""
 
     angular: Array
@@ -212,23 +191,23 @@ class _Motion:
     linear: Array
     jerk: Array
 
-    def at(self, distance: float) -> "_Motion":
-        """At another point of the same body."""
+    def at(self, distance: float) -> "_MotionNorms":
+        """Norms at another point of the same body."""
         W, A, B = self.angular, self.turn, self.turn_rate
-        return _Motion(
+        return _MotionNorms(
             W, A, B, self.linear + distance * (A + W**2), self.jerk + distance * (B + 3 * A * W + W**3)
         )
 
-    def turning(self, v: Array, a: Array, j: Array) -> "_Motion":
-        """Of the body behind a revolute joint."""
+    def turning(self, v: Array, a: Array, j: Array) -> "_MotionNorms":
+        """Norms of the body behind a revolute joint."""
         W, A, B = self.angular, self.turn, self.turn_rate
-        return _Motion(W + v, A + a + W * v, B + j + 2 * W * a + A * v + W**2 * v, self.linear, self.jerk)
+        return _MotionNorms(W + v, A + a + W * v, B + j + 2 * W * a + A * v + W**2 * v, self.linear, self.jerk)
 
-    def sliding(self, v: Array, a: Array, j: Array) -> "_Motion":
-        """Of the body behind a prismatic joint."""
+    def sliding(self, v: Array, a: Array, j: Array) -> "_MotionNorms":
+        """Norms of the body behind a prismatic joint."""
         W, A, B = self.angular, self.turn, self.turn_rate
         linear = self.linear + a + 2 * W * v
-        return _Motion(W, A, B, linear, self.jerk + j + 3 * (W * a + A * v + W**2 * v))
+        return _MotionNorms(W, A, B, linear, self.jerk + j + 3 * (W * a + A * v + W**2 * v))
 
 
 def _body(pi: Array) -> tuple[float, float, float]:

@@ -13,13 +13,13 @@ from inertid_ros.excitation.constraints.collision_objects import CollisionObject
 from inertid_ros.robot.urdf.meshes import Mesh, collision_library
 from inertid_ros.robot.urdf.shapes import CollisionShape
 
-_TOLERANCES = (1e-8, 1e-6, 1e-4)  # of the library; the first that it comes to an end with is taken
-_FAILED = -1e6  # m; the library returns less, its smallest number, where it does not come to an end
-_OVERLAP = 1e-3  # m; taken where shapes overlap and no tolerance says by how much
+_LIBRARY_TOLERANCES = (1e-8, 1e-6, 1e-4)  # the first with which the library converges is used
+_NOT_CONVERGED_M = -1e6  # the library returns less, its smallest number, if it does not converge
+_ASSUMED_OVERLAP_M = 1e-3  # for shapes that overlap if the library converges with no tolerance
 
 
 def available() -> bool:
-    """Whether there is a library of exact distances; else capsules replace the shapes they contain."""
+    """Whether the library of exact distances is installed; otherwise capsules replace the shapes."""
     try:
         collision_library()
     except ModelError:
@@ -29,14 +29,14 @@ def available() -> bool:
 
 @dataclass(frozen=True)
 class Closest:
-    """Of ``K`` pairs of convex shapes.
+    """Distances and closest points of K pairs of convex shapes.
 
     Attributes
     ----------
     distance : ndarray, shape (K,)
-        Distance, negative where they overlap by that much [m].
+        [m]; minus the depth if they overlap.
     points : ndarray, shape (2, 3, K)
-        Closest (or deepest) points of the first and of the second in the root frame; NaN where they were not asked for.
+        Closest (or deepest) points of the first and of the second in the root frame; NaN beyond the asked distance.
     normal : ndarray, shape (3, K)
         Unit vector along which the first moves away from the second; NaN likewise.
     """
@@ -53,11 +53,11 @@ class ExactDistances:
         self._objects = objects
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_objects": self._objects}  # the library's own objects are made again
+        return {"_objects": self._objects}
 
     @cached_property
     def _geometry(self) -> list[list[tuple[Any, Any, Any]]]:
-        """Of every object's shapes: convex hull, mesh (the same where there is none), placement in its body."""
+        """Per object and shape: convex hull, mesh (the hull again without one), placement in its body."""
         return [[(*_model(shape), _transform(shape.placement)) for shape in item.shapes] for item in self._objects]
 
     @cached_property
@@ -70,13 +70,13 @@ class ExactDistances:
         request, distance = coal.DistanceRequest(), coal.distance
 
         def measure(first: Any, at_1: Any, second: Any, at_2: Any) -> float:
-            for tolerance in _TOLERANCES:
+            for tolerance in _LIBRARY_TOLERANCES:
                 request.gjk_tolerance = request.epa_tolerance = tolerance
                 result.clear()
                 value = float(distance(first, at_1, second, at_2, request, result))
-                if value > _FAILED:
+                if value > _NOT_CONVERGED_M:
                     return value
-            return -_OVERLAP
+            return -_ASSUMED_OVERLAP_M
 
         return measure
 
@@ -85,35 +85,33 @@ class ExactDistances:
         return [(floor, floor, _transform(np.eye(4)))]
 
     def distance(self, first: int, second: int, placements: Array, enough: float) -> float:
-        """Distance [m] of two objects, negative where they overlap by that much; placements of both bodies (4, 4).
+        """Distance of two objects [m], minus the depth if they overlap; ``placements`` ``(2, 4, 4)`` are of their bodies.
 
-        Convex hulls contain their meshes, so a distance of hulls of ``enough`` or more is taken as it is.
+        Convex hulls contain their meshes, so their distance is the answer if it is ``enough`` or more.
         """
         measure = self._measure
         bodies = [_transform(placement) for placement in placements]
-        others = [(hull, whole, bodies[1] * own) for hull, whole, own in self._geometry[second]]
+        others = [(hull, mesh, bodies[1] * placement) for hull, mesh, placement in self._geometry[second]]
         smallest = np.inf
-        for hull_1, whole_1, own in self._geometry[first]:
-            at = bodies[0] * own
-            for hull_2, whole_2, other in others:
-                value = measure(hull_1, at, hull_2, other)
-                if value < enough and (whole_1 is not hull_1 or whole_2 is not hull_2):
-                    # The surfaces of meshes: they are at zero or less where they overlap.
-                    value = max(value, measure(whole_1, at, whole_2, other))
+        for hull_1, mesh_1, placement in self._geometry[first]:
+            at_1 = bodies[0] * placement
+            for hull_2, mesh_2, at_2 in others:
+                value = measure(hull_1, at_1, hull_2, at_2)
+                if value < enough and (mesh_1 is not hull_1 or mesh_2 is not hull_2):
+                    # The distance of surfaces of meshes is zero or less if they overlap.
+                    value = max(value, measure(mesh_1, at_1, mesh_2, at_2))
                 smallest = min(smallest, value)
         return smallest
 
     def closest(
         self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, height: float, enough: Array
     ) -> Closest:
-        """Closest points of the convex hulls of two objects each, or of one and the floor where the second is -1.
+        """Closest points of the convex hulls of two objects each, or of one and the floor if the second is -1.
 
         Parameters
         ----------
-        pairs : ndarray of int, shape (K, 2)
-            Objects.
-        rows : ndarray of int, shape (K,)
-            Poses.
+        pairs, rows : ndarray of int, shape (K, 2) and (K,)
+            Objects, and their pose.
         bodies : ndarray of int, shape (K, 2)
             Moving bodies of the objects.
         placements : ndarray, shape (N, n + 1, 4, 4)
@@ -129,14 +127,15 @@ class ExactDistances:
             placed = placed_shapes.get((item, row))
             if placed is None:
                 at = _transform(placements[row, body])
-                placed = placed_shapes[item, row] = [(hull, at * own) for hull, _, own in self._geometry[item]]
+                placed = [(hull, at * shape) for hull, _, shape in self._geometry[item]]
+                placed_shapes[item, row] = placed
             return placed
 
         measure, result = self._measure, self._result
         floor = [(plane, rest) for plane, _, rest in self._floor(height)]
         distance, vectors = np.full(len(pairs), np.inf), np.full((len(pairs), 3, 3), np.nan)
-        asked = zip(pairs.tolist(), rows.tolist(), bodies.tolist(), enough.tolist(), strict=True)
-        for index, ((first, second), row, (body, other), far) in enumerate(asked):
+        queries = zip(pairs.tolist(), rows.tolist(), bodies.tolist(), enough.tolist(), strict=True)
+        for index, ((first, second), row, (body, other), far) in enumerate(queries):
             against = floor if second < 0 else shapes_of(second, row, other)
             smallest = np.inf
             for hull_1, at_1 in shapes_of(first, row, body):
@@ -150,7 +149,7 @@ class ExactDistances:
             distance[index] = smallest
         if not np.isfinite(distance).all():
             raise ModelError("a link without collision shapes has no distance; this is a defect of inertid_ros")
-        unusable = ~(np.abs(vectors) < -_FAILED).all(axis=(1, 2))  # of the library, where it does not come to an end
+        unusable = ~(np.abs(vectors) < -_NOT_CONVERGED_M).all(axis=(1, 2))
         vectors[unusable & (distance < enough)] = 0.0
         return Closest(distance, vectors[:, :2].transpose(1, 2, 0), -vectors[:, 2].T)
 
@@ -158,7 +157,7 @@ class ExactDistances:
         """Height [m] of an object's lowest point above a horizontal plane of the root frame."""
         (floor, _, rest), = self._floor(height)
         body = _transform(placement)
-        return min(self._measure(hull, body * own, floor, rest) for hull, _, own in self._geometry[item])
+        return min(self._measure(hull, body * shape, floor, rest) for hull, _, shape in self._geometry[item])
 
 
 def _model(shape: CollisionShape) -> tuple[Any, Any]:
@@ -166,12 +165,12 @@ def _model(shape: CollisionShape) -> tuple[Any, Any]:
     if shape.surface is not None:
         return surface_models(shape.surface)
     if shape.geometry == "box":
-        own = coal.Box(*shape.size)
+        solid = coal.Box(*shape.size)
     elif shape.geometry == "sphere":
-        own = coal.Sphere(*shape.size)
+        solid = coal.Sphere(*shape.size)
     else:
-        own = (coal.Cylinder if shape.geometry == "cylinder" else coal.Capsule)(*shape.size)
-    return own, own
+        solid = (coal.Cylinder if shape.geometry == "cylinder" else coal.Capsule)(*shape.size)
+    return solid, solid
 
 
 @lru_cache(maxsize=512)

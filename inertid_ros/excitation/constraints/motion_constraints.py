@@ -1,5 +1,4 @@
-"""The constraints that a robot's options ask for."""
-# DOC What is taken to surround a robot that moves: the floor or mounting plane, and what nobody stated.
+"""The constraints that a robot's options ask for, and what is assumed to surround it: floor or mounting plane."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,54 +21,54 @@ from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf.shapes import CollisionShape, corners
 
-# Legs are below the base they belong to; arms on a table are not, but for some centimetres where they lie stretched.
-_LEG, _LEAST_LEG = 0.15, 0.1  # of its length, and m, that a limb is below the base at least
-_TURNS, _ROUND = 16, 0.01  # angles at which a wheel is looked at, and m by which its height may differ between them
-_UPRIGHT = 0.5  # cosine between gravity and the direction that a mounting stands for, at least
+# A limb is a leg if it reaches this far below the base, as a fraction of its length and in m: arms on a table do not,
+# but for some centimetres if they lie stretched.
+_MIN_LEG_SHARE, _MIN_LEG_M = 0.15, 0.1
+_WHEEL_ANGLES, _MAX_WHEEL_RUNOUT_M = 16, 0.01  # heights of a wheel at these angles differ by no more
+_MIN_MOUNTING_COSINE = 0.5  # between gravity and the direction that a mounting stands for
+
+Shapes = tuple[CollisionShape, ...]
 
 
 def motion_constraints(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None
 ) -> tuple[Constraint, ...]:
-    """Everything that a motion of this robot must keep beside its limits of position, velocity and acceleration."""
+    """All constraints on a motion of this robot, except its limits of position, velocity and acceleration."""
     options = options or ExcitationOptions()
-    chosen: list[Constraint] = [EffortConstraint(model, limits.effort)]
+    constraints: list[Constraint] = [EffortConstraint(model, limits.effort)]
     collision, floor = options.collision, surroundings(model, limits, options).floor_m
     if collision.self_collision or collision.obstacles or np.isfinite(floor):
-        chosen.append(ClearanceConstraint(model, limits, collision, floor))
-    return (*chosen, *_balance(model, options.balance))
+        constraints.append(ClearanceConstraint(model, limits, collision, floor))
+    return (*constraints, *_balance(model, options.balance))
 
 
 def _balance(model: RobotModel, options: BalanceOptions) -> list[Constraint]:
-    chosen: list[Constraint] = []
+    constraints: list[Constraint] = []
     if options.com_region.x:
         region = polygon(options.com_region, "balance.com_region")
-        chosen.append(CentreOfMassConstraint(model, region, options.ground_m))
+        constraints.append(CentreOfMassConstraint(model, region, options.ground_m))
     if options.support.x:
         area = polygon(options.support, "balance.support", options.support_margin_m)
         if not options.com_region.x:
-            chosen.append(CentreOfMassConstraint(model, area, options.ground_m))
-        chosen.append(ZeroMomentPointConstraint(model, area, options.ground_m, options.normal_force))
-    return chosen
-
-
-Shapes = tuple[CollisionShape, ...]
+            constraints.append(CentreOfMassConstraint(model, area, options.ground_m))
+        constraints.append(ZeroMomentPointConstraint(model, area, options.ground_m, options.normal_force))
+    return constraints
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a motion keeps clear of, beside stated obstacles.
+    """What a motion keeps clear of, besides stated obstacles.
 
     Attributes
     ----------
     floor_m : float
-        Height in the root frame below which nothing of a moving link goes [m]; -inf where there is none.
+        Height in the root frame below which no part of a moving link goes [m]; -inf for no floor.
     floor : str
-        What was assumed or given of it.
+        What was assumed or configured; a sentence.
     unknown : bool
-        Whether nothing is known of the floor though nobody said that there is none.
+        Whether the height of the floor is unknown although the options do not exclude a floor.
     others : tuple of str
-        Obstacles, and what is not looked at.
+        Obstacles, and what is not checked; sentences.
     """
 
     floor_m: float
@@ -79,27 +78,26 @@ class Surroundings:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the motion keeps clear of and what is not looked at, a sentence each."""
         return (self.floor, *self.others)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """A finding where the motion may meet what nobody stated."""
+        """A finding if the motion may meet a floor that the options do not state."""
         if not self.unknown:
             return ()
         return (Finding("unknown_floor", Severity.CARE, self.floor, remedy_for("unknown_floor")),)
 
 
 def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOptions) -> Surroundings:
-    """What surrounds the robot by its options and its base.
+    """Surroundings of the robot according to its options and its base.
 
-    A robot is mounted by the lowest point of what does not move with its joints, or of its wheels, unless its limbs are
-    farther down, as legs are.
+    A robot is mounted by the lowest point of its root link, or of its wheels, unless its limbs reach farther down, as
+    legs do.
 
     Raises
     ------
     ExcitationError
-        Gravity points elsewhere than the mounting says.
+        The direction of gravity contradicts the mounting.
     """
     shapes, problems = collision_shapes(model, options.collision.mesh_folders)
     return replace(_floor(model, limits, options, shapes, problems), others=_others(model, options.collision, shapes))
@@ -108,9 +106,9 @@ def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOpt
 def _floor(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions, shapes: Shapes, problems: Mapping[str, str]
 ) -> Surroundings:
-    kept = f"{1e3 * options.collision.obstacle_clearance_m:g} mm are kept from"
+    distance = f"{1e3 * options.collision.obstacle_clearance_m:g} mm are kept from"
     if np.isfinite(options.floor_m):
-        return Surroundings(options.floor_m, f"{kept} the floor at {options.floor_m:.3f} m, as given")
+        return Surroundings(options.floor_m, f"{distance} the floor at {options.floor_m:.3f} m, as given")
     if options.mounting == "none" or model.free:
         return Surroundings(-np.inf, "no floor is looked at (excitation.mounting: none)")
     _check_gravity(model, options.mounting)
@@ -126,8 +124,8 @@ def _floor(
         return Surroundings(-np.inf, f"no floor is looked at, since {below}", True)
     where = f"at {round(height, 3) + 0.0:.3f} m, the lowest point of '{link}' (excitation.floor_m changes it)"
     if options.mounting == "floor":
-        return Surroundings(height, f"{kept} a floor {where}")
-    return Surroundings(height, f"{kept} the {options.mounting} {where}; a floor is an obstacle to state")
+        return Surroundings(height, f"{distance} a floor {where}")
+    return Surroundings(height, f"{distance} the {options.mounting} {where}; a floor is an obstacle to state")
 
 
 def _others(model: RobotModel, options: CollisionOptions, shapes: Shapes) -> tuple[str, ...]:
@@ -147,7 +145,8 @@ def _check_gravity(model: RobotModel, mounting: str) -> None:
     if not size:
         return
     up = -gravity[2] / size
-    agrees = {"floor": up >= _UPRIGHT, "ceiling": up <= -_UPRIGHT, "wall": abs(up) < _UPRIGHT}
+    enough = _MIN_MOUNTING_COSINE
+    agrees = {"floor": up >= enough, "ceiling": up <= -enough, "wall": abs(up) < enough}
     if agrees[mounting]:
         return
     fitting = next(name for name in agrees if agrees[name])
@@ -158,39 +157,39 @@ def _check_gravity(model: RobotModel, mounting: str) -> None:
 
 
 def _lowest_of_base(model: RobotModel, shapes: Shapes, problems: Mapping[str, str]) -> tuple[float, str] | None:
-    """Height [m] and link of the lowest point of what does not move; of a link's origin where its mesh is missing."""
-    found = [(float(_points(shape)[:, 2].min()), shape.link) for shape in shapes if shape.body < 0]
+    """Height [m] and link of the lowest point of the root link; of a link's origin if its mesh is missing."""
+    points = [(float(_points(shape)[:, 2].min()), shape.link) for shape in shapes if shape.body < 0]
     robot = model.pinocchio
     for name in problems:
         frame = robot.frames[robot.getFrameId(name)]
         if frame.parentJoint == 0:
-            found.append((float(frame.placement.translation[2]), name))
-    return min(found, default=None)
+            points.append((float(frame.placement.translation[2]), name))
+    return min(points, default=None)
 
 
 def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
     """Height [m] and link of the lowest points of links that turn without limit on the base, all at one height."""
     endless = np.isinf(model.limits.lower) & np.isinf(model.limits.upper)
-    found = []
+    wheels = []
     for body in range(model.joints):
         points = [_points(shape) for shape in shapes if shape.body == body]
         if not points or not endless[body] or int(model.pinocchio.parents[body + 1]):
             continue
-        poses = np.zeros((_TURNS, model.joints))
-        poses[:, body] = 2 * np.pi * np.arange(_TURNS) / _TURNS
+        poses = np.zeros((_WHEEL_ANGLES, model.joints))
+        poses[:, body] = 2 * np.pi * np.arange(_WHEEL_ANGLES) / _WHEEL_ANGLES
         placements = TreeKinematics.of(model).placements(poses)[:, body]
         lowest = (placements[:, 2, :3] @ np.vstack(points).T + placements[:, 2, 3, None]).min(axis=1)
-        if np.ptp(lowest) < _ROUND:
-            found.append((float(lowest.min()), model.link_names[body]))
-    return found
+        if np.ptp(lowest) < _MAX_WHEEL_RUNOUT_M:
+            wheels.append((float(lowest.min()), model.link_names[body]))
+    return wheels
 
 
 def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float) -> tuple[str, float] | None:
-    """Last link of the limb that is deepest below the base, and how far [m]; None where limbs begin above it."""
+    """Link of a leg that is deepest below the base, and its depth [m]; None if no limb is a leg."""
     zero = np.clip(np.zeros(model.joints), limits.lower, limits.upper)
     poses = np.array([zero, 0.5 * (limits.lower + limits.upper)])
     placements, robot = TreeKinematics.of(model).placements(poses), model.pinocchio
-    lengths, found = np.zeros(model.joints), (0.0, "")
+    lengths, deepest = np.zeros(model.joints), (0.0, "")
     for body, name in enumerate(model.link_names[: model.joints]):
         parent = int(robot.parents[body + 1]) - 1
         if parent >= 0:
@@ -198,14 +197,13 @@ def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float)
         points = np.vstack([np.zeros((1, 3)), *(_points(shape) for shape in shapes if shape.body == body)])
         depth = height - float((placements[:, body, 2, :3] @ points.T + placements[:, body, 2, 3, None]).min())
         length = lengths[body] + float(np.linalg.norm(points, axis=1).max())
-        if depth > max(_LEG * length, _LEAST_LEG):
-            found = max(found, (depth, name))
-    return (found[1], found[0]) if found[1] else None
+        if depth > max(_MIN_LEG_SHARE * length, _MIN_LEG_M):
+            deepest = max(deepest, (depth, name))
+    return (deepest[1], deepest[0]) if deepest[1] else None
 
 
 def _points(shape: CollisionShape) -> Array:
-    """``(K, 3)`` points in the frame of the body, whose convex hull contains the shape; its origin where it cannot be
-    read."""
+    """``(K, 3)`` points in the body frame whose convex hull contains the shape; its origin if it cannot be read."""
     try:
         points = corners(shape)
     except ModelError:

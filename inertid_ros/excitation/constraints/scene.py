@@ -1,5 +1,4 @@
 """A robot among obstacles: distances of collision objects, and their gradient with respect to the pose."""
-# DOC Closest points of segments, for many pairs and poses at once.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,21 +12,19 @@ from inertid_ros.robot.kinematics import TreeKinematics, lever_arm_bounds
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf.shapes import Capsule
 
-_AT_ONCE = 20_000  # distances; keeps arrays in the processor's cache
-_TINY = 1e-12
-
+_DISTANCES_AT_ONCE = 20_000  # keeps arrays in the processor's cache
+_AVOID_ZERO = 1e-12  # divisor for segments that are points
 
 Ends = tuple[Array, Array]
 
 
-class CapsuleSet:
-    """The capsules of many objects as arrays, and where they are in given poses.
+class _CapsuleSet:
+    """The capsules of many objects as arrays.
 
     Attributes
     ----------
     owner : ndarray of int, shape (C,)
-        Index of the object that each belongs to; capsules of one object are adjacent. The last capsule is a point that
-        belongs to none and represents the floor.
+        Index of the object of each; capsules of one object are adjacent. The last one is a point for the floor.
     radius, half : ndarray, shape (C,)
         Radius, and half the length of the axis [m].
     """
@@ -44,26 +41,26 @@ class CapsuleSet:
 
     def ends(self, placements: Array) -> tuple[Array, Array]:
         """``(3, N, C)`` both ends in the root frame, from ``(N, n, 4, 4)`` placements of the bodies."""
-        whole = with_root(placements)[:, self._body]
+        whole = _with_root(placements)[:, self._body]
         points = np.stack([self._start, self._end], axis=-1)  # (C, 3, 2)
         moved = whole[..., :3, :3] @ points + whole[..., :3, 3, None]
         start, end = np.ascontiguousarray(moved.transpose(3, 2, 0, 1))
         return start, end
 
 
-def with_root(placements: Array) -> Array:
-    """``(N, n + 1, 4, 4)``: the root itself behind the bodies, so that index -1 finds it."""
+def _with_root(placements: Array) -> Array:
+    """``(N, n + 1, 4, 4)``: the root itself follows the bodies, at index -1."""
     root = np.broadcast_to(np.eye(4), (len(placements), 1, 4, 4))
     return np.concatenate([placements, root], axis=1)
 
 
-def moving_joints(chain: TreeKinematics) -> Array:
-    """``(n + 1, n)`` bool: which joints move each body; the root, which none moves, is last."""
+def _moving_joints(chain: TreeKinematics) -> Array:
+    """``(n + 1, n)`` bool: joints that move each body; the root, which does not move, is last."""
     return np.vstack([chain.ancestry.T, np.zeros((1, len(chain.parents)), dtype=bool)])
 
 
-def object_lever_arms(model: RobotModel, item: CollisionObject) -> Array:
-    """``(n,)`` bound [m] of how far a point of an object moves per radian (metre) of each joint, in any pose."""
+def _lever_arms(model: RobotModel, item: CollisionObject) -> Array:
+    """``(n,)`` bound of how far a point of an object moves per radian (metre) of each joint, in any pose [m]."""
     farthest = [
         np.linalg.norm(end) + capsule.radius for capsule in item.capsules for end in (capsule.start, capsule.end)
     ]
@@ -71,18 +68,8 @@ def object_lever_arms(model: RobotModel, item: CollisionObject) -> Array:
 
 
 @dataclass(frozen=True)
-class ClosestPoints:
-    """Of two segments each.
-
-    Attributes
-    ----------
-    first, second : ndarray, shape (3, ...)
-        Points.
-    gap : ndarray, shape (...)
-        Their distance.
-    normal : ndarray, shape (3, ...)
-        Unit vector from the second to the first; zero where they coincide.
-    """
+class _ClosestPoints:
+    """Closest points ``(3, ...)`` of pairs of segments, their distance, and the unit vector from second to first."""
 
     first: Array
     second: Array
@@ -90,7 +77,7 @@ class ClosestPoints:
     normal: Array
 
 
-def closest_points(start_1: Array, end_1: Array, start_2: Array, end_2: Array) -> ClosestPoints:
+def closest_points(start_1: Array, end_1: Array, start_2: Array, end_2: Array) -> _ClosestPoints:
     """Closest points of segments given by their ends, ``(3, ...)`` each; a segment may be a point.
 
     The square of the distance is a convex quadratic of the two positions along the segments: where its minimum lies
@@ -102,13 +89,13 @@ def closest_points(start_1: Array, end_1: Array, start_2: Array, end_2: Array) -
     determinant = a * e - b * b
     regular = determinant > 1e-9 * a * e
     s = np.clip(np.where(regular, b * f - c * e, 0.0) / np.where(regular, determinant, 1.0), 0.0, 1.0)
-    t = np.clip((b * s + f) / np.maximum(e, _TINY), 0.0, 1.0)
-    s = np.clip((b * t - c) / np.maximum(a, _TINY), 0.0, 1.0)
-    t = np.clip((b * s + f) / np.maximum(e, _TINY), 0.0, 1.0)
+    t = np.clip((b * s + f) / np.maximum(e, _AVOID_ZERO), 0.0, 1.0)
+    s = np.clip((b * t - c) / np.maximum(a, _AVOID_ZERO), 0.0, 1.0)
+    t = np.clip((b * s + f) / np.maximum(e, _AVOID_ZERO), 0.0, 1.0)
     first, second = start_1 + s * d1, start_2 + t * d2
     between = first - second
     gap = np.sqrt(_dot(between, between))
-    return ClosestPoints(first, second, gap, between / np.maximum(gap, _TINY))
+    return _ClosestPoints(first, second, gap, between / np.maximum(gap, _AVOID_ZERO))
 
 
 def _dot(a: Array, b: Array) -> Array:
@@ -146,10 +133,6 @@ class Scene:
 
     Parameters
     ----------
-    model : RobotModel
-        The robot.
-    objects : sequence of CollisionObject
-        Its links and the obstacles.
     pairs : sequence of Pair
         Indices of objects; -1 in place of the second is the floor.
     height : float
@@ -161,11 +144,11 @@ class Scene:
     ) -> None:
         self.objects, self.height, self.chain = tuple(objects), height, TreeKinematics.of(model)
         self.pairs = np.array(pairs, dtype=int).reshape(-1, 2)
-        self._capsules, self._moving_joints = CapsuleSet(self.objects), moving_joints(self.chain)
+        self._capsules, self._moving_joints = _CapsuleSet(self.objects), _moving_joints(self.chain)
         self._exact = ExactDistances(self.objects) if available() else None
         bodies = np.array([item.body for item in self.objects])
         self._bodies = np.where(self.pairs < 0, -1, bodies[self.pairs])
-        lever_arms = np.vstack([*(object_lever_arms(model, item) for item in self.objects), np.zeros(model.joints)])
+        lever_arms = np.vstack([*(_lever_arms(model, item) for item in self.objects), np.zeros(model.joints)])
         first, second = self._bodies.T
         of_first, of_second = self._moving_joints[first], self._moving_joints[second]
         alone = of_first & ~of_second, of_second & ~of_first
@@ -173,37 +156,34 @@ class Scene:
         self._first_capsule, self._capsule_pairs = self._capsules_of_pairs()
 
     def names(self, pair: int) -> tuple[str, str]:
-        """Names of both objects of a pair."""
         first, second = self.pairs[pair]
         return self.objects[first].name, FLOOR if second < 0 else self.objects[second].name
 
     def _capsules_of_pairs(self) -> tuple[Indices, Indices]:
-        """Where each pair's capsules begin, ``(P + 1,)``, and which they are, ``(2, sum)``; -1 is the floor."""
-        of = [np.flatnonzero(self._capsules.owner == index) for index in range(len(self.objects))] + [np.array([-1])]
-        blocks = [np.array(np.meshgrid(of[first], of[second])).reshape(2, -1) for first, second in self.pairs]
+        """Begin of each pair, ``(P + 1,)``, in the indices ``(2, sum)`` of capsules of all pairs; -1 is the floor."""
+        owner = self._capsules.owner
+        capsules = [np.flatnonzero(owner == index) for index in range(len(self.objects))] + [np.array([-1])]
+        blocks = [np.array(np.meshgrid(capsules[a], capsules[b])).reshape(2, -1) for a, b in self.pairs]
         starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
         return starts, np.hstack([np.zeros((2, 0), dtype=int), *blocks])
 
     def capsule_distances(self, placements: Array) -> Array:
-        """``(N, P)`` distances [m] of the capsules around the objects of each pair, which is never more than their own.
-
-        Placements of the bodies are ``(N, n, 4, 4)``.
-        """
+        """``(N, P)`` distances of the capsules around each pair [m], from ``(N, n, 4, 4)`` placements: lower bounds."""
         rows, pairs = np.indices((len(placements), len(self.pairs))).reshape(2, -1)
         return self.capsule_distances_of(placements, rows, pairs).reshape(len(placements), -1)
 
     def capsule_distances_of(self, placements: Array, rows: Indices, pairs: Indices) -> Array:
-        """``(K,)`` the same, of one pair each in one of the poses."""
+        """``(K,)`` distances of the capsules of one pair each in one of the poses [m]."""
         out = np.empty(len(rows))
         ends = self._capsules.ends(placements)
-        for begin in range(0, len(rows), _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
+        for begin in range(0, len(rows), _DISTANCES_AT_ONCE):
+            part = slice(begin, begin + _DISTANCES_AT_ONCE)
             row, _, first, second, starts = self._expanded(rows[part], pairs[part])
             out[part] = np.minimum.reduceat(self._closest_points(ends, row, first, second).gap, starts)
         return out
 
     def ball_distances(self, placements: Array) -> Array:
-        """``(N, P)`` lower bounds of the distances [m], from one ball around each object."""
+        """``(N, P)`` lower bounds of the distances, from one ball around each object [m]."""
         start, end = self._capsules.ends(placements)
         radius = self._capsules.radius[:-1]
         first = np.searchsorted(self._capsules.owner, np.arange(len(self.objects)))
@@ -220,53 +200,52 @@ class Scene:
         row, pair, first, second, _ = self._expanded(*np.nonzero(self.ball_distances(placements) < limit))
         keep = self._balls_close(ends, row, first, second, limit[pair])
         row, pair, first, second = (values[keep] for values in (row, pair, first, second))
-        found = self._closest_points(ends, row, first, second)
-        close = np.flatnonzero(found.gap < limit[pair])
+        nearest = self._closest_points(ends, row, first, second)
+        close = np.flatnonzero(nearest.gap < limit[pair])
         return ClosePairs(
             row[close],
             pair[close],
             self._bodies[pair[close]].T,
-            np.array([found.first[:, close], found.second[:, close]]),
-            found.gap[close],
-            found.normal[:, close],
+            np.array([nearest.first[:, close], nearest.second[:, close]]),
+            nearest.gap[close],
+            nearest.normal[:, close],
         )
 
     def close_hulls(self, placements: Array, limit: Array, margin: Array) -> ClosePairs:
-        """The same of the convex hulls of the objects of each pair, one for every pose and pair.
+        """Convex hulls of the objects of each pair that are closer than ``limit (P,)`` [m], one per pose and pair.
 
-        They change smoothly with the pose, as capsules do, and fit the shapes much closer. Where there is no library
-        to measure them, or no shape, capsules replace them. Capsules lie ``margin (P,)`` [m] of hulls at least:
-        hulls are measured where capsules are closer than ``limit - margin``.
+        Their distance changes smoothly with the pose, as that of capsules does, and they fit the shapes much closer.
+        Without a library to measure them, or without a shape, capsules replace them. Capsules lie at least
+        ``margin (P,)`` [m] outside hulls: hulls are measured if capsules are closer than ``limit - margin``.
         """
         rough = self.close_capsules(placements, limit - margin)
         exact = self._exact
         if exact is None:
             return rough
         solid = np.array([bool(item.shapes) for item in self.objects])[self.pairs[:, 0]]
-        kept = ~solid[rough.pair]
-        asked = np.unique(np.array([rough.row, rough.pair])[:, ~kept], axis=1)
-        bodies, enough = self._bodies[asked[1]], limit[asked[1]]
-        found = exact.closest(self.pairs[asked[1]], asked[0], bodies, with_root(placements), self.height, enough)
-        close = np.flatnonzero(found.distance < enough)
-        row, pair = asked[:, close]
+        bare = ~solid[rough.pair]
+        rows, pairs = np.unique(np.array([rough.row, rough.pair])[:, ~bare], axis=1)
+        bodies, enough = self._bodies[pairs], limit[pairs]
+        hulls = exact.closest(self.pairs[pairs], rows, bodies, _with_root(placements), self.height, enough)
+        close = np.flatnonzero(hulls.distance < enough)
         return ClosePairs(
-            np.concatenate([rough.row[kept], row]),
-            np.concatenate([rough.pair[kept], pair]),
-            np.hstack([rough.bodies[:, kept], self._bodies[pair].T]),
-            np.concatenate([rough.points[:, :, kept], found.points[:, :, close]], axis=2),
-            np.concatenate([rough.distance[kept], found.distance[close]]),
-            np.hstack([rough.normal[:, kept], found.normal[:, close]]),
+            np.concatenate([rough.row[bare], rows[close]]),
+            np.concatenate([rough.pair[bare], pairs[close]]),
+            np.hstack([rough.bodies[:, bare], self._bodies[pairs[close]].T]),
+            np.concatenate([rough.points[:, :, bare], hulls.points[:, :, close]], axis=2),
+            np.concatenate([rough.distance[bare], hulls.distance[close]]),
+            np.hstack([rough.normal[:, bare], hulls.normal[:, close]]),
         )
 
     def distances(self, placements: Array, pairs: Indices, enough: Array) -> Array:
-        """``(K,)`` distances [m] by the shapes themselves, of one pair each in poses ``(K, n, 4, 4)``.
+        """``(K,)`` distances of the shapes themselves, of one pair each in poses ``(K, n, 4, 4)`` [m].
 
-        Anything from ``enough (K,)`` on may be less than the truth, which does not matter then. Without a library
-        of exact distances, and for lines between joints, capsules replace the shapes.
+        Distances of ``enough (K,)`` or more may be lower bounds only. Without a library of exact distances, and for
+        lines between joints, capsules replace the shapes.
         """
         if self._exact is None:
             return self.capsule_distances_of(placements, np.arange(len(pairs)), pairs)
-        bodies = with_root(placements)
+        bodies = _with_root(placements)
         out = np.empty(len(pairs))
         for index, pair in enumerate(pairs):
             first, second = self.pairs[pair]
@@ -294,7 +273,7 @@ class Scene:
         return out
 
     def _expanded(self, rows: Indices, pairs: Indices) -> tuple[Indices, Indices, Indices, Indices, Indices]:
-        """Row, pair and both capsules of every pair of capsules of pairs of objects, and where each of these begins."""
+        """Row, pair and both capsules of every pair of capsules of pairs of objects, and index of the first of each."""
         counts = np.diff(self._first_capsule)[pairs]
         starts = np.cumsum(counts) - counts
         within = np.arange(counts.sum()) - np.repeat(starts, counts)
@@ -303,25 +282,24 @@ class Scene:
         return np.repeat(rows, counts), pair, first, second, starts
 
     def _balls_close(self, ends: Ends, row: Indices, first: Indices, second: Indices, limit: Array) -> Array:
-        """Whether balls around capsules are closer than ``limit``."""
         middle = 0.5 * (ends[0] + ends[1])
         apart = middle[:, row, first] - middle[:, row, second]
         size = self._capsules.half + self._capsules.radius
         limit = limit + size[first] + size[second]
         return np.asarray((second < 0) | ((apart**2).sum(axis=0) < limit * np.abs(limit)), dtype=bool)
 
-    def _closest_points(self, ends: Ends, row: Indices, first: Indices, second: Indices) -> ClosestPoints:
-        """Closest points on the axes of capsules and the gap between their surfaces; capsule -1 is the floor."""
+    def _closest_points(self, ends: Ends, row: Indices, first: Indices, second: Indices) -> _ClosestPoints:
+        """Closest points on the axes of capsules, and the gap between their surfaces; capsule -1 is the floor."""
         start, end = ends
         sides = ((row, first), (row, second))
-        found = closest_points(*(points[:, at, which] for at, which in sides for points in ends))
+        nearest = closest_points(*(points[:, rows, capsules] for rows, capsules in sides for points in ends))
         floor = np.flatnonzero(second < 0)
         if len(floor):
             low, high = start[:, row[floor], first[floor]], end[:, row[floor], first[floor]]
             low = np.where(low[2] < high[2], low, high)
-            found.first[:, floor] = found.second[:, floor] = low
-            found.second[2, floor] = self.height
-            found.gap[floor] = low[2] - self.height
-            found.normal[:, floor] = [[0.0], [0.0], [1.0]]
-        gap = found.gap - self._capsules.radius[first] - self._capsules.radius[second]
-        return replace(found, gap=gap)
+            nearest.first[:, floor] = nearest.second[:, floor] = low
+            nearest.second[2, floor] = self.height
+            nearest.gap[floor] = low[2] - self.height
+            nearest.normal[:, floor] = [[0.0], [0.0], [1.0]]
+        gap = nearest.gap - self._capsules.radius[first] - self._capsules.radius[second]
+        return replace(nearest, gap=gap)
