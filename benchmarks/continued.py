@@ -14,7 +14,7 @@ from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.base_parameters import base_parameters_of_robot
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.report.results import write_result
 

@@ -13,20 +13,20 @@ from tables import datasets, machine, publish, table
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, geodesic_distance
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.torque_confidence import sample_states, torque_confidence
-from inertid_ros.identification.base_parameters import base_parameters_of_robot
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, geodesic_distance
-from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 
 NOISES, NOISE_REPEATS = (1e-3, 0.02, 0.2, 1.0, 5.0, 50.0), 40
 REPEATS, WARMING_REPEATS = 100, 30

@@ -21,7 +21,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import sample_states
-from inertid_ros.identification.base_parameters import base_parameters_of_robot
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.force_equations import predict_torque

@@ -6,10 +6,10 @@ import numpy as np
 from support.recordings.gait import held_out, read_gait
 from tables import datasets, machine, publish, table
 
+from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 
 TESTED = {
     "first third": (0, 1 / 3),

@@ -14,8 +14,7 @@ from inertid_ros.config.robot import LoadOptions, RobotOptions, TermOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import load_model, model_options
 
 SEEDS, ERROR = range(6), 0.3
 LOADS = {

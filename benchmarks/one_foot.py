@@ -11,13 +11,13 @@ from tables import machine, publish, table
 
 from inertid_ros.config.least_squares import LeastSquaresOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import IdentifyOptions, identify
-from inertid_ros.identification.least_squares.estimators import least_squares
-from inertid_ros.identification.prior.distances import PULLBACK
+from inertid_ros.identification.least_squares import least_squares
+from inertid_ros.identification.prior.coordinates import PULLBACK
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.bodies.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
-from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.body_changes import perturb
 
 MOTIONS, DRAWS, SEED, EVERY = 10, 5, 0, 5
 PRINTED: dict[str, tuple[float, ...]] = {

@@ -19,9 +19,9 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
-from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 

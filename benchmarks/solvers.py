@@ -10,16 +10,14 @@ from tables import machine, publish, table
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.prior.constrained_convex_program import constrained
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.core.inertial_parameters import Ellipsoid, from_pseudo_inertia, mass_com_inertia
+from inertid_ros.identification.prior.constraints import Constraints, constrained
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization, regularized
-from inertid_ros.identification.solvers.clarabel import cvxpy_problem, solve_with_clarabel
 from inertid_ros.identification.solvers.interior_point import solve
-from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
-from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, mass_com_inertia
-from inertid_ros.robot.bodies.layout import ParameterLayout
+from inertid_ros.identification.solvers.third_party import cvxpy_problem, solve_with_clarabel
+from inertid_ros.robot.layout import ParameterLayout
 
 REPEATS, PROBLEMS = 5, 9
 CASES = (  # name, links, ellipsoids per link, regularizer, wanted milliseconds

@@ -16,7 +16,7 @@ from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, is_consis
 from inertid_ros.excitation.planning.floating_base import floating_problem
 from inertid_ros.excitation.planning.interval_motion import IntervalMotion, PruningRule, prune, rank_and_condition
 from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_intervals
-from inertid_ros.identification.base_parameters import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.free_floating import GravityGradient
 

@@ -53,10 +53,7 @@ ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
         ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("filtering",),
         ("preparation",), ("health",),
     ),
-    "identification": (
-        ("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("details",),
-        ("least_squares",), ("gains",), ("",)
-    ),
+    "identification": (("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("",)),
     "excitation": (("",), ("constraints",), ("execution",), ("planning",)),
 }  # fmt: skip
 

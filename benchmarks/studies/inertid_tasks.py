@@ -14,16 +14,14 @@ from studies import arm
 from studies.memory import peak_mb, resident_mb
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.information.incremental_qr import IncrementalQR
-from inertid_ros.identification.information.information import compress
-from inertid_ros.kinematics.tree_kinematics import BATCH
+from inertid_ros.identification.information.information import IncrementalQR, compress
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_rows
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.regressors.parent_regrouping import regroup_to_parents
-from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
+from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor, regroup_to_parents
+from inertid_ros.robot.kinematics import BATCH
 from inertid_ros.robot.model import RobotModel
 
 IMPORTED_MB = resident_mb()

@@ -14,9 +14,9 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.planning.interval_motion import IntervalMotion
-from inertid_ros.identification.base_parameters import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.least_squares.estimators import least_squares
+from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.regressors.momentum_equations import MomentumEquations
 from inertid_ros.robot.floating_base_motion import predict_floating
 from inertid_ros.robot.model import RobotModel

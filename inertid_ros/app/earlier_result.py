@@ -9,7 +9,7 @@ from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.planning.criterion import EarlierInformation, earlier_information
 from inertid_ros.identification.continuation import EarlierFit
-from inertid_ros.identification.information.earlier_equations import EarlierEquations
+from inertid_ros.identification.information.information import EarlierEquations
 from inertid_ros.identification.provenance import EarlierSource, checksum, file_checksum
 from inertid_ros.report.results import PARAMETERS, REPORT, ResultError, StoredResult, as_written, read_result
 from inertid_ros.robot.model import RobotModel

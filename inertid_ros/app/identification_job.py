@@ -13,11 +13,10 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.identification.identify import IdentificationProgress
-from inertid_ros.identification.rounds import Round, RoundDecision
+from inertid_ros.identification.outcome import Round, RoundDecision
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import read_result, write_result
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import load_model, model_options
 
 from .calibrate_offline import calibrate
 

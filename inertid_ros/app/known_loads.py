@@ -7,13 +7,13 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.efforts.checks import check_efforts
-from inertid_ros.data.screening.screen import refuse
+from inertid_ros.data.screening.channel_checks import refuse
+from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.gains.drive_gains import DriveGains, drive_gains, effort_products
+from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.regressors.load_torque import with_gains
-from inertid_ros.robot.loads import load_bodies
+from inertid_ros.regressors.force_equations import with_gains
+from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import RobotModel
 
 

@@ -15,13 +15,16 @@ import numpy as np
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.information.earlier_equations import EarlierEquations
-from inertid_ros.identification.information.information import fingerprint
-from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates, prior_covariance_root
-from inertid_ros.identification.prior.distances import PULLBACK
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.identification.information.information import EarlierEquations, fingerprint
+from inertid_ros.identification.prior.coordinates import (
+    PULLBACK,
+    Coordinates,
+    normalised_coordinates,
+    prior_covariance_root,
+)
 from inertid_ros.regressors.equations import Equations
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.robot.bodies.layout import ParameterLayout
+from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .map_fit import FitData

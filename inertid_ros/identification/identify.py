@@ -8,19 +8,18 @@ from inertid_ros.config.least_squares import ESTIMATORS
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.term_choices import TermChoice
+from inertid_ros.identification.assessment.estimate import Estimate, TermChoice
 from inertid_ros.identification.assessment.uncertainty import with_identifiability
 from inertid_ros.identification.information.data_checks import check_effort_varies, checked_data
 from inertid_ros.identification.information.delay import estimate_delay, may_be_shifted, without_delay
 from inertid_ros.identification.information.information import Information, compress
-from inertid_ros.identification.least_squares.estimators import LeastSquaresEstimate, least_squares
+from inertid_ros.identification.least_squares import LeastSquaresEstimate, least_squares
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
 from .continuation import Continuation, EarlierFit, own_prior_spreads
-from .friction_speeds import check_stribeck, with_transition_speeds
+from .drive_terms import check_stribeck, with_transition_speeds
 from .map_fit import FitData, MapFit
 from .term_choice import choose_terms
 
@@ -64,7 +63,7 @@ def identify(
     Each channel's equations are weighted by its residual's standard deviation, iterated, and by the number of
     independent samples of its correlated residual, so that neither a noisy channel nor a high sampling rate dominates.
     Estimators other than the default are those of
-    :func:`~inertid_ros.identification.least_squares.estimators.least_squares`.
+    :func:`~inertid_ros.identification.least_squares.least_squares`.
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ def identify(
     Returns
     -------
     Estimate
-        A :class:`~inertid_ros.identification.least_squares.estimators.LeastSquaresEstimate` of a classical estimator.
+        A :class:`~inertid_ros.identification.least_squares.LeastSquaresEstimate` of a classical estimator.
 
     Raises
     ------

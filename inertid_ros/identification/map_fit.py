@@ -14,24 +14,24 @@ from inertid_ros.core.errors import ConvergenceError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
-from inertid_ros.identification.base_parameters import base_parameters, base_parameters_of_robot
-from inertid_ros.identification.information.block_scores import band_fraction, block_scores
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
+from inertid_ros.identification.base_parameters.numeric import base_parameters
+from inertid_ros.identification.information.data_checks import MOST, OutlierLimits, resolution, without_outliers
 from inertid_ros.identification.information.delay import Delay, without_delay
 from inertid_ros.identification.information.information import ROUNDING, Information, compress
-from inertid_ros.identification.information.outliers import MOST, OutlierLimits, without_outliers
-from inertid_ros.identification.information.residuals import effective_fraction
-from inertid_ros.identification.information.resolution import resolution
+from inertid_ros.identification.information.residuals import band_fraction, block_scores, effective_fraction
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, prior_coordinates
-from inertid_ros.identification.prior.evidence import covariance_root, prior_spread_of_largest_evidence
-from inertid_ros.identification.prior.regularizers import Regularization
+from inertid_ros.identification.prior.regularizers import (
+    Regularization,
+    covariance_root,
+    prior_spread_of_largest_evidence,
+)
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.regressors.equations import Equations
 
-from .drive_term_test import DriveTermTest
-from .friction_speeds import has_joints, stribeck_where_significant
-from .stribeck_speeds import fitted_stribeck
+from .drive_terms import DriveTermTest, fitted_stribeck, has_joints, stribeck_where_significant
 
 _OUTER_ITERATIONS = 30
 _OUTER_TOLERANCE = 3e-3

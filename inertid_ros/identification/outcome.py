@@ -1,30 +1,181 @@
-"""Outcome of an identification: the estimate with its errors, its confidence, and the verdict on it."""
+"""Outcome of an identification: the estimate with its errors, its confidence, the verdict, and the rounds so far."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.causes.table import remedy_for
-from inertid_ros.core.findings import Finding, Severity, subjects_of
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.findings import Finding, Severity, remedy_for, subjects_of
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.health.recording_health import RecordingHealth
+from inertid_ros.data.screening.recording_health import RecordingHealth
+from inertid_ros.identification.assessment.bodies import (
+    BodyIntervals,
+    CorrelatedPair,
+    FeasibilityMargin,
+    InertiaEllipsoids,
+    body_intervals,
+    correlated_pairs,
+    feasibility_margins,
+    inertia_ellipsoids,
+)
+from inertid_ros.identification.assessment.curves import (
+    FrictionCurve,
+    JointCoverage,
+    PredictionCurves,
+    friction_curves,
+    motion_coverage,
+    prediction_curves,
+)
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.plausibility import plausibility
-from inertid_ros.identification.assessment.solution_checks import check_borders, check_excitation, check_solution
+from inertid_ros.identification.assessment.gate import (
+    GateDecision,
+    NextAction,
+    Verdict,
+    check_borders,
+    check_excitation,
+    check_solution,
+    next_action,
+    plausibility,
+)
 from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence, torque_confidence
 from inertid_ros.identification.assessment.validation import BandErrors, TorqueErrors, Validation, torque_errors
-from inertid_ros.identification.details.next_action import NextAction, next_action
-from inertid_ros.identification.details.result_details import ResultDetails
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
-from .gains.drive_gains import DriveGains
+from .drive_gains import DriveGains
 from .provenance import Provenance, peak_memory_mb
-from .rounds import Round, RoundDecision, RoundsOptions, decide
+
+
+@dataclass(frozen=True)
+class Round:
+    """Torque confidence after a round.
+
+    Attributes
+    ----------
+    recordings : tuple of str
+        Recordings fitted, those of earlier rounds included.
+    deviation : float
+        Standard deviation of predicted torque, as a share of torque, of the joint where it is largest.
+    joint : str
+        That joint.
+    """
+
+    recordings: tuple[str, ...]
+    deviation: float
+    joint: str
+
+    @classmethod
+    def of(cls, recordings: Sequence[str], confidence: TorqueConfidence) -> "Round":
+        """Round of an estimate's confidence."""
+        return cls(tuple(recordings), confidence.share, confidence.joint)
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> "Round":
+        """Round of one element of ``rounds`` in a report.
+
+        Raises
+        ------
+        IdentificationError
+            The element is damaged.
+        """
+        try:
+            return cls(tuple(content["recordings"]), float(content["deviation"]), str(content["joint"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise IdentificationError(f"rounds: the last report is damaged ({error!r}); begin anew") from None
+
+
+@dataclass(frozen=True)
+class RoundDecision:
+    """Whether another round follows.
+
+    Attributes
+    ----------
+    gain : float
+        Share by which the last round lowered the deviation; NaN in the first.
+    reason : str
+        Why this was the last round; empty where another one follows.
+    """
+
+    gain: float
+    reason: str
+
+
+def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True) -> RoundDecision:
+    """Decision after the last of ``rounds``.
+
+    Parameters
+    ----------
+    rounds : sequence of Round
+        So far.
+    options : RoundsOptions
+        When they end.
+    usable : bool
+        Whether the last result may be used; the confidence of one that may not is not to be relied on.
+
+    Raises
+    ------
+    IdentificationError
+        There is no round.
+    """
+    if not rounds:
+        raise IdentificationError("rounds: there is no round yet; identify first")
+    last, count = rounds[-1], len(rounds)
+    gain = 1.0 - last.deviation / rounds[-2].deviation if count > 1 and rounds[-2].deviation > 0 else math.nan
+    known = f"torque is known to {100 * last.deviation:.2g} % ({last.joint})"
+    if usable and last.deviation <= options.wanted_deviation:
+        return RoundDecision(gain, f"confidence reached: {known}, {100 * options.wanted_deviation:.2g} % was wanted")
+    if gain < options.least_gain:
+        return RoundDecision(gain, f"nothing more is gained: round {count} made it {100 * gain:.0f} % better; {known}")
+    if count >= options.rounds:
+        return RoundDecision(gain, f"all rounds are done ({count}): {known}")
+    return RoundDecision(gain, "")
+
+
+@dataclass(frozen=True)
+class ResultDetails:
+    """Details of an estimate; every attribute is described in the module that makes it.
+
+    Attributes
+    ----------
+    predictions : tuple of PredictionCurves
+        Of every held-out recording, or of those fitted where nothing was held out.
+    friction : tuple of FrictionCurve
+        With the data that were fitted.
+    """
+
+    bodies: tuple[BodyIntervals, ...]
+    ellipsoids: tuple[InertiaEllipsoids, ...]
+    predictions: tuple[PredictionCurves, ...]
+    friction: tuple[FrictionCurve, ...]
+    coverage: tuple[JointCoverage, ...]
+    feasibility: tuple[FeasibilityMargin, ...]
+    correlated: tuple[CorrelatedPair, ...]
+
+    @classmethod
+    def of(
+        cls,
+        estimate: Estimate,
+        train: Sequence[Samples],
+        held_out: Sequence[Samples],
+        confidence: TorqueConfidence | None,
+    ) -> "ResultDetails":
+        """Details of an estimate by the samples that it was fitted to and validated on, their delay removed."""
+        return cls(
+            body_intervals(estimate),
+            inertia_ellipsoids(estimate),
+            prediction_curves(estimate, held_out or train),
+            friction_curves(estimate, train),
+            motion_coverage(estimate.model, train, confidence),
+            feasibility_margins(estimate),
+            correlated_pairs(estimate),
+        )
+
 
 URDF = "calibrated.urdf"
 _STATUS_WORDS = {"passed": "accepted", "not validated": "not validated", "rejected": "rejected"}

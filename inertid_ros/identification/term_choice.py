@@ -18,9 +18,9 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.term_choices import TermChoice
-from inertid_ros.identification.information.block_scores import band_fraction
+from inertid_ros.identification.assessment.estimate import TermChoice
 from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.residuals import band_fraction
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations
 

@@ -17,7 +17,7 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 

@@ -7,8 +7,8 @@ from support.robots.floating_robots import diver, motion
 from support.robots.random_robots import random_model
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.dynamics.floating_base_motion import predict_floating
-from inertid_ros.identification.base_parameters import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
+from inertid_ros.robot.floating_base_motion import predict_floating
 from inertid_ros.robot.model import ModelOptions, load_model
 
 

@@ -8,16 +8,16 @@ from support.recordings.synthetic_calibration import synthetic_case
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import geodesic_distance, is_consistent
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import torque_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent
-from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
 JOINTS = 4

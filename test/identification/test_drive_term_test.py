@@ -8,7 +8,7 @@ from support.recordings.synthetic import random_motion
 from support.robots.random_robots import random_model
 
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.drive_term_test import DriveTermFit, DriveTermTest
+from inertid_ros.identification.drive_terms import DriveTermFit, DriveTermTest
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque

@@ -12,11 +12,11 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.planning.interval_motion import IntervalMotion, direction_combinations
 from inertid_ros.identification.assessment.uncertainty import uncertainty
 from inertid_ros.identification.assessment.validation import validate
-from inertid_ros.identification.base_parameters import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.information.information_file import read_information, write_information
-from inertid_ros.identification.least_squares.estimators import least_squares
+from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 

@@ -10,6 +10,7 @@ from support.robots.random_robots import random_model, random_states, random_urd
 from inertid_ros.app.calibrate_offline import calibrate
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import geodesic_distance, is_consistent
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.identification.assessment.gate import Verdict
@@ -18,9 +19,8 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, is_consistent
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.perturbation import perturb
 
 
 def _experiment(seed: int, joints: int = 5, count: int = 2000, noise: float = 0.05):

@@ -9,11 +9,11 @@ from support.robots.random_robots import random_bodies, random_states
 
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import DRIVE_TERMS
+from inertid_ros.core.inertial_parameters import geodesic_distance, mass_com_inertia, transform
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.inertial_parameters import geodesic_distance, mass_com_inertia, transform
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 
 POUND, INCH = 1 / 0.45359237, 1 / 0.0254  # how many there are in a kilogram, in a metre
 TOLERANCE = 1e-6

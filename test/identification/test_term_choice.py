@@ -10,9 +10,9 @@ from support.robots.random_robots import random_model
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.layout import UserTerm
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.perturbation import perturb
 
 SPRING = UserTerm("spring", "joint1", ("sin(q)", "cos(q)"))
 DRAG = UserTerm("drag", "joint2", ("abs(v)*v",), non_negative=True)

@@ -9,15 +9,12 @@ import pytest
 from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.core.qr import r_factor
-from inertid_ros.dynamics.newton_euler import WRENCH_TABLE, rigid_torque
-from inertid_ros.identification.information.compression import Compressor
-from inertid_ros.identification.information.information import compress
-from inertid_ros.kinematics.body_recursion import BodyRecursion
-from inertid_ros.kinematics.tree_kinematics import BATCH
+from inertid_ros.identification.information.information import Compressor, compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.regressors.parent_regrouping import regroup_to_parents
-from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor
+from inertid_ros.regressors.rigid_body_regressor import RigidBodyRegressor, joint_torque_regressor, regroup_to_parents
+from inertid_ros.robot.dynamics import WRENCH_TABLE, BodyRecursion, rigid_torque
+from inertid_ros.robot.kinematics import BATCH
 from inertid_ros.robot.model import RobotModel, load_model
 
 ARMS = (

@@ -11,15 +11,16 @@ from support.robots.random_robots import random_bodies
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.base_parameters import closed_form_base_parameters, structural_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.numeric import structural_base_parameters
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
-from inertid_ros.robot.bodies.rotors import Rotor
 from inertid_ros.robot.contacts import Contact
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.rotors import Rotor
 
 HUMANOIDS = (
     "talos_data/robots/talos_full_v2.urdf",

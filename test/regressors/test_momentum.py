@@ -9,12 +9,12 @@ from support.robots.random_robots import random_bodies, random_model
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
-from inertid_ros.dynamics.floating_base_motion import BaseMotion
-from inertid_ros.identification.base_parameters import base_parameters, closed_form_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations, equations_of
-from inertid_ros.regressors.momentum_equations import MomentumEquations
-from inertid_ros.regressors.momentum_regressor import momentum_regressor
+from inertid_ros.regressors.momentum_equations import MomentumEquations, momentum_regressor
+from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 
 

@@ -7,15 +7,15 @@ from support.robots.cheetah_leg import leg_model, read_leg
 from support.robots.random_robots import random_bodies, random_states, random_urdf
 
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.inertial_parameters import pseudo_inertia
 from inertid_ros.core.rotations import skew
-from inertid_ros.identification.base_parameters import base_parameters
+from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
-from inertid_ros.regressors.rotor_regressor import RotorRegressor, rotor_torque
-from inertid_ros.robot.bodies.inertial_parameters import pseudo_inertia
-from inertid_ros.robot.bodies.rotors import Rotor, with_rotors
+from inertid_ros.regressors.rigid_body_regressor import RotorRegressor, rotor_torque
 from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.rotors import Rotor, with_rotors
 
 
 def _model(seed: int, joints: int = 4):

@@ -7,12 +7,12 @@ from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.config.robot import RobotOptions, TermOptions
 from inertid_ros.core.errors import ConfigurationError, ModelError
-from inertid_ros.dynamics.newton_euler import rigid_torque
-from inertid_ros.identification.base_parameters import base_parameters_of_robot
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.bodies.user_terms import UserTerm
-from inertid_ros.robot.configured_model import model_options
+from inertid_ros.robot.dynamics import rigid_torque
+from inertid_ros.robot.layout import UserTerm
+from inertid_ros.robot.model import model_options
 
 TERMS = (
     UserTerm("spring", "joint1", ("sin(q)", "cos(q)")),

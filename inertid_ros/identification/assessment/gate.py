@@ -1,11 +1,22 @@
-"""The gate: whether a result may be used, and the reasons for it, from all that was found before and after the fit."""
+"""The gate: whether a result may be used, the checks of an estimate behind that, and what to do next."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from inertid_ros.core.findings import Finding, Severity
+import numpy as np
+
+from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
+from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.prior.coordinates import contradicted_friction
+from inertid_ros.robot.layout import ParameterLayout
+
+from .estimate import Estimate
+from .torque_confidence import TorqueConfidence
 
 
 class Verdict(Enum):
@@ -66,3 +77,326 @@ class GateDecision:
 
 def _gravest_first(finding: Finding) -> int:
     return -int(finding.severity)
+
+
+_OPEN = 0.5  # of a joint's torque over its range: what is known no better may be anything between nothing and twice it
+_NAMED = 3  # combinations that a message lists
+_AT_BORDER = 1e-3  # of the border's own size, or of the width of the interval: interior points end a little inside
+
+
+def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
+    """Findings on consistency and optimality; either makes a result useless."""
+    findings = []
+    consistent = is_consistent(estimate.layout.all_bodies(estimate.parameters))
+    own = estimate.bodies - estimate.model.body_locked
+    real = is_consistent(own) | ~own.any(axis=1)  # what a body has beyond the links behind locked joints
+    bodies = (*estimate.layout.body_names, *estimate.model.link_names)
+    exists = (*consistent, *real)
+    names = list(dict.fromkeys(name for name, good in zip(bodies, exists, strict=True) if not good))
+    if names:
+        findings.append(
+            Finding(
+                "inconsistent",
+                Severity.REJECT,
+                f"{_listed(names)}: not physically consistent, no real bodies have these parameters",
+                remedy_for("inconsistent"),
+                tuple(names),
+            )
+        )
+    if estimate.solution.status != "optimal":
+        findings.append(
+            Finding(
+                "not_optimal",
+                Severity.REJECT,
+                f"the solver stopped with '{estimate.solution.status}'",
+                remedy_for("not_optimal"),
+            )
+        )
+    return tuple(findings)
+
+
+def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding, ...]:
+    """Findings on parameters that lie at a border of ``at_most`` or ``mass``: the data wants them beyond it.
+
+    Only a notice where the data do not show the parameter, since then the prior alone is beyond the border. Parameters
+    that cannot be negative, such as friction, are no borders that somebody set.
+    """
+    layout, values = estimate.layout, dict(zip(estimate.layout.names, estimate.parameters.tolist(), strict=True))
+    shown = dict(zip(layout.names, estimate.shown_by_data.tolist(), strict=True))
+    borders = [(name, limit, _AT_BORDER * abs(limit), "at_most") for name, limit in constraints.at_most.items()]
+    for link, (lowest, highest) in constraints.mass.items():
+        width = _AT_BORDER * (highest - lowest)
+        borders += [(f"{link}.m", limit, width, "mass") for limit in (lowest, highest) if highest > lowest]
+    return tuple(
+        Finding(
+            "border_reached",
+            Severity.CARE if shown[name] else Severity.NOTICE,
+            f"{name} is {values[name]:.4g}, at the border of {limit:.4g} that was set for it",
+            remedy_for("border_reached", "" if shown[name] else "open", option=option),
+            (_owner(layout, name),),
+        )
+        for name, limit, width, option in borders
+        if abs(values[name] - limit) <= width
+    )
+
+
+def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) -> tuple[Finding, ...]:
+    """Findings on joints whose torque stays uncertain, and on base parameters that the motion does not show at all.
+
+    Parameters
+    ----------
+    confidence : TorqueConfidence or None
+        Of the estimate; None on a free base.
+    """
+    findings = []
+    remedy = remedy_for("little_excited")
+    if confidence is not None:
+        for joint, share in zip(confidence.joint_names, confidence.shares, strict=True):
+            if share > _OPEN:
+                evidence = f"{joint}: its torque over its range is known to {100 * share:.0f} % only"
+                findings.append(Finding("little_excited", Severity.CARE, evidence, remedy, (joint,)))
+    measured = np.unique(np.concatenate(estimate.equations.columns))
+    every = np.intersect1d(base_parameters_of_robot(estimate.model).independent, measured)
+    every = every[every < estimate.layout.inertial_size]  # of bodies: friction that a motion does not show is its own
+    lost = [estimate.layout.names[column] for column in np.setdiff1d(every, estimate.base.independent)]
+    if lost:
+        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        evidence = (
+            f"{len(every) - len(lost)} of the bodies' {len(every)} base parameters show in the motion; not apart from"
+            f" others: {', '.join(lost[:_NAMED])}{more}"
+        )
+        findings.append(Finding("little_excited", Severity.NOTICE, evidence, remedy))
+    return tuple(findings)
+
+
+def _owner(layout: ParameterLayout, parameter: str) -> str:
+    """Link or joint of a parameter's name."""
+    return parameter.rpartition(".")[0]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)
+
+
+_FACTOR, _SHARE = 4.0, 0.05  # of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within
+_GRAVE_FACTOR, _GRAVE_SHARE = 10.0, 0.5  # no guess is that wrong
+_TOTAL = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
+_SURE = 3.0  # standard deviations; what is within is not known to be implausible
+_SHOWN = 4  # names in a message
+_FRICTIONLESS, _EXPLAINED = 3e-3, 0.02  # of the torque of every joint, and of all: no robot has so little friction
+_FRICTION = ("viscous", "coulomb", "stribeck")
+_SPRING = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
+
+
+def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Findings on identified masses, friction and stiffness.
+
+    A value counts only if its whole interval of three standard deviations is implausible, and a mass only if the data
+    show it, see :attr:`.Estimate.shown_by_data`.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        Result of a fit.
+    loaded : collection of str
+        Links that hold what the URDF does not know, whose masses may be anything.
+
+    Returns
+    -------
+    tuple of Finding
+        ``mass_implausible``: rejected where a link or the whole robot has a mass that no URDF is wrong by.
+        ``mass_open`` is a notice in its place where the data do not show the mass so well.
+        ``friction_excluded`` for friction of the URDF that the measured efforts exclude, which was not used.
+        ``effort_without_friction`` where bodies alone explain all efforts, as those that a controller computes.
+        ``parameter_implausible`` for a stiffness that holds most of a joint's torque. ``delay`` where one was taken out
+        of the effort, or where held-out blocks are predicted better by one that is longer than drivers can have.
+    """
+    return (
+        *_masses(estimate, loaded),
+        *_friction(estimate),
+        *_no_friction(estimate),
+        *_stiffness(estimate),
+        *_delay(estimate),
+    )
+
+
+def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
+    given, found = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
+    columns = np.array([estimate.layout.body(body).start for body in range(len(found))])
+    deviations, shown = estimate.standard_deviation[columns], estimate.shown_by_data[columns]
+    total = float(given.sum())
+    findings = []
+    # A mass that the data leave open counts as in the URDF.
+    sum_found = total + float((found - given)[shown].sum())
+    deviation = float(np.sqrt(max(estimate.covariance[np.ix_(columns[shown], columns[shown])].sum(), 0.0)))
+    if not 1 / _TOTAL < _nearest(sum_found, total, deviation) / total < _TOTAL:
+        evidence = f"all links together weigh {_weight(sum_found, deviation)}, in the URDF {total:.4g} kg"
+        remedy = remedy_for("mass_implausible", "total")
+        findings.append(Finding("mass_implausible", Severity.REJECT, evidence, remedy))
+    for index, link in enumerate(estimate.layout.links):
+        mass, before = float(found[index]), float(given[index])
+        if link in loaded or not _far(mass, before, total):
+            continue
+        nearest = _nearest(mass, before, float(deviations[index])) if shown[index] else before
+        cause, severity = "mass_implausible", Severity.CARE
+        if not _far(nearest, before, total):
+            cause, severity = "mass_open", Severity.NOTICE
+        elif _far(nearest, before, total, _GRAVE_FACTOR, _GRAVE_SHARE):
+            severity = Severity.REJECT
+        evidence = f"{link} weighs {_weight(mass, deviations[index])}, in the URDF {before:.4g} kg"
+        findings.append(Finding(cause, severity, evidence, remedy_for(cause), (link,)))
+    return findings
+
+
+def _far(mass: float, given: float, total: float, factor: float = _FACTOR, share: float = _SHARE) -> bool:
+    """Whether a mass is off the URDF's by more than a factor and a share of the robot's mass."""
+    times = max(mass, 1e-9 * given) / given
+    return bool(max(times, 1 / times) > factor and abs(mass - given) > share * total)
+
+
+def _nearest(mass: float, given: float, deviation: float) -> float:
+    """End of a mass's interval towards the URDF's, or the URDF's where it lies within.
+
+    The wider one of a normal and a log-normal distribution: of the mass towards less, of its logarithm towards more.
+    """
+    if mass > given:
+        return max(mass - _SURE * deviation, given)
+    mass = max(mass, 1e-9 * given)
+    return min(mass * float(np.exp(_SURE * np.sqrt(np.log1p((deviation / mass) ** 2)))), given)
+
+
+def _weight(mass: float, deviation: float) -> str:
+    return f"{mass:.4g} kg (standard deviation {deviation:.3g} kg)"
+
+
+def _friction(estimate: Estimate) -> list[Finding]:
+    excluded = contradicted_friction(estimate.model, estimate.information)
+    if not len(excluded):
+        return []
+    names = [estimate.layout.names[column] for column in excluded]
+    values = [f"{name} {estimate.model.prior[column]:g}" for name, column in zip(names, excluded, strict=True)]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    evidence = f"{', '.join(values[:_SHOWN])}{more} would take more than the measured efforts"
+    joints = tuple(dict.fromkeys(name.rpartition(".")[0] for name in names))
+    remedy = remedy_for("friction_excluded")
+    return [Finding("friction_excluded", Severity.NOTICE, evidence, remedy, joints)]
+
+
+def _no_friction(estimate: Estimate) -> list[Finding]:
+    layout = estimate.layout
+    known = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
+    if not known or estimate.train_relative_error > _EXPLAINED:
+        return []
+    columns = np.concatenate([np.arange(layout.size)[layout.drive(term)] for term in _FRICTION])
+    friction = np.where(np.isin(np.arange(layout.size), columns), estimate.parameters, 0.0)
+    shares = [
+        np.linalg.norm(channel.r_factor[:, :-1] @ friction[channel.columns]) / np.linalg.norm(channel.r_factor[:, -1])
+        for channel in estimate.information.channels[estimate.equations.joint_channels]
+        if channel.count and channel.r_factor[:, -1].any()
+    ]
+    if not shares or max(shares) > _FRICTIONLESS:
+        return []
+    evidence = f"no joint shows friction (at most {100 * max(shares):.1g} % of its torque)"
+    return [Finding("effort_without_friction", Severity.NOTICE, evidence, remedy_for("effort_without_friction"))]
+
+
+def _stiffness(estimate: Estimate) -> list[Finding]:
+    model, stiffness = estimate.model, estimate.drive("stiffness")
+    if not stiffness.any():
+        return []
+    least = np.abs(stiffness) - _SURE * estimate.standard_deviation[estimate.layout.drive("stiffness")]
+    findings = []
+    lower, upper = model.limits.lower, model.limits.upper
+    half = np.where(np.isfinite(upper - lower), 0.5 * np.abs(upper - lower), np.pi)
+    torques = estimate.equations.of_joints(estimate.information.rms_measured)  # NaN where joints have no channel
+    for index, (joint, torque) in enumerate(zip(model.joint_names, torques, strict=True)):
+        if torque > 0 and least[index] * half[index] > _SPRING * torque:
+            findings.append(
+                Finding(
+                    "parameter_implausible",
+                    Severity.NOTICE,
+                    f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad, {stiffness[index] * half[index]:.3g}"
+                    f" N m at its limits where its RMS torque is {torque:.3g}",
+                    remedy_for("parameter_implausible"),
+                    (joint,),
+                )
+            )
+    return findings
+
+
+def _delay(estimate: Estimate) -> list[Finding]:
+    found = estimate.delay_found
+    if found is None:
+        return []
+    if found.at_border:
+        if not found.predicts_better:
+            return []
+        text = f"effort fits motion best when it is shifted by {1e3 * abs(found.seconds):.0f} ms or more"
+        return [Finding("delay", Severity.CARE, text, remedy_for("delay", "too_large"))]
+    if not found.removed:
+        return []
+    text = f"effort is {1e3 * abs(found.seconds):.2g} ms {'later' if found.seconds > 0 else 'earlier'} than motion"
+    return [Finding("delay", Severity.NOTICE, text, remedy_for("delay", "removed"))]
+
+
+_PLAN = "inertid excite --urdf URDF --prior RESULT --output plan"
+_VALIDATE = "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
+_LOOK = "inertid info RECORDING"
+_CORRECT = "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT"
+_RECORD_AGAIN = "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
+_USE = "ros2 launch inertid_ros online.launch.py result:=RESULT"
+# By the cause of the gravest reason; every other cause is of the recording itself, which has to be looked at.
+_COMMANDS: Mapping[str, str] = {
+    **dict.fromkeys(("not_validated", "held_out_not_new"), _VALIDATE),
+    **dict.fromkeys(("little_motion", "lockstep", "not_excited", "little_excited", "does_not_generalise"), _PLAN),
+    **dict.fromkeys(
+        (
+            "position_unit", "position_offset", "effort_sign", "effort_unit", "effort_current", "undeclared_load",
+            "joint_exchange", "effort_exchange", "gravity_compensated", "gravity_direction", "delay", "coupling",
+            "friction_excluded", "parameter_implausible", "mass_implausible", "mass_open", "border_reached",
+            "inconsistent", "not_optimal", "above_noise", "load_elsewhere", "counterbalance", "lacks_weight",
+            "locked_joint_moves", "beyond_limits",
+        ),
+        _CORRECT,
+    ),
+    **dict.fromkeys(
+        ("short_recording", "worse_than_nothing", "worse_than_urdf", "no_effort", "effort_without_friction"),
+        _RECORD_AGAIN,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NextAction:
+    """The one thing to do next.
+
+    Attributes
+    ----------
+    text : str
+        An imperative.
+    command : str
+        That does it; names in capitals stand for what the reader has.
+    """
+
+    text: str
+    command: str
+
+
+def next_action(gate: GateDecision, names: Mapping[str, str]) -> NextAction:
+    """The remedy of the gravest reason; what the result is for where there is none.
+
+    Parameters
+    ----------
+    names : mapping of str to str
+        What the names in capitals stand for, as far as it is known: ``URDF``, ``RESULT``, ``RECORDINGS``.
+    """
+    if not gate.reasons:
+        use = "give calibrated.urdf to what uses the URDF, or follow the robot with this result"
+        return NextAction(use, _filled(_USE, names))
+    gravest = gate.reasons[0]
+    prefix = "" if gate.verdict is Verdict.REJECT else "before relying on it, "
+    return NextAction(prefix + gravest.remedy, _filled(_COMMANDS.get(gravest.cause, _LOOK), names))
+
+
+def _filled(command: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Z_]{4,}", lambda found: names.get(found[0], found[0]), command)

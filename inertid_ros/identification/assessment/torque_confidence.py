@@ -1,9 +1,10 @@
-"""Uncertainty of predicted torque over a robot's range: one number to compare motions, rounds and results by.
+"""Torque over a robot's range: its uncertainty, its scale, and how two results differ in it.
 
-Standard deviations of single parameters are no such measure: what no motion excites stays uncertain, without effect on
-torque. A controller uses torque, so its uncertainty is taken at random states, which no recording chose.
-"""
+Standard deviations of single parameters are no measure to compare motions, rounds and results by: what no motion
+excites stays uncertain, without effect on torque. A controller uses torque, so its uncertainty is taken at random
+states, which no recording chose."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,9 +12,12 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import geodesic_distance
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.identification.information.information import Channel, Information
+from inertid_ros.regressors.equations import Equations, dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate
@@ -131,3 +135,178 @@ class StateTorques:
             np.sqrt(np.maximum(squares, 0.0) / len(self._states)),
             np.sqrt(np.mean(torque**2, axis=0)),
         )
+
+
+_LEAST_TORQUE = 0.01  # of the largest torque of a joint: less is lost in what couples into it, such as contact wrenches
+
+
+@dataclass(frozen=True)
+class TorqueScale:
+    """Size of the torque of every channel; ``|`` takes the larger.
+
+    Attributes
+    ----------
+    torque : ndarray, shape (c,)
+        Root mean square [N m or N].
+    variation : ndarray, shape (c,)
+        The same about the mean: a constant is explained by an offset, whatever else is wrong.
+    """
+
+    torque: Array
+    variation: Array
+
+    def __or__(self, other: "TorqueScale") -> "TorqueScale":
+        return TorqueScale(np.maximum(self.torque, other.torque), np.maximum(self.variation, other.variation))
+
+    @classmethod
+    def of_recordings(cls, recordings: Sequence[Samples]) -> "TorqueScale":
+        """Of all that was measured and is usable; zero where nothing was."""
+        valid = np.concatenate([samples.valid for samples in recordings])
+        tau = np.where(valid, np.concatenate([samples.tau for samples in recordings]), 0.0)
+        counts = np.maximum(valid.sum(axis=0), 1)
+        square, mean = np.sum(tau**2, axis=0) / counts, np.sum(tau, axis=0) / counts
+        return cls(np.sqrt(square), np.sqrt(np.maximum(square - mean**2, 0.0)))
+
+    @classmethod
+    def of_information(cls, information: Information) -> "TorqueScale":
+        """Of what was fitted; a channel without an offset among its parameters shows no mean."""
+        means = [_mean(channel, information) for channel in information.channels]
+        square = information.rms_measured**2
+        return cls(np.sqrt(square), np.sqrt(np.maximum(square - np.square(means), 0.0)))
+
+    @classmethod
+    def over_range(cls, equations: Equations, parameters: Array) -> "TorqueScale":
+        """Of random states of a robot on a fixed base, by its parameters ``(p,)``; zero elsewhere.
+
+        No variation: what a recording shows of a joint must be explained in that recording.
+        """
+        torque = variation = np.zeros(equations.count)
+        if isinstance(equations, ForceEquations) and not equations.model.free:
+            predicted = equations.predict(parameters, sample_states(equations.model))
+            torque = np.sqrt(np.mean(predicted**2, axis=0))
+        return cls(torque, variation)
+
+    def of_measured(self, measured: Array, equations: Equations) -> "TorqueScale":
+        """Zero where nothing was measured ``(c,)``, and no joint far below the others."""
+        joints, sizes = equations.joint_channels, []
+        for size in (self.torque, self.variation):
+            size = size.copy()
+            size[joints] = np.maximum(size[joints], _LEAST_TORQUE * self.torque[joints].max(initial=0.0))
+            sizes.append(np.where(measured > 0, size, 0.0))
+        return TorqueScale(*sizes)
+
+
+def bodies_as_given(layout: ParameterLayout, given: Array, own: Array) -> Array:
+    """``(p,)`` bodies of one parameter set with the drives of another.
+
+    Friction is most of a wrist's torque and in no URDF; but bodies that came out far too heavy must not excuse the
+    errors that they make.
+    """
+    return np.concatenate([given[: layout.inertial_size], own[layout.inertial_size :]])
+
+
+def _mean(channel: Channel, information: Information) -> float:
+    """Mean of a channel's measurement, by its equations' column of ones; 0 where it has none."""
+    names = [information.layout.names[column] for column in channel.columns]
+    offsets = [index for index, name in enumerate(names) if name.endswith(".offset")]
+    if len(offsets) != 1:
+        return 0.0
+    ones, measured = channel.r_factor[:, offsets[0]], channel.r_factor[:, -1]
+    return float(ones @ measured) / max(float(ones @ ones), 1e-300)
+
+
+@dataclass(frozen=True)
+class ParameterSet:
+    """Parameters of one result.
+
+    Attributes
+    ----------
+    model : RobotModel
+        The robot.
+    parameters : ndarray, shape (p,)
+        In the order of its layout.
+    covariance : ndarray, shape (p, p)
+        Of their errors.
+    """
+
+    model: RobotModel
+    parameters: Array
+    covariance: Array
+
+
+@dataclass(frozen=True)
+class ParameterChange:
+    """One parameter that both results have.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter.
+    first, second : float
+        Its values.
+    deviations : float
+        Difference in standard deviations of both together; NaN where neither has one.
+    """
+
+    name: str
+    first: float
+    second: float
+    deviations: float
+
+
+@dataclass(frozen=True)
+class ResultComparison:
+    """How two results of one robot differ.
+
+    Attributes
+    ----------
+    links : tuple of str
+        The ``nb`` moving links.
+    distance : ndarray, shape (nb,)
+        Geodesic distance of every body in one result to that in the other.
+    changes : tuple of ParameterChange
+        All parameters that both have, the largest difference in standard deviations first.
+    joints : tuple of str
+        The ``n`` joints; none on a free base.
+    torque_difference : ndarray, shape (n,)
+        Root mean square difference of predicted torque over random states, as a share of torque.
+    """
+
+    links: tuple[str, ...]
+    distance: Array
+    changes: tuple[ParameterChange, ...]
+    joints: tuple[str, ...]
+    torque_difference: Array
+
+
+def compare_results(first: ParameterSet, second: ParameterSet) -> ResultComparison:
+    """Compare two results of a robot whose links and joints are the same."""
+    bodies = [each.model.layout.bodies(each.parameters) for each in (first, second)]
+    joints, difference = _torque_difference(first, second)
+    return ResultComparison(
+        first.model.link_names, geodesic_distance(*bodies), _changes(first, second), joints, difference
+    )
+
+
+def _changes(first: ParameterSet, second: ParameterSet) -> tuple[ParameterChange, ...]:
+    place = {name: index for index, name in enumerate(second.model.layout.names)}
+    own = [(index, place[name]) for index, name in enumerate(first.model.layout.names) if name in place]
+    rows, others = (np.array(each, dtype=int) for each in zip(*own, strict=True))
+    before, after = first.parameters[rows], second.parameters[others]
+    variance = np.diagonal(first.covariance)[rows] + np.diagonal(second.covariance)[others]
+    deviations = np.divide(after - before, np.sqrt(variance), out=np.full(len(rows), np.nan), where=variance > 0)
+    names = [first.model.layout.names[index] for index in rows]
+    changes = [
+        ParameterChange(*values)
+        for values in zip(names, before.tolist(), after.tolist(), deviations.tolist(), strict=True)
+    ]
+    return tuple(sorted(changes, key=lambda change: -np.nan_to_num(abs(change.deviations))))
+
+
+def _torque_difference(first: ParameterSet, second: ParameterSet) -> tuple[tuple[str, ...], Array]:
+    if first.model.free:
+        return (), np.zeros(0)
+    states = sample_states(first.model)
+    torque, other = (ForceEquations(each.model).predict(each.parameters, states) for each in (first, second))
+    difference, size = (np.sqrt(np.mean(values**2, axis=0)) for values in (other - torque, torque))
+    return first.model.joint_names, difference / np.maximum(size, 1e-3 * max(float(size.max()), 1e-300))

@@ -9,12 +9,11 @@ from scipy.linalg import solve_triangular
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.qr import r_factor
-from inertid_ros.identification.base_parameters import BaseParameters
+from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 
-from .estimate import Estimate
-from .identifiability import Identifiability, identifiability
+from .estimate import Estimate, Identifiability, identifiability
 
 _AnyEstimate = TypeVar("_AnyEstimate", bound=Estimate)
 

@@ -1,23 +1,225 @@
 """Base parameters in closed form: one pass from the base to the tips of the tree, without a single state.
 
 ``docs/base_parameters.md`` derives it. Of the parameters of a body that act on the joints before it, the part that
-changes with its own joint makes its base parameters; the constant part is regrouped into its parent, and of the root
-body it has no effect. A base that moves freely differs by its start only: it can have any velocity, so that all its
-ten parameters are observable ([Naveen2019]_ eq. 18-25).
-"""
+changes with its own joint makes its base parameters; the constant part is regrouped into its parent by the rules of
+[Gautier1990]_, and has no effect in the root body. A base that moves freely differs by its start only: it can have any
+velocity, so that all its ten parameters are observable ([Naveen2019]_ eq. 18-25)."""
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inertid_ros.robot.bodies.layout import ParameterLayout
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-from .column_selection import NEGLIGIBLE, choose_columns
-from .joint_motion import joint_motion
-from .kinematic_tree import KinematicTree, kinematic_tree, tidy
-from .parameter_regrouping import ParentRegrouping, coupling_columns, regroup_friction
-from .result import BaseParameters
-from .shared_inertias import regroup_rotor, regroup_shared, tree_conditions
-from .units import TreeUnits, columns_of_links
+from .kinematic_tree import KinematicTree, joint_motion, kinematic_tree, tidy
+from .numeric import BODY_ORDER, NEGLIGIBLE, BaseParameters, ColumnChoice, choose_columns, structural_base_parameters
+from .observability import OFFSET, ROTOR, regroup_rotor, regroup_shared, tree_conditions
+
+
+class ParentRegrouping:
+    """Regrouping of every parameter, filled body by body from the base to the tips.
+
+    Parameters
+    ----------
+    size : int
+        Number ``p`` of parameters.
+    parents : tuple of int
+        Of every body, -1 for the world.
+    at_zero : ndarray, shape (nb, 10, 10)
+        Parameters of each body seen by its parent, at q = 0; any q would do as well.
+
+    Attributes
+    ----------
+    projection : ndarray, shape (p, p)
+        Column ``k`` is what a unit of parameter ``k`` is in those kept.
+    regrouped : list of int
+        Columns that are not kept.
+    """
+
+    def __init__(self, size: int, parents: tuple[int, ...], at_zero: Array) -> None:
+        self.projection = np.eye(size)
+        self.regrouped: list[int] = []
+        self._parents, self._at_zero = parents, at_zero
+        self._columns: list[np.ndarray] = []
+        self._choices: list[ColumnChoice] = []
+
+    def add_body(self, columns: np.ndarray, choice: ColumnChoice) -> None:
+        """Add the next body: its columns, the ten parameters first, and which of them it keeps."""
+        self._columns.append(columns)
+        self._choices.append(choice)
+        local = np.zeros((len(self.projection), len(columns)))
+        local[columns[choice.independent], choice.independent] = 1.0
+        local[np.ix_(columns[choice.independent], choice.dependent)] = choice.mixing
+        local[:, choice.dependent] += self._at_parent(len(self._columns) - 1, choice.null_space)
+        self.projection[:, columns] = local
+        self.regrouped += list(columns[choice.dependent])
+
+    def add_kept(self, column: Array, body: int, amounts: Array) -> None:
+        """Add to ``column`` ``(p,)`` amounts of what a body keeps, less what that is to its ancestors."""
+        choice, columns = self._choices[body], self._columns[body]
+        column[columns[choice.independent]] += amounts
+        local = np.zeros(len(columns))
+        local[choice.independent] = -amounts
+        column += self._at_parent(body, local[:, None])[:, 0]
+
+    def set_column(self, index: int, column: Array) -> None:
+        """Regroup the parameter ``index`` of no body into those kept, ``column`` ``(p,)``."""
+        self.projection[:, index] = column
+        self.regrouped.append(index)
+
+    def add_spin(self, body: int, spin: Array, column: Array) -> None:
+        """Add what a rotor's spin, ``(10,)`` of its parameters, is in those kept, ``column`` ``(p,)``."""
+        choice, columns = self._choices[body], self._columns[body]
+        self.projection[:, columns[choice.dependent]] += np.outer(column, spin @ choice.null_space)
+
+    def _at_parent(self, body: int, local: Array) -> Array:
+        """``(p, k)``: parameters of a body, ``(10 or more, k)``, as those of the body that carries it."""
+        parent = self._parents[body]
+        if parent < 0:
+            return np.zeros((len(self.projection), local.shape[1]))
+        inertial = self.projection[:, self._columns[parent][:BODY_PARAMETERS]]
+        return np.asarray(inertial @ self._at_zero[body] @ local[:BODY_PARAMETERS])
+
+
+def coupling_columns(layout: ParameterLayout, term: str) -> np.ndarray:
+    """``(c,)`` columns of one term of the couplings."""
+    first = layout.coupling_start + COUPLING_TERMS.index(term)
+    return first + len(COUPLING_TERMS) * np.arange(len(layout.couplings))
+
+
+def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:
+    """Write into ``projection`` ``(p, p)`` how friction of coupled drives regroups; returns the columns regrouped.
+
+    Viscous friction of a drive with ratios ``r`` makes the torque ``r r^T v``, so that two drives on the same two
+    joints repeat what these joints' own friction does. Coulomb friction repeats only where ratios are parallel.
+    """
+    regrouped = []
+    for term, shape in (("viscous", _squares), ("coulomb", _directions)):
+        ratios, columns = layout.coupling_ratios, coupling_columns(layout, term)
+        if term in layout.drive_terms:
+            ratios = np.vstack([np.eye(len(layout.joints)), ratios])
+            columns = np.concatenate([np.arange(layout.size)[layout.drive(term)], columns])
+        if not len(layout.couplings):
+            continue
+        choice = choose_columns(shape(ratios), list(reversed(range(len(columns)))))
+        projection[np.ix_(columns[choice.independent], columns[choice.dependent])] = choice.mixing
+        projection[columns[choice.dependent], columns[choice.dependent]] = 0.0
+        regrouped.append(columns[choice.dependent])
+    return np.concatenate([np.zeros(0, dtype=int), *regrouped])
+
+
+def _squares(ratios: Array) -> Array:
+    """``(n^2, k)`` elements of ``r r^T`` of each drive."""
+    return np.asarray((ratios[:, :, None] * ratios[:, None, :]).reshape(len(ratios), -1).T)
+
+
+def _directions(ratios: Array) -> Array:
+    """``(k, k)`` size of each drive's ratios in the row of the first drive that has the same direction."""
+    sizes = np.linalg.norm(ratios, axis=1)
+    cosines = np.abs(ratios @ ratios.T) / np.outer(sizes, sizes)
+    first = np.argmax(cosines > 1 - 1e-12, axis=0)
+    matrix = np.zeros((len(ratios), len(ratios)))
+    matrix[first, np.arange(len(ratios))] = sizes
+    return matrix
+
+
+_LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+_DRIVES = {ROTOR: "rotor_inertia", OFFSET: "offset"}
+_ORDER = (BODY_ORDER[0], ROTOR, *BODY_ORDER[1:], OFFSET)  # regrouped first to regrouped last
+
+
+@dataclass(frozen=True)
+class TreeUnits:
+    """Units in which the typical length and gravity of a tree are one.
+
+    Attributes
+    ----------
+    length : float
+        Unit of length [m].
+    gravity : float
+        Unit of gravity [m/s^2].
+    speed : ndarray, shape (links,)
+        Unit of each joint's velocity [rad/s]; [m/s] where prismatic.
+    jointed : ndarray of bool, shape (links,)
+        Links behind a joint.
+    """
+
+    length: float
+    gravity: float
+    speed: Array
+    jointed: np.ndarray
+
+    @classmethod
+    def of(cls, tree: KinematicTree) -> "TreeUnits":
+        """Units of a tree."""
+        links = len(tree.links)
+        speed = np.where(tree.axes[:links, 3:].any(axis=1), 1.0, tree.length)
+        return cls(tree.length, float(np.linalg.norm(tree.gravity)) or 1.0, speed, ~tree.free[:links])
+
+    def normalised(self, tree: KinematicTree) -> KinematicTree:
+        """The tree in these units."""
+        ratios = tuple(tree.ratio(rotor) * self.speed[tree.driver(rotor)] for rotor in tree.rotors)
+        translations, gravity = tree.translations / self.length, tree.gravity / self.gravity
+        return replace(tree, translations=translations, gravity=gravity, rotor_ratios=ratios)
+
+    def coupling_ratios(self, layout: ParameterLayout) -> Array:
+        """``(c, links)`` ratios of coupled drives, of unit norm."""
+        ratios = np.zeros((len(layout.couplings), len(self.jointed)))
+        ratios[:, self.jointed] = layout.coupling_ratios
+        ratios *= self.speed
+        return np.asarray(ratios / np.linalg.norm(ratios, axis=1, keepdims=True))
+
+    def units(self, layout: ParameterLayout) -> Array:
+        """``(p,)`` SI value of a unit of each parameter."""
+        units = np.ones(layout.size)
+        units[: layout.inertial_size] = np.tile(self.length**_LENGTH_POWER, layout.inertial_size // BODY_PARAMETERS)
+        speed = self.speed[self.jointed]
+        if "rotor_inertia" in layout.drive_terms:
+            units[layout.drive("rotor_inertia")] = (self.length / speed) ** 2
+        units[layout.drive("offset")] = self.gravity
+        squares = np.sum((layout.coupling_ratios * speed) ** 2, axis=1)
+        units[coupling_columns(layout, "rotor_inertia")] = self.length**2 / squares
+        return units
+
+
+@dataclass(frozen=True)
+class LinkColumns:
+    """Columns of a link's parameters and of its joint's drive in the layout.
+
+    Attributes
+    ----------
+    local : ndarray of int
+        Which of the ten parameters, reflected inertia and offset there are.
+    columns : ndarray of int
+        Their columns in the layout.
+    order : tuple of int
+        Positions in ``local``, regrouped first to regrouped last.
+    """
+
+    local: np.ndarray
+    columns: np.ndarray
+    order: tuple[int, ...]
+
+
+def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkColumns]:
+    """Columns of each link, in the order of the tree."""
+    terms = [k for k, term in _DRIVES.items() if term in layout.drive_terms]
+    local = [*range(BODY_PARAMETERS), *terms]
+    order = tuple(local.index(k) for k in _ORDER if k in local)
+    link_columns, joint = [], 0
+    for link, free in enumerate(tree.free[: len(tree.links)]):
+        inertial = range(BODY_PARAMETERS * link, BODY_PARAMETERS * (link + 1))
+        if free:
+            link_columns.append(LinkColumns(np.arange(BODY_PARAMETERS), np.array(inertial), BODY_ORDER))
+            continue
+        drives = [layout.drive(_DRIVES[k]).start + joint for k in terms]
+        link_columns.append(LinkColumns(np.array(local), np.array([*inertial, *drives]), order))
+        joint += 1
+    return link_columns
 
 
 def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
@@ -97,3 +299,11 @@ def _result(parents: ParentRegrouping, layout: ParameterLayout, tree_units: Tree
     units = tree_units.units(layout)
     regrouping = (projection * units[:, None] / units)[np.ix_(independent, dependent)]
     return BaseParameters(layout, independent, dependent, regrouping, float("nan"), max(gap, 1.0))
+
+
+def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
+    """Base parameters of the robot itself: in closed form, or numerically if that does not cover a rotor."""
+    try:
+        return closed_form_base_parameters(model)
+    except IdentificationError:
+        return structural_base_parameters(model)

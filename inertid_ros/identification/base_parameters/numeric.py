@@ -1,24 +1,240 @@
-"""Numeric base parameters: of a recording, or of the robot at random states."""
+"""Base parameters: which columns of a regressor are kept, how the others regroup, and both from a rank by SVD."""
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
-from inertid_ros.robot.bodies.layout import ParameterLayout
+from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-from .closed_form import closed_form_base_parameters
-from .column_selection import choose_dependent, dependence_order, visible_rank
 from .kinematic_tree import tidied
-from .result import BaseParameters
+
+VISIBLE_GAP = 100.0  # a rank whose last kept singular value is not this many times the first dropped one is doubtful
+_UNIT = 1e-6  # a coefficient this close to one is printed as one
+
+
+class ColumnChoice(NamedTuple):
+    """Positions of columns kept and regrouped.
+
+    Attributes
+    ----------
+    independent, dependent : ndarray of int
+        Positions kept and regrouped.
+    mixing : ndarray, shape (kept, regrouped)
+        A column regrouped is ``kept @ mixing``.
+    gap : float
+        Between the singular values of both.
+    """
+
+    independent: np.ndarray
+    dependent: np.ndarray
+    mixing: Array
+    gap: float
+
+    @property
+    def projection(self) -> Array:
+        """``(kept, n)``: what is kept, of all columns."""
+        matrix = np.zeros((len(self.independent), len(self.independent) + len(self.dependent)))
+        matrix[:, self.independent], matrix[:, self.dependent] = np.eye(len(self.independent)), self.mixing
+        return matrix
+
+    @property
+    def null_space(self) -> Array:
+        """``(n, regrouped)``: one of each column regrouped, with what it takes of those kept for nothing to show."""
+        matrix = np.zeros((len(self.independent) + len(self.dependent), len(self.dependent)))
+        matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
+        matrix[self.independent] = -self.mixing
+        return matrix
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """Independent columns of a regressor and how the others depend on them.
+
+    Attributes
+    ----------
+    layout : ParameterLayout
+        Of the full parameter vector.
+    independent : ndarray, shape (r,)
+        Columns kept, ascending.
+    dependent : ndarray, shape (p - r,)
+        Columns regrouped, ascending.
+    regrouping : ndarray, shape (r, p - r)
+        ``Y[:, dependent] = Y[:, independent] @ regrouping``.
+    condition_number : float
+        Of the kept columns, each scaled to unit norm; NaN in closed form, where there is no data.
+    gap : float
+        Last singular value kept over the first one dropped, at least one; where nothing is dropped, over the rounding
+        error. In closed form the smallest such ratio of all decisions on the way.
+    """
+
+    layout: ParameterLayout
+    independent: np.ndarray
+    dependent: np.ndarray
+    regrouping: Array
+    condition_number: float
+    gap: float = float("inf")
+
+    @property
+    def count(self) -> int:
+        """Number ``r`` of base parameters."""
+        return len(self.independent)
+
+    @property
+    def clear(self) -> bool:
+        """Whether a visible gap separates what is kept from what is dropped."""
+        return self.gap >= VISIBLE_GAP
+
+    @cached_property
+    def projection(self) -> Array:
+        """``(r, p)`` matrix from the parameter vector to the base parameters."""
+        return ColumnChoice(self.independent, self.dependent, self.regrouping, self.gap).projection
+
+    @cached_property
+    def null_space(self) -> Array:
+        """``(p, p - r)`` changes of the parameter vector that no motion shows: ``Y @ null_space = 0``."""
+        return ColumnChoice(self.independent, self.dependent, self.regrouping, self.gap).null_space
+
+    @cached_property
+    def without_effect(self) -> np.ndarray:
+        """Columns that are in no base parameter at all: they may take any value."""
+        return self.dependent[~self.regrouping.any(axis=0)]
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """Columns that are a base parameter by themselves: identified one by one."""
+        return self.independent[~self.regrouping.any(axis=1)]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A readable combination per base parameter, such as ``arm.mcx + 0.4 hand.m``."""
+        names = self.layout.names
+        readable = []
+        for row, column in enumerate(self.independent):
+            terms = [names[column]]
+            for factor, other in zip(self.regrouping[row], self.dependent, strict=True):
+                if factor != 0.0:
+                    size = "" if abs(abs(factor) - 1) < _UNIT else f"{abs(factor):.4g} "
+                    terms.append(f"{'-' if factor < 0 else '+'} {size}{names[other]}")
+            readable.append(" ".join(terms))
+        return tuple(readable)
+
+
+DROPPABLE = 3e-5  # a direction stronger than this share of the strongest is always kept
+_NEVER_KEPT = 1e-8  # a direction weaker than this share of the strongest is always dropped
+_ROUNDING = 1e-13  # singular values below this share of the largest are rounding errors
+SPAN_TOLERANCE = 1e-7  # part of a unit vector outside of a span below which it belongs to the span
+NEGLIGIBLE = 1e-10  # coefficient of columns of the order of one that is rounding
+_CLEAR = 0.05  # part of a null direction that must be a column's own for it to be regrouped first
+
+# Regrouped first to regrouped last: what the rules for a revolute joint about z move into the parent comes first.
+BODY_ORDER = (0, 3, 2, 1, 6, 9, 4, 8, 7, 5)  # m, mcz, mcy, mcx, Iyy, Izz, Ixx, Iyz, Ixz, Ixy
+
+
+class Rank(NamedTuple):
+    """A rank and the ratio of the last singular value kept to the first one dropped."""
+
+    rank: int
+    gap: float
+
+
+def visible_rank(singular: Array) -> Rank:
+    """Rank of a matrix from its singular values ``(k,)``, descending, at the first visible gap among weak ones.
+
+    Where no gap is visible the widest one is taken; :attr:`Rank.gap` shows it. Without weak singular
+    values the rank is full and the gap is that to the rounding error.
+    """
+    if len(singular) == 0 or singular[0] <= 0:
+        return Rank(0, float("inf"))
+    relative = np.append(np.maximum(singular / singular[0], _ROUNDING), _ROUNDING)
+    ratios = relative[:-1] / relative[1:]
+    candidates = np.flatnonzero((relative[1:] <= DROPPABLE) & (relative[:-1] > _NEVER_KEPT))
+    visible = candidates[ratios[candidates] >= VISIBLE_GAP]
+    last = visible[0] if visible.size else candidates[np.argmax(ratios[candidates])]
+    return Rank(int(last) + 1, float(ratios[last]))
+
+
+def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
+    """Rows of an orthonormal null space ``(p, k)`` that determine all of it, ``(k,)`` ascending.
+
+    Columns of the regressor are offered in ``order``; each is regrouped if a clear part of a null direction is its
+    own after those before it; if that does not suffice, less and less clear ones are taken.
+    """
+    rest = null_space.copy()
+    chosen: list[int] = []
+    threshold, wanted = _CLEAR, null_space.shape[1]
+    while len(chosen) < wanted:
+        for row in order:
+            length = np.linalg.norm(rest[row])
+            if length > threshold:
+                direction = rest[row] / length
+                rest -= np.outer(rest @ direction, direction)
+                chosen.append(row)
+                if len(chosen) == wanted:
+                    break
+        threshold *= 0.1
+    return np.sort(np.array(chosen, dtype=int))
+
+
+class Span(NamedTuple):
+    """Orthonormal rows ``(k, n)`` of a span, those ``(n - k, n)`` of the rest, and how wide the gap between them is."""
+
+    rows: Array
+    rest: Array
+    gap: float
+
+
+def span(rows: Array) -> Span:
+    """Span of rows of the order of one, with what is below :data:`SPAN_TOLERANCE` taken for zero."""
+    if rows.size == 0:
+        return Span(rows[:0], np.eye(rows.shape[1]), float("inf"))
+    _, singular, directions = np.linalg.svd(r_factor(rows) if len(rows) > rows.shape[1] else rows)
+    kept = int(np.sum(singular > SPAN_TOLERANCE * max(1.0, singular[0])))
+    above = singular[kept - 1] if kept else 1.0
+    below = singular[kept] if kept < len(singular) else 0.0
+    return Span(directions[:kept], directions[kept:], float(above / max(below, np.finfo(float).eps)))
+
+
+def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:
+    """Choice of columns of conditions ``(k, n)`` whose elements are of the order of one."""
+    spanned = span(rows)
+    dependent = choose_dependent(spanned.rest.T, order)
+    kept = np.ones(rows.shape[1], dtype=bool)
+    kept[dependent] = False
+    independent = np.flatnonzero(kept)
+    mixing: Array = -np.linalg.solve(spanned.rest[:, dependent], spanned.rest[:, independent]).T.astype(float)
+    mixing[np.abs(mixing) < NEGLIGIBLE] = 0.0
+    return ColumnChoice(independent, dependent, mixing, spanned.gap)
+
+
+def dependence_order(layout: ParameterLayout) -> np.ndarray:
+    """``(p,)`` columns, regrouped first to regrouped last.
+
+    Drives that turn with several joints come first, then rotors, then links from the tips to the base, of each the
+    mass before its reflected inertia and its moments; friction and offset come last.
+    """
+    order = list(reversed(range(layout.coupling_start, layout.size)))
+    bases = len(layout.links) - len(layout.joints)  # a base that moves freely has no joint
+    for body in reversed(range(layout.inertial_size // BODY_PARAMETERS)):
+        columns = [BODY_PARAMETERS * body + k for k in BODY_ORDER]
+        joint = body - bases
+        has_rotor = 0 <= joint < len(layout.joints) and "rotor_inertia" in layout.drive_terms
+        order += columns[:1] + ([layout.drive("rotor_inertia").start + joint] if has_rotor else []) + columns[1:]
+    rest = np.setdiff1d(np.arange(layout.size), order)
+    return np.concatenate([np.array(order, dtype=int), rest])
+
 
 _log = logging.getLogger(__name__)
-_NEGLIGIBLE = 1e-9  # a coefficient below this share of its column is rounding
+_NEGLIGIBLE_SHARE = 1e-9  # a coefficient below this share of its column is rounding
 
 
 def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters | None = None) -> BaseParameters:
@@ -77,14 +293,6 @@ def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0
     return base_parameters(model.layout, R)
 
 
-def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
-    """Base parameters of the robot itself: in closed form, or numerically where that does not cover a rotor."""
-    try:
-        return closed_form_base_parameters(model)
-    except IdentificationError:
-        return structural_base_parameters(model)
-
-
 def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = None) -> BaseParameters:
     """Base parameters of some columns of an R factor; ``dependent`` holds those of ``columns`` that are not kept."""
     columns = np.arange(layout.size) if columns is None else columns
@@ -101,7 +309,7 @@ def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = 
     dropped = choose_dependent(null_space, [int(k) for k in local[order] if k >= 0])
     kept = np.setdiff1d(np.arange(len(used)), dropped)
     mixing = -np.linalg.solve(null_space[dropped].T, null_space[kept].T).T
-    mixing[np.abs(mixing) < _NEGLIGIBLE * np.maximum(1.0, np.abs(mixing).max(axis=0, initial=0.0))] = 0.0
+    mixing[np.abs(mixing) < _NEGLIGIBLE_SHARE * np.maximum(1.0, np.abs(mixing).max(axis=0, initial=0.0))] = 0.0
     independent = used[kept]
     dependent = np.setdiff1d(columns, independent)
     regrouping = np.zeros((len(independent), len(dependent)))

@@ -1,20 +1,28 @@
-"""Observability conditions of every link, by one pass from the base to the tips of the tree.
+"""Observability conditions of a kinematic tree, by one pass from the base to the tips.
 
 The accelerations that the joints before a body give it, and the torques that it causes there and at its own joint,
 determine which of its parameters motion can excite; ``docs/base_parameters.md`` derives it, and [Wensing2024]_
 describes observability likewise.
-"""
 
+A geared rotor is a body behind a joint that turns ``ratio`` times as fast as a joint of the robot. What its own turning
+changes of it concerns it alone, provided that nothing else changes as fast. The rest is that of a body fixed to the
+link that carries it, and its spin: the inertia about its axis, which acts on its joint and on all that turn its
+bearings."""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.core.qr import r_factor
 
-from .column_selection import span
-from .joint_motion import SPATIAL_INERTIA_BASIS, JointMotion
-from .kinematic_tree import KinematicTree
+from .kinematic_tree import SPATIAL_INERTIA_BASIS, JointMotion, KinematicTree
+from .numeric import BODY_ORDER, ColumnChoice, choose_columns, span
 
 ROTOR, OFFSET = BODY_PARAMETERS, BODY_PARAMETERS + 1  # drive terms that a rigid body can imitate follow its ten
 LOCAL = BODY_PARAMETERS + 2
@@ -234,3 +242,222 @@ def link_conditions(
 def transformed(velocity: Array, vectors: Array) -> Array:
     """Every coefficient ``(k, 6, 6)`` of a transform applied to every vector ``(m, 6)``: ``(k m, 6)``."""
     return np.asarray((vectors @ np.swapaxes(velocity, 1, 2)).reshape(-1, 6))
+
+
+class TreeConditions(NamedTuple):
+    """Observability conditions of a whole tree.
+
+    Attributes
+    ----------
+    links : list of ObservabilityConditions
+        Of every link.
+    rotors : list of ndarray, shape (k, 10)
+        Of every rotor's parameters, by what its turning changes.
+    spins : ndarray, shape (r, 10)
+        Shared inertia of each rotor from its parameters.
+    shared : ndarray, shape (k, s)
+        Torques that depend on shared inertias and on no link.
+    gap : float
+        Smallest gap of all spans.
+    """
+
+    links: list[ObservabilityConditions]
+    rotors: list[Array]
+    spins: Array
+    shared: Array
+    gap: float
+
+
+def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> TreeConditions:
+    """Observability conditions of a tree of unit lengths and unit gravity.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Of unit lengths and unit gravity.
+    motion : JointMotion
+        Of its joints.
+    ratios : ndarray, shape (c, links)
+        Ratio of each link's joint in each coupled drive.
+
+    Raises
+    ------
+    IdentificationError
+        A rotor is carried by a link beyond that which it turns, or is geared so low that its turning cannot be
+        separated from that of other bodies by this method.
+    """
+    terms = SharedInertiaTerms(len(ratios) + len(tree.rotors))
+    coupled = [int(body) for body in np.flatnonzero(ratios.any(axis=0))]
+    common = {rotor: _common_ancestor(tree, rotor) for rotor in tree.rotors}
+    anchors = {body for rotor, body in common.items() if body != tree.driver(rotor)}
+    _check_ratios(tree)
+    accelerations = link_accelerations(tree, motion, set(coupled), anchors - {-1}, terms)
+
+    own_joint = np.zeros((len(tree.links), 7, terms.count))
+    own_joint[:, 0, : len(ratios)] = ratios.T**2
+    for first, second in combinations(coupled, 2):
+        weight = np.append(ratios[:, first] * ratios[:, second], np.zeros(len(tree.rotors)))
+        if first in tree.path(second):
+            terms.add(_own_label(accelerations[first]), second, weight)
+        else:
+            terms.without_links.append(weight)
+    for column, rotor in enumerate(tree.rotors, start=len(ratios)):
+        _add_spin(tree, rotor, column, common[rotor], accelerations, own_joint, terms)
+    links, observable, gap = link_conditions(tree, motion, accelerations, own_joint, terms)
+    spins, rotors = np.zeros((len(tree.rotors), BODY_PARAMETERS)), []
+    for row, rotor in enumerate(tree.rotors):
+        mount, axis = tree.parents[rotor], tree.axes[rotor]
+        torque = axis @ SPATIAL_INERTIA_BASIS
+        moving = transformed(motion.velocity[rotor][1:], accelerations[mount].total.all) @ torque.T
+        rotors.append(np.vstack([moving, *(observable[mount] @ motion.parameters[rotor][1:])]))
+        spins[row] = tree.ratio(rotor) ** 2 * (torque @ axis)
+    shared = np.array(terms.without_links).reshape(len(terms.without_links), terms.count)
+    return TreeConditions(links, rotors, spins, shared, gap)
+
+
+def _own_label(accelerations: LinkAccelerations) -> int:
+    """Label of a body's own joint: the first after those that it had before."""
+    return accelerations.total.labels[len(accelerations.inherited.labels)]
+
+
+def _add_spin(
+    tree: KinematicTree,
+    rotor: int,
+    column: int,
+    common: int,
+    accelerations: dict[int, LinkAccelerations],
+    own_joint: Array,
+    terms: SharedInertiaTerms,
+) -> None:
+    """Add the spin of a rotor, times its squared ratio: one at its joint, and more if that moves the bearings."""
+    mount, joint, ratio = tree.parents[rotor], tree.driver(rotor), tree.ratio(rotor)
+    axis = tree.rotations[rotor] @ tree.axes[rotor, 3:] / ratio
+    own_joint[joint, 0, column] += 1.0
+    if mount == joint:
+        own_joint[joint, 0, column] += 2.0 * tree.axes[joint, 3:] @ axis
+        own_joint[joint, 4:, column] += axis
+        return
+    bearings, one = accelerations[mount].total, np.eye(terms.count)[column]
+    for label, acceleration in zip(bearings.labels, bearings.labelled, strict=True):
+        weight = (acceleration[3:] @ axis) * one
+        if label in accelerations[common].total.labels:
+            terms.add(label, joint, weight)
+        else:
+            terms.without_links.append(weight)
+    terms.without_links += [(acceleration[3:] @ axis) * one for acceleration in bearings.unlabelled]
+
+
+def _common_ancestor(tree: KinematicTree, rotor: int) -> int:
+    """The last body that both the rotor's bearings and its joint are behind; -1 for the world."""
+    mount, joint = tree.parents[rotor], tree.driver(rotor)
+    if mount != joint and joint in tree.path(mount):
+        raise IdentificationError(
+            f"rotor {rotor - len(tree.links)}: is carried by a link beyond the one that it turns, which the closed form"
+            " of base parameters does not cover; use structural_base_parameters"
+        )
+    if mount == joint:
+        return joint
+    behind = tree.path(joint)
+    while mount >= 0 and mount not in behind:
+        mount = tree.parents[mount]
+    return mount
+
+
+def _check_ratios(tree: KinematicTree) -> None:
+    """Refuse rotors that turn as fast as other bodies do with the same joint, up to the products that occur."""
+    for joint in {tree.driver(rotor) for rotor in tree.rotors}:
+        speeds = [0.0, 1.0, 2.0] if tree.axes[joint, 3:].any() else [0.0]
+        for rotor in tree.rotors:
+            if tree.driver(rotor) == joint:
+                mixed = [-2, -1, 0, 1, 2] if tree.parents[rotor] == joint and len(speeds) > 1 else [0]
+                speeds += [abs(k * tree.ratio(rotor) + other) for k in (1, 2) for other in mixed]
+        if np.min(np.diff(np.sort(speeds)), initial=1.0) < 1e-3:
+            raise IdentificationError(
+                f"rotors of joint {joint}: one turns as fast as another body with this joint, which the closed form of"
+                " base parameters does not cover; use structural_base_parameters, or count it to that body"
+            )
+
+
+class SharedChoice(NamedTuple):
+    """How shared inertias regroup.
+
+    Attributes
+    ----------
+    choice : ColumnChoice
+        Among each other.
+    mixing : tuple of ndarray, shape (kept, regrouped)
+        Into the columns kept of every link.
+    """
+
+    choice: ColumnChoice
+    mixing: tuple[Array, ...]
+
+
+def regroup_shared(
+    shared: Array, links: Sequence[ObservabilityConditions], choices: Sequence[ColumnChoice]
+) -> SharedChoice:
+    """Regroup shared inertias that act on joints as the links behind them do into these.
+
+    The conditions on shared inertias alone, after elimination of the links, decide which are kept.
+
+    Parameters
+    ----------
+    shared : ndarray, shape (k, s)
+        Torques that depend on them and on no link.
+    links : sequence of ObservabilityConditions
+        Of every link, on its columns of the layout.
+    choices : sequence of ColumnChoice
+        Of these columns.
+    """
+    conditions, shares = [shared], []
+    if shared.shape[1] == 0:
+        none = np.zeros(0, dtype=int)
+        return SharedChoice(ColumnChoice(none, none, np.zeros((0, 0)), float("inf")), ())
+    for own, choice in zip(links, choices, strict=True):
+        whole = r_factor(np.hstack([own.rows, own.shared]))
+        columns = own.rows.shape[1]
+        left, singular, right = np.linalg.svd(whole[:, :columns])
+        rank = len(choice.independent)
+        conditions.append(left[:, rank:].T @ whole[:, columns:])
+        by_row = choice.projection @ right[:rank].T / singular[:rank]
+        shares.append(by_row @ left[:, :rank].T @ whole[:, columns:])
+    choice = choose_columns(np.vstack(conditions), list(reversed(range(shared.shape[1]))))
+    return SharedChoice(choice, tuple(share @ choice.null_space for share in shares))
+
+
+class RotorChoice(NamedTuple):
+    """Columns kept of a rotor.
+
+    Attributes
+    ----------
+    choice : ColumnChoice
+        Of its ten parameters.
+    by_spin : ndarray, shape (kept,)
+        What a unit of its spin is in those kept; zero where it is regrouped.
+    """
+
+    choice: ColumnChoice
+    by_spin: Array
+
+
+def regroup_rotor(rows: Array, spin: Array, kept: bool) -> RotorChoice:
+    """Choice of a rotor's ten columns.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (k, 10)
+        What its turning changes.
+    spin : ndarray, shape (10,)
+        Its shared inertia from its parameters.
+    kept : bool
+        Whether its shared inertia is kept.
+    """
+    if not kept:
+        choice = choose_columns(rows, BODY_ORDER)
+        return RotorChoice(choice, np.zeros(len(choice.independent)))
+    whole = np.vstack([r_factor(rows), spin])
+    choice = choose_columns(whole, BODY_ORDER)
+    left, singular, right = np.linalg.svd(whole)
+    rank = len(choice.independent)
+    by_row = choice.projection @ right[:rank].T / singular[:rank]
+    return RotorChoice(choice, by_row @ left[-1, :rank])

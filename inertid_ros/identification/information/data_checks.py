@@ -1,17 +1,20 @@
-"""Checks of data before anything is fitted to it."""
+"""Quality of data: whether it suffices for a fit, the error of the preparation alone, and gross outliers."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.core.arrays import column_counts
+from inertid_ros.core.arrays import Array, column_counts
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.preparation.filtering import derivatives, low_pass
 from inertid_ros.regressors.equations import Equations
 
 from .information import Channel, Information, compress
+from .residuals import MAD_TO_DEVIATION
 
 _SCALE = 1e-3  # of the momentum that the prior predicts for joints and base: less from the wheels sets no scale
 _EXCITED = 1e-9  # of the largest singular value; smaller ones are directions that motion does not excite
@@ -138,3 +141,154 @@ def _unknowns(channel: Channel) -> int:
     size = np.linalg.norm(R, axis=0)
     values = np.linalg.svd(R[:, size > 0] / size[size > 0], compute_uv=False)
     return int((values > _EXCITED * values.max(initial=0.0)).sum())
+
+
+_FEWEST, _MOST = 16, 4096  # samples of a piece that is looked at
+_GAP = 1.5  # sample periods
+_SETTLING = 5.0  # periods of the cutoff
+_SURE = 0.5  # share of a noise level that is sure: spectra scatter, and noise need not be white
+_DERIVED = 0.01  # of the acceleration: what differs more from the derivative of velocity was measured by itself
+
+
+def resolution(equations: Equations, recordings: Sequence[Samples]) -> Array:
+    """``(c,)`` standard deviation of each channel's error by the preparation alone [N m or N].
+
+    No residual shows more than this, and where one is smaller, as without noise, parameters have taken up the rest:
+    it is the least deviation by which a channel is weighted. The parts, for the bodies of the prior:
+
+    - half the noise and rounding of the effort sensor below the cutoff (``Samples.effort_noise``): what is sure of it;
+    - the torque of the acceleration that half the noise and rounding of the encoders leaves below the cutoff;
+    - the torque of the difference between the acceleration and the derivative of the velocity;
+    - what the filter does to products: torque of the filtered motion is not the filtered torque of the motion.
+
+    Zero for equations other than of forces, and for samples that were not filtered.
+    """
+    variance, counts = np.zeros(equations.count), np.zeros(equations.count)
+    for samples in recordings:
+        if equations.equation_type == "force" and samples.cutoff_hz > 0:
+            for piece in _even_pieces(samples):
+                count = piece.mask.sum(axis=0)
+                counts += count
+                variance += count * _variance(equations, piece)
+    return np.sqrt(variance / np.maximum(counts, 1))
+
+
+def _even_pieces(samples: Samples) -> Iterator[Samples]:
+    """Pieces of even stamps, the middle of long ones."""
+    steps = np.diff(samples.time)
+    if not len(steps):
+        return
+    edges = [0, *(np.flatnonzero(steps > _GAP * np.median(steps)) + 1), len(samples)]
+    for start, end in zip(edges[:-1], edges[1:], strict=True):
+        cut = max(0, (end - start - _MOST) // 2)
+        if end - start >= _FEWEST:
+            yield samples.select(slice(int(start + cut), int(end - cut)))
+
+
+def _variance(equations: Equations, samples: Samples) -> Array:
+    """``(c,)`` of one piece."""
+    model, samples = equations.model, replace(samples, undecimated=None)
+    bodies = np.zeros(model.layout.size)
+    bodies[: model.layout.inertial_size] = model.consistent_prior.ravel()
+
+    period = samples.period
+    settled = samples.mask.copy()
+    edge = min(int(np.ceil(_SETTLING / (samples.cutoff_hz * period))), len(samples) // 3)
+    settled[:edge] = settled[len(samples) - edge :] = False
+
+    def mean_square(error: Array) -> Array:
+        return np.sum(np.where(settled, error, 0.0) ** 2, axis=0) / np.maximum(settled.sum(axis=0), 1)
+
+    predicted = equations.predict(bodies, samples)
+    variance = np.zeros(equations.count)
+    if samples.effort_noise is not None:
+        variance[equations.joint_channels] += (_SURE * samples.effort_noise) ** 2
+    if samples.noise is not None:
+        # White noise of the position: S (2 pi)^2 f^3 / 3 in velocity, S (2 pi)^4 f^5 / 5 in acceleration.
+        noise = _SURE * samples.noise * 2 * np.pi * samples.cutoff_hz * np.sqrt(3 / 5)
+        drawn = noise * np.random.default_rng(0).normal(size=samples.a.shape)
+        variance += mean_square(equations.predict(bodies, replace(samples, a=samples.a + drawn)) - predicted)
+    difference = derivatives(samples.v, period, (1,))[0] - samples.a
+    difference[:, np.std(difference, axis=0) > _DERIVED * np.std(samples.a, axis=0)] = 0.0
+    variance += mean_square(equations.predict(bodies, replace(samples, a=samples.a + difference)) - predicted)
+    q, v, a = (low_pass(values, period, samples.cutoff_hz) for values in (samples.q, samples.v, samples.a))
+    again = equations.predict(bodies, replace(samples, q=q, v=v, a=a))
+    return variance + mean_square(low_pass(predicted, period, samples.cutoff_hz) - again)
+
+
+_logger = logging.getLogger(__name__)
+_ENOUGH = 20_000  # samples know a median absolute deviation to a per cent
+MOST = 0.02  # a larger share is a deficiency of the model, not outliers
+
+
+@dataclass(frozen=True)
+class OutlierLimits:
+    """Between which residuals are no outliers.
+
+    Attributes
+    ----------
+    middle, distance : ndarray, shape (c,)
+        Median of each channel's residual, and how far from it an outlier begins; infinite where all stay.
+    """
+
+    middle: Array
+    distance: Array
+
+    @classmethod
+    def of(
+        cls, channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
+    ) -> "OutlierLimits":
+        """Limits by the residuals of recordings; the arguments are those of :func:`without_outliers`."""
+        middles, distances = np.zeros(len(channels)), np.full(len(channels), np.inf)
+        for channel, name in enumerate(channels if threshold else ()):
+            own = zip(residuals, recordings, strict=True)
+            values = np.concatenate([r[s.mask[:, channel], channel] for r, s in own])
+            if len(values) == 0:
+                continue
+            every = -(-len(values) // _ENOUGH)
+            middle = np.median(values[::every])
+            away = np.abs(values - middle)
+            limit = threshold * MAD_TO_DEVIATION * np.median(away[::every])
+            if limit == 0:
+                continue
+            share = np.mean(away > limit)
+            if share > MOST:
+                _logger.info(
+                    "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share
+                )
+                continue
+            middles[channel], distances[channel] = middle, limit
+        return cls(middles, distances)
+
+    def masked(self, samples: Samples, residual: Array, most: float = 1.0) -> tuple[Samples, np.ndarray]:
+        """Samples with outliers masked by their residual ``(N, c)``, and their number per channel.
+
+        Where they would be more than a share ``most`` of a channel's samples, all of it stay.
+        """
+        beyond = samples.mask & (np.abs(residual - self.middle) > self.distance)
+        beyond &= column_counts(beyond) <= most * column_counts(samples.mask)
+        return replace(samples, mask=samples.mask & ~beyond), column_counts(beyond)
+
+
+def without_outliers(
+    channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
+) -> tuple[list[Samples], np.ndarray]:
+    """Recordings with outliers masked, and their number per channel.
+
+    A residual counts as an outlier beyond ``threshold`` robust standard deviations (by the median absolute
+    deviation) of its channel. Where that would be more than a fiftieth of the channel's samples, all stay: what happens
+    so often is a deficiency of the model, which leaving it out would hide.
+
+    Parameters
+    ----------
+    channels : sequence of str
+        ``c`` names, for messages.
+    residuals : sequence of ndarray, shape (N, c)
+        Per recording, of a first fit.
+    threshold : float
+        0 masks nothing.
+    """
+    limits = OutlierLimits.of(channels, recordings, residuals, threshold)
+    masked = [limits.masked(*each) for each in zip(recordings, residuals, strict=True)]
+    counts = np.sum([own for _, own in masked], axis=0) if masked else np.zeros(len(channels), dtype=int)
+    return [samples for samples, _ in masked], counts

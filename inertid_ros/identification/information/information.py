@@ -1,25 +1,72 @@
-"""Square-root information: all that data determines of the parameters, in a few R factors of fixed size.
+"""Square-root information: all that data determines of the parameters, in R factors of fixed size.
 
-Each measured channel (such as a joint's torque) is compressed by QR on its own, so that channels can be weighted again
-and again without a second pass. Information of chunks, recordings and machines merges exactly.
-"""
+Each measured channel, such as a joint's torque, is compressed by QR on its own, so that channels can be weighted again
+without a second pass. Information of chunks, recordings and machines merges exactly."""
 
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import blas, block_diag, lapack
 
 from inertid_ros.core.arrays import Array, column_counts
+from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.qr import r_factor, r_factor_of_blocks
+from inertid_ros.core.qr import append_rows, r_factor, r_factor_of_blocks
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations, equations_of
-from inertid_ros.robot.bodies.layout import ParameterLayout
+from inertid_ros.robot.kinematics import BATCH
+from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-from .compression import Compressor
-from .earlier_equations import EarlierEquations
+
+@dataclass(frozen=True)
+class EarlierEquations:
+    """Whitened equations ``R x = z``: errors are independent and of unit variance.
+
+    Attributes
+    ----------
+    R : ndarray, shape (k, p)
+        In the columns of a layout.
+    z : ndarray, shape (k,)
+        Measured side.
+    """
+
+    R: Array
+    z: Array
+
+    def __add__(self, other: "EarlierEquations") -> "EarlierEquations":
+        whole = r_factor(np.vstack([self.rows, other.rows]))[:-1]
+        return EarlierEquations(whole[:, :-1], whole[:, -1])
+
+    @property
+    def rows(self) -> Array:
+        """``(k, p + 1)``, with the measured side as the last column."""
+        return np.column_stack([self.R, self.z])
+
+    def without(self, columns: np.ndarray) -> "EarlierEquations":
+        """What the equations say of all other parameters where those of ``columns`` may have any value.
+
+        The parameters are marginalised out under a flat prior, so that nothing of what is left is overstated.
+        """
+        size = self.R.shape[1]
+        rest = np.setdiff1d(np.arange(size), columns)
+        ordered = r_factor(self.rows[:, np.concatenate([columns, rest, [size]])])[len(columns) : -1, len(columns) :]
+        R = np.zeros((len(ordered), size))
+        R[:, rest] = ordered[:, :-1]
+        return EarlierEquations(R, ordered[:, -1])
+
+    def in_columns(self, columns: np.ndarray, size: int) -> "EarlierEquations":
+        """The same in another layout of ``size`` columns, where parameter ``i`` is in column ``columns[i]``.
+
+        Those with a negative column must not appear in the equations, see :meth:`without`.
+        """
+        R = np.zeros((len(self.R), size))
+        kept = columns >= 0
+        R[:, columns[kept]] = self.R[:, kept]
+        return EarlierEquations(R, self.z)
+
 
 ROUNDING = 1e-9  # of what a channel measures: a smaller residual is rounding of its equations
 
@@ -192,8 +239,133 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
     return information_so_far(equations, compressor, noise)
 
 
-def information_so_far(equations: Equations, compressor: Compressor, noise: Array | None = None) -> Information:
+def information_so_far(equations: Equations, compressor: "Compressor", noise: Array | None = None) -> Information:
     """Information of all samples that a compressor of these equations has taken, which may take more."""
     compressed = zip(equations.columns, compressor.r_factors(), compressor.counts, strict=True)
     channels = tuple(Channel(columns, r_factor(R), int(count)) for columns, R, count in compressed)
     return Information(equations.model.layout, channels, fingerprint(equations), equations.channels, noise)
+
+
+_WORKSPACE = 2**23  # numbers in the array that holds one batch of all channels, 64 MB, where the robot is not huge
+_LEAST_BATCH = 128
+
+
+class Compressor:
+    """Incremental QR of the equations of every channel.
+
+    The regressor is written in the order that LAPACK reads, and appended batch by batch. The writer may leave out
+    columns that are exact combinations of others; :meth:`r_factors` restores them.
+
+    Parameters
+    ----------
+    equations : Equations
+        Of the robot.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (c,)
+        Equations per channel so far.
+    """
+
+    def __init__(self, equations: Equations) -> None:
+        self._equations, self._writer = equations, equations.writer()
+        self.counts = np.zeros(equations.count, dtype=int)
+        sizes = [int(span.stop - span.start) for span in self._writer.spans]
+        self._factors = [IncrementalQR(size) for size in sizes]
+        width = self._writer.width
+        self._batch = int(np.clip(_WORKSPACE // (equations.count * width), _LEAST_BATCH, BATCH))
+        self._work = np.zeros((equations.count, width, 0))
+
+    @one_thread()
+    def add(self, samples: Samples) -> None:
+        """Append the unmasked equations of a recording."""
+        self._equations.check(samples)
+        for start in range(0, len(samples), self._batch):
+            self._add(samples, slice(start, min(start + self._batch, len(samples))))
+
+    def _add(self, samples: Samples, rows: slice) -> None:
+        mask = samples.mask[rows]
+        counts = column_counts(mask)
+        if not counts.any():
+            return
+        self.counts += counts
+        if self._work.shape[-1] < len(mask):
+            self._work = np.zeros((*self._work.shape[:-1], len(mask)))
+        self._write(samples, rows, mask)
+        spans = [self._work[channel, span] for channel, span in enumerate(self._writer.spans)]
+        used = np.flatnonzero(counts)
+        rejected = [channel for channel in used if not self._factors[channel].append(spans[channel])]
+        if rejected:
+            self._write(samples, rows, mask)
+        for channel in rejected:
+            self._factors[channel].append_by_reflections(spans[channel])
+
+    def _write(self, samples: Samples, rows: slice, mask: np.ndarray) -> None:
+        """Write the unmasked equations of a batch, and zeros elsewhere."""
+        new = self._work[..., : len(mask)]
+        self._work[..., len(mask) :] = 0.0
+        self._writer.write(samples, rows, new)
+        for channel, span in enumerate(self._writer.spans):
+            new[channel, span.stop - 1] = samples.tau[rows, channel]
+            if not mask[:, channel].all():
+                new[channel, span, ~mask[:, channel]] = 0.0
+
+    def r_factors(self) -> list[Array]:
+        """For each channel, ``R (r, c + 1)`` with ``R^T R = [A b]^T [A b]``, ``A x[columns] = b`` its equations."""
+        return [
+            factor.r_factor() @ block_diag(expansion, np.eye(1))
+            for factor, expansion in zip(self._factors, self._writer.expansions, strict=True)
+        ]
+
+
+MAX_GRAM = 1e6  # of the Gram matrix: R loses at most this times the machine's precision
+_QR_ROUNDING = 4 * np.finfo(float).eps
+_ZERO_DIAGONAL = 1e-100  # stands for the diagonal of a column of zeros; its square is still a number
+
+
+class IncrementalQR:
+    """R factor of a growing number of rows: ``R^T R`` is the sum of all ``A^T A``.
+
+    Rows of ``A (k, n)`` are given as ``columns (n, k)``, which are overwritten.
+
+    Parameters
+    ----------
+    size : int
+        Number ``n`` of columns.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._base = np.zeros((size, size), order="F")
+        self._gram: Array | None = None  # of W, with the identity for the base; its upper triangle
+        self._new = np.zeros((size, size), order="F")
+
+    def append(self, columns: Array) -> bool:
+        """Append rows; where that would lose digits, append none and return False: reflections can append them."""
+        if self._gram is None:
+            self.append_by_reflections(columns)
+            return True
+        whitened = blas.dtrsm(1.0, self._base, columns.T, side=1, overwrite_b=1)
+        gram = blas.dsyrk(1.0, whitened, trans=1, c=self._new, overwrite_c=1)
+        if not (self._gram.diagonal() + gram.diagonal()).max() < MAX_GRAM:
+            return False
+        self._gram += gram
+        return True
+
+    def append_by_reflections(self, columns: Array) -> None:
+        """Append any rows, by Householder reflections."""
+        base = append_rows(self.r_factor(), columns)
+        own = np.linalg.norm(base, axis=0)
+        diagonal = base.diagonal().copy()
+        # A column without data of its own gets what rounding would leave, so that the base can be inverted.
+        least = np.maximum(_QR_ROUNDING * own, _ZERO_DIAGONAL)
+        np.fill_diagonal(base, np.where(np.abs(diagonal) < least, least, diagonal))
+        self._base, self._gram = base, np.eye(len(own), order="F")
+
+    def r_factor(self) -> Array:
+        """``R``, in Fortran's order."""
+        if self._gram is None:
+            return self._base.copy(order="F")
+        root, _ = lapack.dpotrf(self._gram, lower=0, clean=1)  # not below the identity: it cannot fail
+        whole = np.asarray(blas.dtrmm(1.0, root, self._base))
+        whole[np.abs(whole) <= MAX_GRAM * _ZERO_DIAGONAL] = 0.0
+        return whole

@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 
 from inertid_ros.core.errors import FormatError, IdentificationError, ModelError
-from inertid_ros.core.formats.json_text import read_json
-from inertid_ros.core.formats.npz_archive import read_arrays
+from inertid_ros.core.formats import read_arrays, read_json
 from inertid_ros.core.outputs import write_file
-from inertid_ros.robot.bodies.layout import Coupling, ParameterLayout
-from inertid_ros.robot.bodies.rotors import Rotor
-from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.robot.layout import Coupling, ParameterLayout, UserTerm
+from inertid_ros.robot.rotors import Rotor
 
-from .earlier_equations import EarlierEquations
-from .information import Channel, Information
+from .information import Channel, EarlierEquations, Information
 
 FORMAT = 1
 _BROKEN = (OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError)

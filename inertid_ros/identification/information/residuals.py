@@ -1,17 +1,26 @@
-"""Residuals of whole recordings: their independent share, scale, and Huber's loss."""
+"""Residuals of recordings: robust scale, correlation, and scores of blocks.
+
+What a model leaves out, such as friction that depends on position or temperature, or elasticity, leaves residuals that
+go along with the regressor for whole stretches of the motion; covariance by noise alone is then too small. The score
+``A_b^T r_b`` of a block ``b`` of samples, regressor times residual, shows it: scores vary more between blocks than
+independent noise lets them, by the factor by which the parameters' variances are larger (over-dispersion,
+[McCullagh1989]_ sec. 4.5; blocks are the clusters of a cluster-robust covariance, [Cameron2015]_).
+
+Blocks are pieces of time, and regions of a joint's own motion: what depends on the joint's position and direction comes
+back with every pass, and more data of the same motion does not average it out."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.arrays import Array, column_counts
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations
-
-from .block_scores import band_fraction
+from inertid_ros.robot.kinematics import BATCH, batches
 
 TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _FEW_LAGS = 1024
@@ -144,3 +153,268 @@ def _correlate(signal: Array, lags: int) -> Array:
     size = fft.next_fast_len(step + lags, real=True)
     ahead, own = fft.rfft(segments, size), fft.rfft(segments[:, :step], size)
     return fft.irfft(np.sum(ahead * own.conj(), axis=0), size)[:lags]
+
+
+_TIMES, _LONG_TIMES = 16, 4  # short and long pieces of a recording
+_REGIONS = 16  # of a joint's range, for each direction
+_STRAIGHT = 0.01  # of a channel: largest distance of its mean over a window from its middle's value
+_WITH_TURN = 0.02  # share of the windows in which friction may turn round
+_WIDEST_WINDOW, _FEWEST_WINDOWS = 16, 1000  # samples, and windows; wider ones save hardly any more time
+_MOST_PIECES = 64  # of all recordings together: memory does not grow with their number
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Sums over the blocks of one channel.
+
+    Attributes
+    ----------
+    expansion : ndarray, shape (s, p)
+        Columns of the parameter vector to those summed up.
+    grams : ndarray, shape (k, s + 1, s + 1)
+        ``[A_b r_b]^T [A_b r_b]`` of every block.
+    """
+
+    expansion: Array
+    grams: Array
+
+    def merged(self, into: NDArray[np.intp]) -> "Blocks":
+        """Blocks made of these; ``into`` ``(k,)`` says which belongs to which."""
+        grams = np.zeros((int(into.max(initial=-1)) + 1, *self.grams.shape[1:]))
+        np.add.at(grams, into, self.grams)
+        return replace(self, grams=grams)
+
+    def variation(self, covariance: Array, weight: float) -> tuple[float, float]:
+        """Sum of squared scores in the metric of the parameters' covariance, and what noise of unit variance expects.
+
+        The fit takes from every block's score what its own samples contribute to the parameters; for scores that vary
+        in proportion to the information of their blocks, the expectation is exact.
+
+        Parameters
+        ----------
+        covariance : ndarray, shape (p, p)
+            Of the fit.
+        weight : float
+            Of the squared residuals of this channel in the fit.
+        """
+        metric = self.expansion @ covariance @ self.expansion.T
+        information = self.grams[:, :-1, :-1]
+        scores = self.grams[:, :-1, -1]
+        shares = metric @ information
+        expected = np.einsum("bii->", shares) - weight * np.einsum("bij,bji->", shares, shares)
+        return float(np.einsum("bi,ij,bj->", scores, metric, scores)), max(float(expected), 0.0)
+
+
+@dataclass(frozen=True)
+class BlockScores:
+    """Scores of all channels, by pieces of time and by regions of motion.
+
+    Short pieces and narrow regions are many: they tell channel by channel. Longer pieces, whole recordings and wide
+    regions are few: they tell one factor for all channels, by which scores vary more than in small blocks.
+
+    Attributes
+    ----------
+    times, regions : tuple of Blocks
+        Per channel.
+    longer, wider : tuple of ndarray of int, shape (k,)
+        For every partition into larger blocks, the one that each small block belongs to: in time, and in regions.
+    """
+
+    times: tuple[Blocks, ...]
+    regions: tuple[Blocks, ...]
+    longer: tuple[NDArray[np.intp], ...]
+    wider: tuple[NDArray[np.intp], ...]
+
+    def noise_level(self, covariance: Array, weights: Array) -> "NoiseLevel":
+        """Variance of independent noise whose scores vary as much as those of the residuals.
+
+        Parameters
+        ----------
+        covariance : ndarray, shape (p, p)
+            Of the fit whose residuals they are.
+        weights : ndarray, shape (c,)
+            Of the squared residuals in the fit.
+        """
+        times, growth = _levels(self.times, self.longer, covariance, weights)
+        regions, widening = _levels(self.regions, self.wider, covariance, weights)
+        return NoiseLevel(np.maximum(times, regions), np.maximum(growth * times, widening * regions))
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """Variances of independent noise that scores amount to.
+
+    Attributes
+    ----------
+    small, largest : ndarray, shape (c,)
+        By small blocks, and by those of any size; zero where there are none.
+    """
+
+    small: Array
+    largest: Array
+
+
+def _levels(
+    blocks: Sequence[Blocks], larger: Sequence[NDArray[np.intp]], covariance: Array, weights: Array
+) -> tuple[Array, float]:
+    """Level ``(c,)`` by small blocks, and the factor of larger blocks over it, at least one."""
+    levels, growth = np.zeros(len(weights)), np.zeros((len(larger), 2))
+    for channel, (own, weight) in enumerate(zip(blocks, weights, strict=True)):
+        if len(own.grams) == 0:
+            continue
+        varied, expected = own.variation(covariance, weight)
+        if varied > 0 and expected > 0:
+            levels[channel] = varied / expected
+            for found, into in zip(growth, larger, strict=True):
+                varied, expected = own.merged(into).variation(covariance, weight)
+                found += weight * varied / levels[channel], weight * expected
+    return levels, max([1.0, *(varied / expected for varied, expected in growth if expected > 0)])
+
+
+def block_scores(equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> BlockScores:
+    """Scores of the blocks of recordings.
+
+    Parameters
+    ----------
+    residuals : sequence of ndarray, shape (N, c)
+        Per recording; masked ones count nowhere.
+    """
+    thinned = [_thinned(samples, values) for samples, values in zip(recordings, residuals, strict=True)]
+    pieces, count, longer = _pieces([len(samples) for samples, _ in thinned])
+    regions = [_Regions.of(equations, channel, [each for each, _ in thinned]) for channel in range(equations.count)]
+    writer = equations.writer()
+    sizes = [span.stop - span.start for span in writer.spans]
+    of_times = [np.zeros((count, size, size)) for size in sizes]
+    of_regions = [np.zeros((own.count, size, size)) for own, size in zip(regions, sizes, strict=True)]
+    work = np.zeros((equations.count, writer.width, BATCH))
+    for (samples, stride), piece in zip(thinned, pieces, strict=True):
+        for rows in batches(len(samples)):
+            new = work[..., : rows.stop - rows.start]
+            writer.write(samples, rows, new)
+            for channel, span in enumerate(writer.spans):
+                used = rows.start + np.flatnonzero(samples.mask[rows, channel])
+                new[channel, span.stop - 1] = samples.tau[rows, channel]
+                columns = new[channel, span]
+                if len(used) < columns.shape[1]:
+                    columns = columns[:, used - rows.start]
+                _add(of_times[channel], piece[used], columns, stride)
+                if regions[channel].count:
+                    _add(of_regions[channel], regions[channel].index(samples, used), columns, stride)
+    expansions = []
+    for columns, expansion in zip(equations.columns, writer.expansions, strict=True):
+        expansions.append(np.zeros((len(expansion), equations.model.layout.size)))
+        expansions[-1][:, columns] = expansion
+    return BlockScores(
+        tuple(Blocks(*pair) for pair in zip(expansions, of_times, strict=True)),
+        tuple(Blocks(*pair) for pair in zip(expansions, of_regions, strict=True)),
+        longer,
+        (np.arange(2 * _REGIONS) // 4 * 2 + np.arange(2 * _REGIONS) % 2,),
+    )
+
+
+def band_fraction(recordings: Sequence[Samples]) -> Array:
+    """``(c,)`` largest independent share of the samples.
+
+    What passes a low-pass has two independent values per period of its cutoff; without one, all may be independent.
+    """
+    counts = np.array([column_counts(samples.mask) for samples in recordings], dtype=float)
+    shares = [2 * samples.cutoff_hz * samples.period if samples.cutoff_hz > 0 else 1.0 for samples in recordings]
+    return np.asarray(np.minimum(shares, 1.0) @ counts / np.maximum(counts.sum(axis=0), 1.0)).clip(1e-9, 1.0)
+
+
+@dataclass(frozen=True)
+class _Regions:
+    """Regions of a joint's own motion: equally many samples in each of a number of ranges, for both directions."""
+
+    edges: Array
+    position: int
+    velocity: int
+
+    @classmethod
+    def of(cls, equations: Equations, channel: int, recordings: Sequence[Samples]) -> "_Regions":
+        """Regions of a channel; none where it is no joint's, or has no sample."""
+        model, channels = equations.model, range(equations.count)[equations.joint_channels]
+        if channel not in channels:
+            return cls(np.zeros(0), 0, 0)
+        joint = channels.index(channel)
+        columns = model.positions - model.joints + joint, model.velocities - model.joints + joint
+        values = np.concatenate([samples.q[samples.mask[:, channel], columns[0]] for samples in recordings])
+        edges = np.quantile(values, np.arange(1, _REGIONS) / _REGIONS) if len(values) else np.zeros(0)
+        return cls(edges, *columns)
+
+    @property
+    def count(self) -> int:
+        return 2 * (len(self.edges) + 1) if len(self.edges) else 0
+
+    def index(self, samples: Samples, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Region of each of some samples."""
+        within = np.searchsorted(self.edges, samples.q[rows, self.position])
+        return np.asarray(2 * within + (samples.v[rows, self.velocity] > 0))
+
+
+def _thinned(samples: Samples, residuals: Array) -> tuple[Samples, int]:
+    """Samples with residuals for what is measured, no more than show all of the scores, and of how many each stands.
+
+    What passed a low-pass holds no more than its band. Without one, residuals hold noise up to half of the sample rate;
+    but where motion is nearly straight over a window, the middle's regressor times the mean residual is the score.
+    """
+    if samples.cutoff_hz > 0:
+        stride = samples.stride_of_products
+        return replace(samples, tau=residuals).select(slice(None, None, stride)), stride
+    width = _straight_window(samples)
+    if width == 1:
+        return replace(samples, tau=residuals), 1
+    count = len(samples) // width
+    used = samples.mask[: count * width].reshape(count, width, -1)
+    known = used.sum(axis=1)
+    sums = np.einsum("kij,kij->kj", residuals[: count * width].reshape(used.shape), used)
+    middles = samples.select(slice(width // 2, count * width, width))
+    return replace(middles, tau=sums / np.maximum(known, 1), mask=2 * known > width), width
+
+
+def _straight_window(samples: Samples) -> int:
+    """Largest number of samples, a power of two, over which regressors are straight lines, nearly."""
+    turns = np.mean(np.signbit(samples.v[1:]) != np.signbit(samples.v[:-1]), axis=0)  # of friction, per sample
+    motion = (samples.q, samples.v, samples.a)
+    width = _WIDEST_WINDOW
+    while width > 1:
+        if (
+            len(samples) >= _FEWEST_WINDOWS * width
+            and width * turns.max(initial=0.0) <= _WITH_TURN
+            and all(_is_straight(values, width // 2) for values in motion)
+        ):
+            return width
+        width //= 2
+    return 1
+
+
+def _is_straight(values: Array, half: int) -> bool:
+    """Whether the mean of every column ``(N, n)`` over a window is its middle's value, nearly."""
+    bend = np.diff(values[::half], 2, axis=0)  # six times the difference of the two
+    return bool((np.abs(bend).mean(axis=0) <= 6 * _STRAIGHT * np.abs(values[::half]).mean(axis=0)).all())
+
+
+def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[NDArray[np.intp], ...]]:
+    """Piece of time of every sample ``(N,)``, per recording; their number, of which those of recordings of few samples
+    may be empty; and of every piece the longer one that it belongs to."""
+    count = len(lengths)
+    if count > _MOST_PIECES:
+        pieces = [np.full(length, index * _MOST_PIECES // count) for index, length in enumerate(lengths)]
+        return pieces, _MOST_PIECES, ()
+    each = min(_TIMES, _MOST_PIECES // count)
+    pieces = [index * each + np.arange(length) * each // max(length, 1) for index, length in enumerate(lengths)]
+    longer = [np.arange(count * each) * _LONG_TIMES // each] if each > _LONG_TIMES else []
+    longer += [np.arange(count * each) // each] if count > 1 else []
+    return pieces, count * each, tuple(longer)
+
+
+def _add(grams: Array, blocks: NDArray[np.intp], columns: Array, weight: float) -> None:
+    """Add the outer products of columns ``(s, k)`` to the blocks ``(k,)`` that they belong to."""
+    if (np.diff(blocks) < 0).any():
+        order = np.argsort(blocks, kind="stable")
+        columns, blocks = columns[:, order], blocks[order]
+    borders = np.flatnonzero(np.diff(blocks)) + 1
+    for begin, end in pairwise([0, *borders.tolist(), len(blocks)]):
+        if end > begin:
+            own = columns[:, begin:end]
+            grams[blocks[begin]] += weight * (own @ own.T)

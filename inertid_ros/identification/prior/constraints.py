@@ -1,12 +1,27 @@
-"""Hard constraints on the estimate, beyond physical consistency."""
+"""Hard constraints on the estimate beyond physical consistency, and their rows and blocks in the convex program."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from inertid_ros.config.identification_constraints import ConstraintOptions
-from inertid_ros.robot.bodies.ellipsoids import Ellipsoid, Ellipsoids
-from inertid_ros.robot.collision_ellipsoids import collision_ellipsoids
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import (
+    BODY_PARAMETERS,
+    PSEUDO_INERTIA_BASIS,
+    Ellipsoid,
+    Ellipsoids,
+    pseudo_inertia,
+    transform,
+)
+from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.link_shapes import collision_ellipsoids
 from inertid_ros.robot.model import RobotModel
+
+from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
+from .coordinates import Coordinates
 
 
 @dataclass(frozen=True)
@@ -61,4 +76,189 @@ def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Con
         fixed=options.fixed,
         equal=tuple(options.equal.items()),
         mirrored=tuple((link, mirror.link, mirror.axis) for link, mirror in options.mirrored.items()),
+    )
+
+
+_MIRRORS = {"x": 0, "y": 1, "z": 2}
+
+
+def constrained(
+    convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates, prior: Array
+) -> ConvexProgram:
+    """The convex program with hard constraints, in the same normalised coordinates.
+
+    A union of ellipsoids splits a body into pieces, one in each; the pieces are further columns behind ``p``.
+
+    Parameters
+    ----------
+    prior : ndarray, shape (p,)
+        Physical parameters at which ``fixed`` columns are held.
+
+    Raises
+    ------
+    IdentificationError
+        An unknown link or column, or an empty range of masses.
+    """
+    rows = _Rows(coordinates.layout)
+    inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
+    # What is held, maybe at its bound of zero, needs no bound: a barrier would leave no interior.
+    moving = ~np.isin(convex_program.positive, [rows.columns[name] for name in constraints.fixed])
+    physical = replace(
+        convex_program,
+        positive=convex_program.positive[moving],
+        positive_weights=convex_program.positive_weights[moving],
+        inequalities=convex_program.inequalities + _normalised(inequalities, coordinates),
+        equalities=convex_program.equalities + _normalised(equalities, coordinates),
+        blocks=convex_program.blocks + _com_blocks(constraints, coordinates),
+    )
+    return _split(physical, constraints, coordinates)
+
+
+class _Rows:
+    """Rows in physical parameters, by name."""
+
+    def __init__(self, layout: ParameterLayout) -> None:
+        self.layout = layout
+        self.columns = {name: column for column, name in enumerate(layout.names)}
+
+    def column(self, name: str) -> Array:
+        """``(p,)`` unit row of a parameter."""
+        if name not in self.columns:
+            raise IdentificationError(
+                f"constraints: no parameter '{name}'; parameters are named like '{self.layout.names[0]}' and"
+                f" '{self.layout.names[-1]}'"
+            )
+        return np.eye(self.layout.size)[self.columns[name]]
+
+    def inequalities(self, constraints: Constraints) -> LinearConstraints:
+        """Rows that must not be negative."""
+        rows: list[tuple[Array, float, str]] = []
+        for link, (lowest, highest) in constraints.mass.items():
+            if not 0 <= lowest <= highest:
+                raise IdentificationError(
+                    f"constraints: mass of '{link}' from {lowest:g} to {highest:g} kg is an empty range"
+                )
+            body = _body(self.layout, link)
+            mass = np.eye(self.layout.size)[self.layout.body(body).start]
+            rows += [(mass, -lowest, f"mass of {link} at least {lowest:g} kg")]
+            rows += [(-mass, highest, f"mass of {link} at most {highest:g} kg")]
+        for name, highest in constraints.at_most.items():
+            rows += [(-self.column(name), highest, f"{name} at most {highest:g}")]
+        for link, ellipsoids in constraints.inside.items():
+            if len(ellipsoids) == 1:
+                row = np.zeros(self.layout.size)
+                row[self.layout.body(_body(self.layout, link))] = ellipsoids[0].row
+                rows += [(row, 0.0, f"mass of {link} inside its ellipsoid")]
+        return _stack(rows, self.layout.size)
+
+    def equalities(self, constraints: Constraints, prior: Array) -> LinearConstraints:
+        """Rows that must be zero."""
+        rows: list[tuple[Array, float, str]] = []
+        for name in constraints.fixed:
+            row = self.column(name)
+            rows += [(row, -float(row @ prior), f"{name} fixed at {row @ prior:g}")]
+        for first, second in constraints.equal:
+            rows += [(self.column(first) - self.column(second), 0.0, f"{first} equal to {second}")]
+        for first, second, axis in constraints.mirrored:
+            if axis not in _MIRRORS:
+                raise IdentificationError(f"constraints: mirror axis '{axis}' of '{first}'; choose x, y or z")
+            flip = np.eye(3)
+            flip[_MIRRORS[axis], _MIRRORS[axis]] = -1.0
+            mirror = transform(np.eye(BODY_PARAMETERS), flip, np.zeros(3)).T
+            one, two = (self.layout.body(_body(self.layout, link)) for link in (first, second))
+            for k in range(BODY_PARAMETERS):
+                row = np.zeros(self.layout.size)
+                row[one] += mirror[k]
+                row[two.start + k] -= 1.0
+                rows += [(row, 0.0, f"{first} mirror image of {second}")]
+        if constraints.total_mass:
+            row = np.zeros(self.layout.size)
+            row[: self.layout.inertial_size : BODY_PARAMETERS] = 1.0
+            rows += [(row, -constraints.total_mass, f"total mass {constraints.total_mass:g} kg")]
+        return _stack(rows, self.layout.size)
+
+
+def _body(layout: ParameterLayout, link: str) -> int:
+    if link not in layout.body_names:
+        raise IdentificationError(f"constraints: no moving link '{link}'; the robot has {', '.join(layout.body_names)}")
+    return layout.body_names.index(link)
+
+
+def _stack(rows: list[tuple[Array, float, str]], size: int) -> LinearConstraints:
+    if not rows:
+        return LinearConstraints.none(size)
+    matrix, shift, names = zip(*rows, strict=True)
+    return LinearConstraints(np.array(matrix), np.array(shift, dtype=float), tuple(names))
+
+
+def _normalised(linear: LinearConstraints, coordinates: Coordinates) -> LinearConstraints:
+    """In normalised coordinates, every row of unit length."""
+    matrix = linear.matrix @ coordinates.matrix
+    length = np.maximum(np.linalg.norm(matrix, axis=1), 1e-300)
+    return LinearConstraints(
+        matrix / length[:, None], (linear.shift + linear.matrix @ coordinates.offset) / length, linear.names
+    )
+
+
+def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixInequalities:
+    layout = coordinates.layout
+    blocks = MatrixInequalities.none(layout.size)
+    for link, ellipsoid in constraints.com_inside.items():
+        columns = layout.body(_body(layout, link))
+        scale = np.diag(np.concatenate([[1.0], 1 / np.sqrt(np.diagonal(ellipsoid.shape))]))  # all elements like masses
+        block = np.kron(scale, scale) @ ellipsoid.com_block()
+        matrix = np.zeros((1, 16, layout.size))
+        matrix[0] = block @ coordinates.matrix[columns]
+        shift = (block @ coordinates.offset[columns]).reshape(1, 4, 4)
+        blocks += MatrixInequalities(matrix, shift, (f"centre of mass of {link} inside its ellipsoid",))
+    return blocks
+
+
+def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates) -> ConvexProgram:
+    """Bodies within unions: a piece per ellipsoid beyond the first as new columns, the first is what remains."""
+    layout = coordinates.layout
+    unions = {link: ellipsoids for link, ellipsoids in constraints.inside.items() if len(ellipsoids) > 1}
+    extra = BODY_PARAMETERS * sum(len(ellipsoids) - 1 for ellipsoids in unions.values())
+    if extra == 0:
+        return convex_program
+    size = layout.size + extra
+    basis = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16).T
+    rows: list[tuple[Array, float, str]] = []
+    blocks = MatrixInequalities.none(size)
+    start = layout.size
+    for link, ellipsoids in unions.items():
+        columns = layout.body(_body(layout, link))
+        body, offset = coordinates.matrix[columns, columns], coordinates.offset[columns]
+        remainder = np.zeros((BODY_PARAMETERS, size))  # of the body in normalised coordinates, less all further pieces
+        remainder[:, columns] = np.eye(BODY_PARAMETERS)
+        for number, ellipsoid in enumerate(ellipsoids[1:], 1):
+            piece = np.zeros((BODY_PARAMETERS, size))
+            piece[:, start : start + BODY_PARAMETERS] = np.eye(BODY_PARAMETERS)
+            remainder -= piece
+            name = f"mass of {link} inside its ellipsoids (piece {number})"
+            rows += [(ellipsoid.row @ body @ piece, 0.0, name)]
+            blocks += MatrixInequalities((basis @ piece)[None], np.zeros((1, 4, 4)), (name,))
+            start += BODY_PARAMETERS
+        name = f"mass of {link} inside its ellipsoids (piece 0)"
+        rows += [(ellipsoids[0].row @ body @ remainder, float(ellipsoids[0].row @ offset), name)]
+        locked = pseudo_inertia(np.linalg.solve(body, offset))  # belongs to the body, so it must lie within as well
+        blocks += MatrixInequalities((basis @ remainder)[None], locked[None], (name,))
+    wide = _widened(convex_program, size)
+    inside = _stack(rows, size)
+    length = np.linalg.norm(inside.matrix, axis=1)
+    inside = LinearConstraints(inside.matrix / length[:, None], inside.shift / length, inside.names)
+    return replace(wide, inequalities=wide.inequalities + inside, blocks=wide.blocks + blocks)
+
+
+def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
+    """The convex program with further columns that nothing depends on yet."""
+    def padded(columns: Array) -> Array:
+        return np.pad(columns, [(0, 0)] * (columns.ndim - 1) + [(0, size - columns.shape[-1])])
+
+    constraints = {name: getattr(convex_program, name) for name in ("inequalities", "equalities", "blocks")}
+    return replace(
+        convex_program,
+        R=padded(convex_program.R),
+        linear=padded(convex_program.linear),
+        **{name: replace(rows, matrix=padded(rows.matrix)) for name, rows in constraints.items()},
     )

@@ -7,8 +7,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, pseudo_inertia
 from inertid_ros.core.qr import r_factor
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, pseudo_inertia
 
 _Constraints = TypeVar("_Constraints", bound="LinearConstraints")
 

@@ -4,19 +4,298 @@ One method for soft and hard physical consistency: see
 :class:`~inertid_ros.identification.prior.convex_program.ConvexProgram`. The multipliers ``Z_b = w_b S_b^{-1}`` are
 iterated along with ``x`` under Nesterov-Todd scaling [Nesterov1998]_, so that a start far from the optimum costs two
 dozen steps and not hundreds, and a body on the border of the cone does no harm.
-"""
+
+The Hessian of a Newton step is ``R^T R`` of the data plus the curvature of bodies, drives and constraints. As a sum of
+squares it loses the prior where data outweighs it by more than half of the digits, as without noise; QR of the rows
+does not. So a step is factored as ``T^T T`` by either; in the coordinates ``y = T x`` the Hessian is the identity."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.linalg import lapack
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
+from inertid_ros.core.qr import append_rows, append_triangle
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 
-from .factors import Factorise, from_rows, from_squares, keeps_prior
-from .newton_system import Iterate, NewtonSystem
+_LOST = 1e-4  # rounding errors of R^T R, in units of the curvature of a prior
+
+
+class Curvature(Protocol):
+    """What the Hessian is made of beside the rows of the convex program."""
+
+    @property
+    def matrix(self) -> Array:
+        """``(p, p)``."""
+        ...
+
+    @property
+    def triangle(self) -> Array:
+        """``(p, p)`` upper triangle; its Gram matrix and that of :attr:`rows` add up to the matrix."""
+        ...
+
+    @property
+    def rows(self) -> Array:
+        """``(k, p)``."""
+        ...
+
+
+class Factor:
+    """Triangle of a Hessian.
+
+    Parameters
+    ----------
+    triangle : ndarray, shape (p, p)
+        Transpose of T, lower.
+    data_slope : ndarray, shape (p,)
+        Gradient of the data's squares by ``y``.
+    """
+
+    def __init__(self, triangle: Array, data_slope: Array) -> None:
+        self.triangle, self.data_slope = triangle, data_slope
+
+    def into(self, gradient: Array) -> Array:
+        """A gradient by ``x``, ``(p,)`` or ``(p, k)``, as one by ``y``."""
+        return np.asarray(lapack.dtrtrs(self.triangle, gradient, lower=1)[0])
+
+    def out(self, y: Array) -> Array:
+        """A step ``(p,)`` or ``(p, k)`` in parameters."""
+        return np.asarray(lapack.dtrtrs(self.triangle, y, lower=1, trans=1)[0])
+
+
+Factorise = Callable[[ConvexProgram, Array, Curvature], Factor]
+
+
+def from_squares(convex_program: ConvexProgram, x: Array, curvature: Curvature) -> Factor:
+    """Factor by Cholesky.
+
+    Its accuracy does not depend on the scale of rows and columns, so they are not scaled.
+
+    Raises
+    ------
+    ConvergenceError
+        The Hessian is not positive definite.
+    """
+    hessian = convex_program.gram + curvature.matrix
+    for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
+        whole = hessian + np.diag(jitter * np.diagonal(hessian)) if jitter else hessian
+        triangle, failed = lapack.dpotrf(whole.T, lower=1, clean=0)  # transposed: the order LAPACK reads
+        if not failed:
+            factor = Factor(triangle, x)
+            factor.data_slope = factor.into(convex_program.R.T @ (convex_program.R @ x - convex_program.z))
+            return factor
+    raise ConvergenceError("solver: the Hessian is not positive definite; check the data for absurd values")
+
+
+def from_rows(convex_program: ConvexProgram, x: Array, curvature: Curvature) -> Factor:
+    """Factor by QR, which does not square what it is given.
+
+    The data's slope is the rotated residual, in which no equation rounds another one.
+
+    Raises
+    ------
+    ConvergenceError
+        A direction has no curvature.
+    """
+    size = len(x)
+    whole = np.zeros((size + 1, size + 1), order="F")
+    whole[:, :size] = convex_program.r_factor[:, :size]
+    whole[:, size] = convex_program.r_factor @ np.append(x, -1.0)
+    triangle = np.zeros((size, size + 1), order="F")
+    triangle[:, :size] = curvature.triangle
+    whole = append_triangle(whole, triangle)
+    rows = curvature.rows
+    if len(rows):
+        whole = append_rows(whole, np.vstack([rows.T, np.zeros(len(rows))]))
+    if not np.diagonal(whole)[:size].all():
+        raise ConvergenceError("solver: a direction has no curvature; check the data for absurd values")
+    return Factor(np.asfortranarray(whole[:size, :size].T), whole[:size, size])
+
+
+def keeps_prior(convex_program: ConvexProgram) -> bool:
+    """Whether ``R^T R`` still holds what the prior says."""
+    return bool(np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) < _LOST)
+
+
+_AHEAD = 10.0  # how much larger the complementarity's share of the gap may be than the gradient's
+_BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
+_ROWS, _COLUMNS = np.triu_indices(4)
+
+
+def _pairs() -> Array:
+    """``(100, 100)``: products of the ten elements ``W_ij W_kl``, ``i <= j`` and ``k <= l``, to ``tr(B_a W B_b W)``."""
+    whole = np.zeros((10, 4, 4))
+    whole[np.arange(10), _ROWS, _COLUMNS] = 1.0
+    whole = np.maximum(whole, whole.transpose(0, 2, 1))
+    bases = PSEUDO_INERTIA_BASIS
+    return np.einsum("aij,bkl,mjk,nli->mnab", bases, bases, whole, whole, optimize=True).reshape(100, 100)
+
+
+_PAIRS = _pairs()
+
+
+class Iterate(NamedTuple):
+    """Primal ``x``, ``S``, slacks ``s`` of scalar constraints; their duals ``Z``, ``u``, and ``y``."""
+
+    x: Array
+    S: Array
+    Z: Array
+    s: Array
+    u: Array
+    y: Array
+
+    def moved(self, step: "Iterate", length: float) -> "Iterate":
+        """The iterate after a share of a step."""
+        return Iterate(*(value + length * change for value, change in zip(self, step, strict=True)))
+
+
+class NewtonSystem:
+    """The Newton system at one iterate, factored once.
+
+    Attributes
+    ----------
+    gap : float
+        Bound of objective minus optimum.
+    """
+
+    def __init__(self, convex_program: ConvexProgram, at: Iterate, factorise: Factorise) -> None:
+        self.convex_program, self.at = convex_program, at
+        self.bodies = len(convex_program.body_weights)
+        self.size = BODY_PARAMETERS * self.bodies
+        # Nesterov-Todd: with S = L L^T and L^T Z L = V diag(d^2) V^T, W^-1 = L^-T V diag(d) V^T L^-1.
+        # The d^2 are the eigenvalues of S Z.
+        root = np.linalg.cholesky(at.S)
+        self.inverse_root = np.linalg.inv(root)
+        self.pairs, vectors = np.linalg.eigh(root.transpose(0, 2, 1) @ at.Z @ root)
+        deviations = np.sqrt(np.maximum(self.pairs, 1e-300))[:, :, None]
+        rows = vectors.transpose(0, 2, 1)
+        scaled = rows @ self.inverse_root
+        self.W_root = np.sqrt(deviations) * scaled
+        self.W_inverse = self.W_root.transpose(0, 2, 1) @ self.W_root
+        self.dual_inverse_root = (rows / deviations) @ root.transpose(0, 2, 1)
+        self.ratio = at.u / at.s
+        self.weights = np.concatenate([convex_program.body_weights, np.zeros(len(convex_program.blocks))])
+        self.targets = np.concatenate([convex_program.positive_weights, np.zeros(len(convex_program.inequalities))])
+        self.slack_error = at.s - np.concatenate([at.x[convex_program.positive], convex_program.inequalities(at.x)])
+        self.block_error = at.S[self.bodies :] - convex_program.blocks(at.x)
+        self.equality_error = convex_program.equalities(at.x)
+        pull = self._pull(at.Z, at.u) + convex_program.equalities.matrix.T @ at.y
+        self.factor = factorise(convex_program, at.x, self)
+        self.residual = self.factor.data_slope + self.factor.into(convex_program.linear - pull)  # by y
+        self.equalities = self.factor.into(convex_program.equalities.matrix.T).T
+        self.schur = self.equalities @ self.equalities.T
+        lacking = np.abs(self.pairs - self.weights[:, None]).sum() + np.abs(at.u * at.s - self.targets).sum()
+        self.excess = lacking / max(4 * len(at.S) + len(at.s), 1)
+        correction, _ = self._solve(self.residual, np.zeros(len(self.equality_error)))
+        unbalanced = abs(self.residual @ correction)
+        self.imbalance = _AHEAD * unbalanced / max(4 * len(at.S) + len(at.s), 1)
+        self.gap = float(unbalanced + lacking)
+        errors = (self.slack_error, self.block_error, self.equality_error)
+        self.infeasibility = float(max(np.abs(error).max(initial=0.0) for error in errors))
+
+    def step(self, centring: float) -> Iterate:
+        """Direction towards complementarity products of ``weight + centring``."""
+        convex_program, at = self.convex_program, self.at
+        inverse = self.inverse_root.transpose(0, 2, 1) @ self.inverse_root
+        dZ = (self.weights + centring)[:, None, None] * inverse - at.Z
+        du = (self.targets + centring) / at.s - at.u
+        regain = dZ.copy()
+        outer = self.W_inverse[self.bodies :]
+        regain[self.bodies :] += outer @ self.block_error @ outer
+        right = self._pull(regain, du + self.ratio * self.slack_error)
+        step, dy = self._solve(self.factor.into(right) - self.residual, self.equality_error)
+        dx = self.factor.out(step)
+        blocks = (convex_program.blocks.matrix @ dx).reshape(-1, 4, 4) - self.block_error
+        dS = np.concatenate([convex_program.matrices(dx), blocks])
+        ds = np.concatenate([dx[convex_program.positive], convex_program.inequalities.matrix @ dx]) - self.slack_error
+        dZ = dZ - self.W_inverse @ dS @ self.W_inverse
+        return Iterate(dx, dS, 0.5 * (dZ + dZ.transpose(0, 2, 1)), ds, du - self.ratio * ds, dy)
+
+    def distance_to_border(self, step: Iterate) -> float:
+        """Longest step that keeps S, Z, s and u from going below zero."""
+        scaled = np.concatenate(
+            [
+                self.inverse_root @ step.S @ self.inverse_root.transpose(0, 2, 1),
+                self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1),
+            ]
+        )
+        rates = [-np.linalg.eigvalsh(scaled).min(initial=0.0)]
+        rates += [float((-step.s / self.at.s).max(initial=0.0)), float((-step.u / self.at.u).max(initial=0.0))]
+        fastest = max(rates)
+        return 1 / fastest if fastest > 0 else np.inf
+
+    def _pull(self, Z: Array, u: Array) -> Array:
+        """What multipliers contribute to the gradient of the Lagrangian, ``(p,)``."""
+        convex_program, positive = self.convex_program, len(self.convex_program.positive)
+        pull = convex_program.inequalities.matrix.T @ u[positive:]
+        pull[: self.size] += (Z[: self.bodies].reshape(self.bodies, 16) @ _BASIS.T).ravel()
+        if len(convex_program.blocks):
+            pull += np.einsum("kip,ki->p", convex_program.blocks.matrix, Z[self.bodies :].reshape(-1, 16))
+        pull[convex_program.positive] += u[:positive]
+        return pull
+
+    @cached_property
+    def matrix(self) -> Array:
+        """``(p, p)`` curvature of bodies, drives and constraints."""
+        convex_program, positive = self.convex_program, len(self.convex_program.positive)
+        matrix = np.zeros((len(self.at.x), len(self.at.x)))
+        index = np.arange(self.bodies)
+        blocks = matrix[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
+        blocks[index, :, index, :] += _curvature(self.W_inverse[: self.bodies])
+        matrix[convex_program.positive, convex_program.positive] += self.ratio[:positive]
+        for rows, outer in zip(convex_program.blocks.matrix, self.W_inverse[self.bodies :], strict=True):
+            matrix += rows.T @ np.kron(outer, outer) @ rows
+        if len(convex_program.inequalities):
+            rows = convex_program.inequalities.matrix
+            matrix += rows.T @ (self.ratio[positive:, None] * rows)
+        return matrix
+
+    @property
+    def triangle(self) -> Array:
+        """``(p, p)`` upper triangle of the curvature of bodies and of parameters that are not negative."""
+        positive = self.convex_program.positive
+        triangle = np.zeros((len(self.at.x), len(self.at.x)))
+        index = np.arange(self.bodies)
+        roots = self.W_root[: self.bodies, None]
+        products = roots @ PSEUDO_INERTIA_BASIS @ roots.swapaxes(2, 3)
+        products = products[..., _ROWS, _COLUMNS] * np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2))
+        blocks = triangle[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
+        blocks[index, :, index, :] = np.linalg.qr(products.transpose(0, 2, 1), mode="r")
+        triangle[positive, positive] = np.sqrt(self.ratio[: len(positive)])
+        return triangle
+
+    @property
+    def rows(self) -> Array:
+        """``(k, p)`` of which the curvature of the other constraints is the Gram matrix."""
+        convex_program, positive = self.convex_program, len(self.convex_program.positive)
+        slopes = np.sqrt(self.ratio[positive:, None]) * convex_program.inequalities.matrix
+        blocks = [
+            np.kron(root, root) @ rows
+            for rows, root in zip(convex_program.blocks.matrix, self.W_root[self.bodies :], strict=True)
+        ]
+        return np.vstack([slopes, *blocks])
+
+    def _solve(self, right: Array, equality_error: Array) -> tuple[Array, Array]:
+        """``y`` and ``dy`` of ``y - E^T dy = right`` and ``E y = -equality_error``."""
+        if len(equality_error) == 0:
+            return right, equality_error
+        missing = equality_error + self.equalities @ right
+        dy = -np.asarray(np.linalg.lstsq(self.schur, missing)[0], dtype=float)
+        return right + self.equalities.T @ dy, dy
+
+
+def _curvature(outer: Array) -> Array:
+    """``(nb, 10, 10)`` of ``tr(B_a W^-1 B_b W^-1)`` for ``W^-1`` ``(nb, 4, 4)``."""
+    elements = outer[:, _ROWS, _COLUMNS]
+    products = elements[:, :, None] * elements[:, None, :]
+    return (products.reshape(-1, 100) @ _PAIRS).reshape(-1, BODY_PARAMETERS, BODY_PARAMETERS)
+
 
 MAX_ITERATIONS = 100
 _TO_BORDER = 0.98  # share of the way to the border that a step may take

@@ -7,9 +7,9 @@ import pytest
 import scipy
 from support.recordings.synthetic_calibration import calibrated_case
 
+from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.identification.assessment.estimate import NORMAL_95, log_normal_interval
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
-from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 
 
 def drawn_from_prior(bodies, prior_spread, rng):

@@ -9,12 +9,15 @@ from support.recordings.synthetic_calibration import synthetic_case
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.identification.assessment.error_checks import ErrorComparison, check_errors
-from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.solution_checks import check_borders, check_excitation, check_solution
-from inertid_ros.identification.assessment.torque_confidence import torque_confidence
-from inertid_ros.identification.assessment.torque_scale import TorqueScale
-from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.assessment.gate import (
+    GateDecision,
+    Verdict,
+    check_borders,
+    check_excitation,
+    check_solution,
+)
+from inertid_ros.identification.assessment.torque_confidence import TorqueScale, torque_confidence
+from inertid_ros.identification.assessment.validation import ErrorComparison, check_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints

@@ -9,12 +9,12 @@ from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.dynamics.newton_euler import rigid_torque
-from inertid_ros.identification.assessment.plausibility import plausibility
+from inertid_ros.identification.assessment.gate import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.delay import Delay
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.dynamics import rigid_torque
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.perturbation import perturb
 
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inertid_ros.identification.assessment.truncated_normal import truncated_normal
+from inertid_ros.identification.assessment.posterior import truncated_normal
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -11,14 +11,14 @@ from inertid_ros.config.least_squares import LeastSquaresOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.identification.assessment.identifiability import COMBINED, IDENTIFIED, PARTLY, PRIOR
+from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR
 from inertid_ros.identification.assessment.uncertainty import Uncertainty, uncertainty
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.least_squares.estimators import least_squares
+from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")
 PLAIN = LeastSquaresOptions(independent=True)

@@ -11,18 +11,17 @@ from support.robots.random_robots import random_model, random_states, special_mo
 
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.base_parameters import (
-    base_parameters,
+from inertid_ros.identification.base_parameters.closed_form import (
     base_parameters_of_robot,
     closed_form_base_parameters,
     minimal_parameters,
-    structural_base_parameters,
 )
 from inertid_ros.identification.base_parameters.kinematic_tree import kinematic_tree, tidied, tidy
+from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
 from inertid_ros.identification.information.information import compress
-from inertid_ros.robot.bodies.layout import Coupling, ParameterLayout
-from inertid_ros.robot.bodies.rotors import Rotor
+from inertid_ros.robot.layout import Coupling, ParameterLayout
 from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.rotors import Rotor
 
 GRAVITIES = ((0.0, 0.0, -9.81), (0.0, 0.0, 0.0), (0.0, -9.81, 0.0), (3.0, 2.0, -9.0))
 TERMS = ((), DRIVE_TERMS, ("rotor_inertia",), ("viscous", "offset"))

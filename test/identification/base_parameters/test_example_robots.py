@@ -9,11 +9,8 @@ from lxml import etree
 from support.base_parameter_spans import angle_between
 from support.robots.random_robots import random_states
 
-from inertid_ros.identification.base_parameters import (
-    base_parameters,
-    closed_form_base_parameters,
-    structural_base_parameters,
-)
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.robot.model import ModelOptions, load_model
 

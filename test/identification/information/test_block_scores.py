@@ -7,12 +7,12 @@ import pytest
 from support.robots.random_robots import random_model
 
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.filtering.filters import low_pass
-from inertid_ros.identification.information.block_scores import BlockScores, _thinned, band_fraction, block_scores
+from inertid_ros.data.preparation.filtering import low_pass
 from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.information.residuals import BlockScores, _thinned, band_fraction, block_scores
+from inertid_ros.regressors.body_equations import MatrixEquations
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.regressors.matrix_equations import MatrixEquations
 from inertid_ros.robot.model import RobotModel
 
 TERMS, RATE, CUTOFF = ("viscous", "coulomb", "offset"), 100.0, 5.0
@@ -70,7 +70,7 @@ def test_means_over_straight_motion_show_what_all_samples_do(model, monkeypatch)
     thinned, width = _thinned(samples, samples.tau)
     assert width == 16 and len(thinned) == len(samples) // 16
     by_means = ratio(model, [samples])
-    monkeypatch.setattr("inertid_ros.identification.information.block_scores._WIDEST_WINDOW", 1)
+    monkeypatch.setattr("inertid_ros.identification.information.residuals._WIDEST_WINDOW", 1)
     by_all = ratio(model, [samples])
     np.testing.assert_allclose(by_means[0], by_all[0], rtol=0.05)
     assert by_means[1] == pytest.approx(by_all[1], rel=0.05)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inertid_ros.identification.information.incremental_qr import IncrementalQR
+from inertid_ros.identification.information.information import IncrementalQR
 
 SIZE, ROWS = 24, 64
 

@@ -7,7 +7,7 @@ import pytest
 from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.base_parameters import base_parameters, structural_base_parameters
+from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import ModelOptions, load_model

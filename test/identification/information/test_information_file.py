@@ -9,9 +9,9 @@ from support.robots.random_robots import random_model, random_states, random_urd
 from inertid_ros.core.errors import IdentificationError, OutputError
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.information_file import read_information, write_information
-from inertid_ros.robot.bodies.layout import Coupling
-from inertid_ros.robot.bodies.rotors import Rotor
+from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.rotors import Rotor
 
 
 def _information(seed: int = 0, **options) -> Information:

@@ -10,13 +10,13 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.data_checks import resolution
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.information.resolution import resolution
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.perturbation import perturb
 
 RATE_HZ = 250.0
 

@@ -8,23 +8,22 @@ from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.config.identification import SOLVERS, IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.identify import identify
-from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constrained_convex_program import constrained
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.coordinates import normalised_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization, regularized
-from inertid_ros.identification.solvers.clarabel import solve_with_clarabel
-from inertid_ros.identification.solvers.interior_point import solve
-from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
-from inertid_ros.robot.bodies.inertial_parameters import (
+from inertid_ros.core.inertial_parameters import (
+    Ellipsoid,
     from_pseudo_inertia,
     mass_com_inertia,
     pseudo_inertia,
     transform,
 )
-from inertid_ros.robot.collision_ellipsoids import collision_ellipsoids
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.prior.constraints import Constraints, constrained
+from inertid_ros.identification.prior.coordinates import normalised_coordinates
+from inertid_ros.identification.prior.regularizers import Regularization, regularized
+from inertid_ros.identification.solvers.interior_point import solve
+from inertid_ros.identification.solvers.third_party import solve_with_clarabel
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.link_shapes import collision_ellipsoids
 from inertid_ros.robot.model import ModelOptions, load_model
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_states, random_urdf
 
-from inertid_ros.identification.assessment.plausibility import plausibility
+from inertid_ros.identification.assessment.gate import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.coordinates import prior_coordinates

@@ -5,14 +5,9 @@ import pytest
 from support.cyclic_projection import cyclic_step, karcher_mean
 from support.robots.random_robots import random_bodies
 
-from inertid_ros.identification.prior.distances import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
-from inertid_ros.identification.solvers.geodesic_least_squares import Hyperplanes, geodesic_least_squares, project
-from inertid_ros.robot.bodies.inertial_parameters import (
-    from_pseudo_inertia,
-    geodesic_distance,
-    pseudo_inertia,
-    transform,
-)
+from inertid_ros.core.inertial_parameters import from_pseudo_inertia, geodesic_distance, pseudo_inertia, transform
+from inertid_ros.identification.prior.coordinates import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
+from inertid_ros.identification.solvers.geodesic import Hyperplanes, geodesic_least_squares, project
 
 COUNT = 3
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from support.robots.free_base import free_model, random_flight
 
+from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 
 SIZE = 0.3
 

@@ -10,24 +10,22 @@ from support.robots.random_robots import random_bodies, random_model, random_sta
 
 from inertid_ros.config.identification import REGULARIZERS, IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.assessment.validation import validate
-from inertid_ros.identification.equal_residual import project_onto_residual
-from inertid_ros.identification.identify import identify
-from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.coordinates import prior_coordinates
-from inertid_ros.identification.prior.point_masses import point_masses
-from inertid_ros.identification.prior.regularizers import Regularization
-from inertid_ros.identification.solvers.map_problem import MapProblem
-from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
-from inertid_ros.robot.bodies.inertial_parameters import (
+from inertid_ros.core.inertial_parameters import (
+    Ellipsoid,
     from_pseudo_inertia,
     is_consistent,
     mass_com_inertia,
     pseudo_inertia,
 )
-from inertid_ros.robot.perturbation import perturb
+from inertid_ros.identification.assessment.validation import validate
+from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.prior.coordinates import prior_coordinates
+from inertid_ros.identification.prior.regularizers import Regularization, point_masses
+from inertid_ros.identification.solvers.map_problem import MapProblem, project_onto_residual
+from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.body_changes import perturb
 
 CONVEX = ("entropic", "pullback", "euclidean", "point_mass")
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from support.paths import ROOT
 
-from inertid_ros.identification.solvers.factors import from_rows, from_squares
-from inertid_ros.identification.solvers.interior_point import _attempt, solve
+from inertid_ros.identification.solvers.interior_point import _attempt, from_rows, from_squares, solve
 
 DIFFICULT = 68, 144, 279, 289, 448, 735, 773, 821  # a start that was not centred ended without an optimum
 

@@ -8,17 +8,13 @@ from support.robots.space_robot import TABLE, TABLE_5, space_robot, table_5
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.rotations import skew
-from inertid_ros.identification.base_parameters import (
-    base_parameters,
-    closed_form_base_parameters,
-    denavit_hartenberg_tree,
-    kinematic_tree,
-    minimal_parameters,
-)
-from inertid_ros.regressors.momentum_regressor import momentum_regressor
-from inertid_ros.robot.bodies.layout import ParameterLayout
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters, minimal_parameters
+from inertid_ros.identification.base_parameters.kinematic_tree import denavit_hartenberg_tree, kinematic_tree
+from inertid_ros.identification.base_parameters.numeric import base_parameters
+from inertid_ros.regressors.momentum_equations import momentum_regressor
+from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint, dh_urdf
+from inertid_ros.robot.urdf.text import DhJoint, dh_urdf
 
 ORDER = (4, 6, 9, 5, 8, 7, 0, 1, 2, 3)  # B's (xx, yy, zz, xy, yz, zx, m, x, y, z) in ours
 

@@ -1,0 +1,265 @@
+"""Details of bodies for reports: intervals, margins, ellipsoids of inertia, and correlated base parameters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import (
+    INERTIA_ELEMENTS,
+    is_consistent,
+    mass_com_inertia,
+    pseudo_inertia,
+    uniform_ellipsoid,
+)
+from inertid_ros.robot.kinematics import TreeKinematics
+from inertid_ros.robot.model import RobotModel
+
+from .estimate import NORMAL_95, PRIOR, Estimate, log_normal_interval
+
+_DIAGONAL = np.array([3, 5, 8])  # of the inertia behind the centre of mass
+
+
+@dataclass(frozen=True)
+class BodyIntervals:
+    """Intervals of 95 % of one body.
+
+    Attributes
+    ----------
+    mass_interval : ndarray, shape (2,)
+        [kg].
+    com_interval : ndarray, shape (3, 2)
+        Centre of mass x, y, z in the joint frame [m]; NaN of a body without mass.
+    inertia_interval : ndarray, shape (6, 2)
+        xx, xy, yy, xz, yz, zz about the centre of mass in the axes of the joint frame [kg m^2]; NaN likewise.
+    determined : dict
+        ``mass`` (a word), ``com`` (three) and ``inertia`` (six, in the order of ``inertia_interval``): identifiability
+        of the parameter about the joint frame that each belongs to.
+    """
+
+    mass_interval: Array
+    com_interval: Array
+    inertia_interval: Array
+    determined: dict[str, str | tuple[str, ...]]
+
+
+def body_intervals(estimate: Estimate) -> tuple[BodyIntervals, ...]:
+    """Intervals of every moving body of an estimate, in the order of the model."""
+    layout = estimate.layout
+    return tuple(_of_body(estimate, layout.body(index)) for index in range(len(layout.links)))
+
+
+def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
+    pi, covariance = estimate.parameters[columns], estimate.covariance[columns, columns]
+    verdicts = [each.verdict for each in estimate.identifiability[columns]] or [PRIOR] * len(pi)
+    determined: dict[str, str | tuple[str, ...]] = {
+        "mass": verdicts[0], "com": tuple(verdicts[1:4]), "inertia": tuple(verdicts[4:])
+    }  # fmt: skip
+    interval = np.full((9, 2), np.nan)
+    if pi[0] > 0:
+        slopes = com_inertia_slopes(pi)
+        deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, covariance, slopes), 0.0))
+        _, com, inertia = mass_com_inertia(pi)
+        values = np.concatenate([com, [inertia[element] for element in INERTIA_ELEMENTS]])
+        interval = values[:, None] + NORMAL_95 * deviation[:, None] * [-1.0, 1.0]
+        positive = _DIAGONAL[values[_DIAGONAL] > 0.0]
+        interval[positive] = log_normal_interval(values[positive], deviation[positive])
+    return BodyIntervals(estimate.interval[columns][0], interval[:3], interval[3:], determined)
+
+
+def com_inertia_slopes(pi: Array) -> Array:
+    """``(9, 10)`` derivatives of centre of mass and inertia about it (xx, xy, yy, xz, yz, zz) by the parameters.
+
+    Parameters
+    ----------
+    pi : ndarray, shape (10,)
+        Of a body with mass.
+    """
+    mass, com, eye = pi[0], pi[1:4] / pi[0], np.eye(3)
+    slopes = np.zeros((9, 10))
+    slopes[:3, 0], slopes[:3, 1:4] = -com / mass, eye / mass
+    for row, (first, second) in enumerate(INERTIA_ELEMENTS, start=3):
+        slopes[row, 1 + row] = 1.0
+        slopes[row, 0] = eye[first, second] * (com @ com) - com[first] * com[second]
+        slopes[row, 1:4] = com[first] * eye[second] + com[second] * eye[first] - 2 * eye[first, second] * com
+    return slopes
+
+
+@dataclass(frozen=True)
+class FeasibilityMargin:
+    """Margins of one body; all are positive if and only if a real body can have its parameters.
+
+    Attributes
+    ----------
+    link : str
+        Its name.
+    smallest_eigenvalue : float
+        Of the pseudo-inertia; its unit depends on the frame.
+    relative_eigenvalue : float
+        Smallest eigenvalue of the pseudo-inertia over that of the URDF as given (repaired where it is inconsistent),
+        as of a generalised eigenvalue problem: free of units and frames, 1 where nothing changed.
+    triangle : float
+        Sum of the two smaller principal moments of inertia less the largest, over the largest: 0 of a flat plate, 1 of
+        a ball.
+    consistent : bool
+        Whether the body is physically consistent.
+    """
+
+    link: str
+    smallest_eigenvalue: float
+    relative_eigenvalue: float
+    triangle: float
+    consistent: bool
+
+
+def feasibility_margins(estimate: Estimate) -> tuple[FeasibilityMargin, ...]:
+    """Margins of every moving body, in the order of the model."""
+    own, given = pseudo_inertia(estimate.bodies), pseudo_inertia(estimate.model.consistent_body_prior)
+    moments = np.linalg.eigvalsh(mass_com_inertia(estimate.bodies).inertia)
+    largest = np.where(moments[:, 2] != 0, moments[:, 2], np.nan)
+    triangle = (moments[:, 0] + moments[:, 1] - moments[:, 2]) / largest
+    consistent = is_consistent(estimate.bodies)
+    return tuple(
+        FeasibilityMargin(
+            name,
+            float(estimate.min_eigenvalues[i]),
+            float(scipy.linalg.eigh(own[i], given[i], eigvals_only=True)[0]),
+            float(triangle[i]),
+            bool(consistent[i]),
+        )
+        for i, name in enumerate(estimate.model.link_names)
+    )
+
+
+# Second moments about the centre of mass, xx, xy, yy, xz, yz, zz, by the inertias about it: half the trace less them.
+_HALF_TRACE = np.outer([1, 0, 1, 0, 0, 1], [0.5, 0, 0.5, 0, 0, 0.5])
+_ELEMENT_OF = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])
+
+
+@dataclass(frozen=True)
+class PlacedEllipsoid:
+    """Solid ellipsoid of even density that has the inertia of a body, in the root frame.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (3,)
+        Centre of mass [m].
+    axes : ndarray, shape (3, 3)
+        Semi-axes as columns [m].
+    """
+
+    centre: Array
+    axes: Array
+
+
+@dataclass(frozen=True)
+class InertiaEllipsoids:
+    """Ellipsoids of one body, before and after.
+
+    Attributes
+    ----------
+    link : str
+        Name of the link.
+    origin : ndarray, shape (3,)
+        Origin of its joint frame in the root frame [m].
+    parent : int
+        Index of the body before it; -1 for the root.
+    given, calibrated : PlacedEllipsoid or None
+        None where the body is not physically consistent.
+    axes_interval : ndarray, shape (3, 2)
+        Semi-axes of the calibrated ellipsoid, as shares of their lengths: 95 %, not below zero.
+    centre_deviation : ndarray, shape (3, 3)
+        Covariance of the calibrated centre of mass in the root frame [m^2].
+    """
+
+    link: str
+    origin: Array
+    parent: int
+    given: PlacedEllipsoid | None
+    calibrated: PlacedEllipsoid | None
+    axes_interval: Array
+    centre_deviation: Array
+
+
+def inertia_ellipsoids(estimate: Estimate) -> tuple[InertiaEllipsoids, ...]:
+    """Ellipsoids of every moving body, in the order of the model, at :func:`shown_pose`."""
+    model = estimate.model
+    kinematics = TreeKinematics.of(model)
+    placements = kinematics.placements(shown_pose(model)[None])[0]
+    bodies = zip(model.link_names, placements, kinematics.parents, estimate.bodies, model.body_prior, strict=True)
+    found = []
+    for index, (name, placement, parent, own, given) in enumerate(bodies):
+        columns = estimate.layout.body(index)
+        covariance, placed = estimate.covariance[columns, columns], _placed(own, placement)
+        interval, centre = np.ones((3, 2)), np.zeros((3, 3))
+        if placed is not None:
+            interval = _axes_interval(own, covariance)
+            turn = placement[:3, :3] @ com_inertia_slopes(own)[:3]
+            centre = turn @ covariance @ turn.T
+        ellipsoids = _placed(given, placement), placed
+        found.append(InertiaEllipsoids(name, placement[:3, 3], parent, *ellipsoids, interval, centre))
+    return tuple(found)
+
+
+def shown_pose(model: RobotModel) -> Array:
+    """Joint positions ``(n,)`` in which ellipsoids are shown: zero, or the nearest within the limits [rad or m]."""
+    return np.clip(np.zeros(model.joints), model.limits.lower, model.limits.upper)
+
+
+def _placed(pi: Array, placement: Array) -> PlacedEllipsoid | None:
+    if not is_consistent(pi):
+        return None
+    centre, rotation, semi_axes = uniform_ellipsoid(pi)
+    turn = placement[:3, :3]
+    return PlacedEllipsoid(placement[:3, 3] + turn @ centre, turn @ rotation * semi_axes)
+
+
+def _axes_interval(pi: Array, covariance: Array) -> Array:
+    """``(3, 2)`` ends of the semi-axes' intervals as shares of their lengths, by the deviation of their squares."""
+    _, rotation, semi_axes = uniform_ellipsoid(pi)
+    moments = (_HALF_TRACE - np.eye(6)) @ com_inertia_slopes(pi)[3:]
+    second = pseudo_inertia(pi)[:3, :3] - np.outer(pi[1:4], pi[1:4]) / pi[0]
+    squares = 5.0 * moments[_ELEMENT_OF] / pi[0]  # (3, 3, 10): slopes of the squared semi-axes as a matrix
+    squares[:, :, 0] -= 5.0 * second / pi[0] ** 2
+    slopes = np.einsum("ia,ijk,ja->ak", rotation, squares, rotation)
+    deviation = np.sqrt(np.maximum(np.einsum("ai,ij,aj->a", slopes, covariance, slopes), 0.0))
+    share = deviation / np.maximum(semi_axes**2, np.finfo(float).tiny)
+    return np.sqrt(np.maximum(1.0 + NORMAL_95 * share[:, None] * [-1.0, 1.0], 0.0))
+
+
+_MIN_CORRELATION = 0.9  # below it a pair is as good as apart: either is known to within twice of what it would be alone
+_MAX_PAIRS = 10
+
+
+@dataclass(frozen=True)
+class CorrelatedPair:
+    """Two base parameters of which the data show a combination better than either.
+
+    Attributes
+    ----------
+    first, second : str
+        Names of the base parameters.
+    correlation : float
+        Of their errors, -1 to 1.
+    """
+
+    first: str
+    second: str
+    correlation: float
+
+
+def correlated_pairs(estimate: Estimate) -> tuple[CorrelatedPair, ...]:
+    """The most correlated pairs of base parameters, at most ten, the strongest first."""
+    base = estimate.base
+    covariance = base.projection @ estimate.covariance @ base.projection.T
+    deviation = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
+    correlation = np.clip(covariance / np.outer(deviation, deviation), -1.0, 1.0)
+    rows, columns = np.triu_indices(base.count, 1)
+    values = correlation[rows, columns]
+    order = np.argsort(-np.abs(values), kind="stable")[:_MAX_PAIRS]
+    return tuple(
+        CorrelatedPair(base.names[rows[k]], base.names[columns[k]], float(values[k]))
+        for k in order
+        if abs(values[k]) >= _MIN_CORRELATION
+    )

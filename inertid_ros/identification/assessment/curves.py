@@ -1,0 +1,278 @@
+"""Curves of predicted torque and of friction, and what recorded motion covered."""
+
+import functools
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+from inertid_ros.regressors.drive_regressor import DriveMotion
+from inertid_ros.regressors.equations import dense_equations
+from inertid_ros.regressors.force_equations import ForceEquations
+from inertid_ros.robot.drives import dry_friction, friction_direction, friction_torque
+from inertid_ros.robot.model import RobotModel
+
+from .estimate import Estimate
+from .torque_confidence import TorqueConfidence
+
+POINTS, FEWEST = 300, 60  # per curve: about what a page resolves, and what still shows the motion
+_TOTAL = 2100  # of all channels and recordings, so that the page of a humanoid does not become large
+
+
+@dataclass(frozen=True)
+class PredictionCurves:
+    """Curves of one recording, at some of its usable samples.
+
+    Attributes
+    ----------
+    name : str
+        Of the recording.
+    time : ndarray, shape (K,)
+        [s].
+    measured, given, calibrated : ndarray, shape (K, c)
+        Measured, predicted by the URDF as given, predicted by the estimate; NaN where nothing was measured.
+    deviation : ndarray, shape (K, c)
+        Standard deviation of calibrated less measured that residual and covariance of the estimate make expect.
+    """
+
+    name: str
+    time: Array
+    measured: Array
+    given: Array
+    calibrated: Array
+    deviation: Array
+
+
+def prediction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[PredictionCurves, ...]:
+    """Curves of recordings whose delay of effort has been removed; the fewer points, the more there are of them."""
+    curves = max(1, len(recordings) * estimate.equations.count)
+    points = int(np.clip(_TOTAL / curves, FEWEST, POINTS))
+    return tuple(_of_recording(estimate, samples, points) for samples in recordings)
+
+
+def _of_recording(estimate: Estimate, samples: Samples, points: int) -> PredictionCurves:
+    equations, usable = estimate.equations, np.flatnonzero(samples.usable)
+    rows = usable[:: max(1, -(-len(usable) // points))]
+    valid = samples.valid[rows]
+    predicted = [equations.predict(values, samples)[rows] for values in (estimate.prior, estimate.parameters)]
+    chosen = replace(samples.select(rows), mask=np.ones((len(rows), samples.channels), dtype=bool))
+    variance = np.tile(estimate.residual_deviation**2, (len(rows), 1))
+    start = 0
+    for chunk in dense_equations(equations, chosen):
+        for channel, (regressor, _) in enumerate(chunk):
+            columns = equations.columns[channel]
+            covariance = estimate.covariance[np.ix_(columns, columns)]
+            block = slice(start, start + len(regressor))
+            variance[block, channel] += np.einsum("ki,ki->k", regressor @ covariance, regressor)
+        start += len(chunk[0][0])
+    measured, given, calibrated = (np.where(valid, each, np.nan) for each in (samples.tau[rows], *predicted))
+    return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, np.sqrt(variance))
+
+
+FRICTION_TERMS = ("viscous", "coulomb", "stribeck")
+# Samples of a joint and of all joints, and points of a curve.
+_FRICTION_POINTS, _FRICTION_TOTAL, _CURVE_SPEEDS = 200, 1400, 41
+
+
+@dataclass(frozen=True)
+class FrictionCurve:
+    """Friction of one joint.
+
+    Attributes
+    ----------
+    joint : str
+        Its name.
+    velocity, torque : ndarray, shape (K,)
+        Of some samples: velocity [rad/s or m/s], and measured torque less what all else of the estimate predicts, that
+        is friction and residual [N m or N]; NaN of samples that rest, whose friction has no direction.
+    speeds, friction, deviation : ndarray, shape (S,)
+        Friction of the estimate over velocity, and its standard deviation.
+    """
+
+    joint: str
+    velocity: Array
+    torque: Array
+    speeds: Array
+    friction: Array
+    deviation: Array
+
+
+def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[FrictionCurve, ...]:
+    """Curve of every joint whose torque and friction were identified; none where equations are not those of force."""
+    layout, equations = estimate.layout, estimate.equations
+    if not isinstance(equations, ForceEquations) or not set(FRICTION_TERMS) & set(layout.drive_terms) or not recordings:
+        return ()
+    terms = {term: estimate.drive(term) for term in FRICTION_TERMS}
+    joints = estimate.model.joints
+    shape = layout.stribeck_speed, layout.transition_speed[:joints]
+    velocity, torque = [], []
+    for samples in recordings:
+        motion = DriveMotion.of(layout, samples)
+        columns = dict(zip(FRICTION_TERMS, (motion.v, motion.direction[:, :joints], motion.fading), strict=True))
+        own = sum((terms[term] * column for term, column in columns.items()), np.zeros_like(motion.v))
+        residual = (samples.tau - equations.predict(estimate.parameters, samples))[:, equations.joint_channels]
+        slides = samples.valid if samples.sliding is None else samples.valid & samples.sliding
+        rows = np.flatnonzero(samples.usable)
+        points = min(_FRICTION_POINTS, max(1, _FRICTION_TOTAL // joints))
+        rows = rows[:: max(1, -(-len(rows) * len(recordings) // points))]
+        velocity.append(motion.v[rows])
+        torque.append(np.where(slides[rows][:, equations.joint_channels], (own + residual)[rows], np.nan))
+    all_v, all_torque = np.concatenate(velocity), np.concatenate(torque)
+    fastest = np.abs(all_v).max(axis=0, initial=0.0)
+    even = np.linspace(-1.0, 1.0, _CURVE_SPEEDS)[:, None]
+    speeds = even * np.abs(even) * fastest  # denser near zero, where friction turns
+    friction, deviation = friction_torque(speeds, terms, *shape), _deviation(estimate, speeds)
+    fitted = equations.of_joints(estimate.effective_counts) > 0
+    return tuple(
+        FrictionCurve(name, all_v[:, i], all_torque[:, i], speeds[:, i], friction[:, i], deviation[:, i])
+        for i, name in enumerate(estimate.model.joint_names)
+        if fitted[i] and fastest[i] > 0
+    )
+
+
+def _deviation(estimate: Estimate, speeds: Array) -> Array:
+    """``(S, n)`` standard deviation of friction at speeds ``(S, n)``, by the covariance of its terms."""
+    layout = estimate.layout
+    direction = friction_direction(speeds, layout.transition_speed[: speeds.shape[1]])
+    fading = direction * dry_friction(speeds, np.zeros(()), np.ones(()), layout.stribeck_speed)
+    present = [term for term in FRICTION_TERMS if term in layout.drive_terms]
+    values = dict(zip(FRICTION_TERMS, (speeds, direction, fading), strict=True))
+    slopes = np.stack([values[term] for term in present])  # (k, S, n)
+    columns = np.array([np.arange(layout.size)[layout.drive(term)] for term in present])  # (k, n)
+    covariance = estimate.covariance[columns[:, None, :], columns[None, :, :]]  # (k, k, n)
+    return np.sqrt(np.maximum(np.einsum("asn,abn,bsn->sn", slopes, covariance, slopes), 0.0))
+
+
+_MODERATE = 0.3  # of a limit: less leaves room for more motion
+_WELL_KNOWN = 0.05  # of a joint's torque: what is known better needs no further motion
+_ADVISED = 3  # joints that are named
+_WAYS = ("through more of its range", "faster", "with more acceleration")
+
+
+@dataclass(frozen=True)
+class JointCoverage:
+    """Motion of one joint over all recordings that were fitted.
+
+    Attributes
+    ----------
+    joint : str
+        Its name.
+    lowest, highest : float
+        Positions [rad or m].
+    fastest, sharpest : float
+        Largest speed and acceleration after the low-pass [rad/s or m/s, per s].
+    range_used, velocity_used : float
+        Shares of the limits of position and velocity; NaN where the URDF has none.
+    reversals : int
+        Changes of the direction of motion, which separate dry from viscous friction.
+    torque_deviation : float
+        Standard deviation of predicted torque over the robot's range as a share of torque; NaN on a free base.
+    advice : str
+        What to move next; empty where nothing is to be gained, or others come first.
+    """
+
+    joint: str
+    lowest: float
+    highest: float
+    fastest: float
+    sharpest: float
+    range_used: float
+    velocity_used: float
+    reversals: int
+    torque_deviation: float
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class MotionExtent:
+    """How far and how fast joints moved; ``|`` joins that of more samples.
+
+    Attributes
+    ----------
+    lowest, highest, fastest, sharpest : ndarray, shape (n,)
+        Positions, largest speed and acceleration [rad or m, per s, per s^2].
+    reversals : ndarray, shape (n,)
+        Changes of the direction of motion.
+    """
+
+    lowest: Array
+    highest: Array
+    fastest: Array
+    sharpest: Array
+    reversals: Array
+
+    @classmethod
+    def from_samples(cls, model: RobotModel, samples: Samples) -> "MotionExtent":
+        """Extent of the usable samples; those of a free base have more columns than joints."""
+        used, joints = samples.usable, model.joints
+        q, v, a = (values[used][:, values.shape[1] - joints :] for values in (samples.q, samples.v, samples.a))
+        direction = np.sign(v)
+        return cls(
+            q.min(axis=0, initial=np.inf),
+            q.max(axis=0, initial=-np.inf),
+            np.abs(v).max(axis=0, initial=0.0),
+            np.abs(a).max(axis=0, initial=0.0),
+            np.sum(direction[1:] * direction[:-1] < 0, axis=0),
+        )
+
+    def __or__(self, other: "MotionExtent") -> "MotionExtent":
+        return MotionExtent(
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
+            np.maximum(self.fastest, other.fastest),
+            np.maximum(self.sharpest, other.sharpest),
+            self.reversals + other.reversals,
+        )
+
+
+def motion_coverage(
+    model: RobotModel, recordings: Sequence[Samples], confidence: TorqueConfidence | None
+) -> tuple[JointCoverage, ...]:
+    """Coverage of every joint by recordings that were fitted, see :func:`coverage_of_extent`."""
+    extents = (MotionExtent.from_samples(model, samples) for samples in recordings)
+    return coverage_of_extent(model, functools.reduce(operator.or_, extents), confidence)
+
+
+def coverage_of_extent(
+    model: RobotModel, extent: MotionExtent, confidence: TorqueConfidence | None
+) -> tuple[JointCoverage, ...]:
+    """Coverage of every joint, with advice for the joints whose torque is known least.
+
+    Parameters
+    ----------
+    confidence : TorqueConfidence or None
+        Of what was fitted; None on a free base.
+    """
+    span = extent.highest - extent.lowest
+    used = np.stack(
+        [_share(span, model.limits.upper - model.limits.lower), _share(extent.fastest, model.limits.velocity)]
+    )
+    open_torque = np.full(model.joints, np.nan) if confidence is None else confidence.shares
+    advice = _advice(open_torque, used)
+    return tuple(
+        JointCoverage(
+            name, float(extent.lowest[i]), float(extent.highest[i]), float(extent.fastest[i]),
+            float(extent.sharpest[i]), float(used[0, i]), float(used[1, i]), int(extent.reversals[i]),
+            float(open_torque[i]), advice[i],
+        )
+        for i, name in enumerate(model.joint_names)
+    )  # fmt: skip
+
+
+def _share(values: Array, limits: Array) -> Array:
+    bounded = np.isfinite(limits) & (limits > 0)
+    return np.where(bounded, values / np.where(bounded, limits, 1.0), np.nan)
+
+
+def _advice(open_torque: Array, used: Array) -> list[str]:
+    """What to do per joint ``(n,)``: for those least known, the ways in which they hardly moved."""
+    advice = [""] * len(open_torque)
+    known = np.nan_to_num(open_torque)
+    for joint in np.argsort(-known)[:_ADVISED]:
+        if known[joint] > _WELL_KNOWN:
+            ways = [way for way, share in zip(_WAYS, used[:, joint], strict=False) if share < _MODERATE]
+            advice[joint] = f"move it {' and '.join(ways or [_WAYS[2]])}"
+    return advice

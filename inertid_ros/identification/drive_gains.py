@@ -1,0 +1,422 @@
+"""Gains of drives from recordings with and without known loads ([Gautier2014]_).
+
+A drive reports its torque up to a factor, gear ratio times torque constant, that is known to some per cent or not at
+all. Without anything of known weight, gains and parameters are determined up to a common factor; a known load fixes it.
+With ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, where the parameters ``x_load`` of the load stand in
+the columns of the link that holds it, noise is in the efforts ``e`` alone, so that the estimate of ``g_j`` has no bias
+as that of a regression on measured efforts has. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R
+factors of the recordings of each load."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
+from inertid_ros.identification.assessment.posterior import COVERAGE
+from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.residuals import effective_fraction
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.regressors.equations import Equations
+from inertid_ros.regressors.force_equations import load_torque
+from inertid_ros.robot.model import RobotModel
+
+_IDENTIFIED_SHARE = 0.9  # of the prior variance of a gain that loads must take away
+_BLOCKS, _MOST_BLOCKS = 16, 64  # of each recording; in all, for the jackknife
+
+
+@dataclass(frozen=True)
+class DriveGains:
+    """Factor from reported to true effort of every joint.
+
+    Attributes
+    ----------
+    joint_names : tuple of str
+        In the order of the model.
+    values : ndarray, shape (n,)
+        Gains; beyond ``robot.effort_scale`` as it was given.
+    covariance : ndarray, shape (n, n)
+        Of their logarithms.
+    identified : tuple of bool
+        Whether the loads determine a gain; else it is near the common factor of all.
+    findings : tuple of Finding
+        ``load_elsewhere`` where a load does not act as declared.
+    """
+
+    joint_names: tuple[str, ...]
+    values: Array
+    covariance: Array
+    identified: tuple[bool, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def relative_deviation(self) -> Array:
+        """``(n,)`` standard deviation as a share of the gain."""
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def widened_to(self, deviation: Array) -> "DriveGains":
+        """The same gains with relative standard deviations of at least ``deviation`` ``(n,)``."""
+        factor = np.maximum(deviation / self.relative_deviation, 1.0)
+        return replace(self, covariance=self.covariance * np.outer(factor, factor))
+
+    def widened(self, estimate: Estimate, efforts: Array) -> Estimate:
+        """An estimate that was fitted with these gains, with their uncertainty in its covariance.
+
+        Parameters
+        ----------
+        efforts : ndarray, shape (n, p)
+            Products of the columns of each joint's equations with its scaled efforts, see :func:`effort_products`.
+        """
+        fraction = estimate.effective_counts / np.maximum(estimate.information.counts, 1)
+        change = estimate.covariance @ (efforts * (fraction / estimate.residual_deviation**2)[:, None]).T
+        return replace(estimate, covariance=estimate.covariance + change @ self.covariance @ change.T)
+
+
+def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> DriveGains:
+    """Gain of every joint's drive.
+
+    Parameters
+    ----------
+    equations : Equations
+        Of joint torques on a fixed base.
+    recordings : sequence of Samples
+        Less the torque of their loads.
+    loads : sequence of ndarray, shape (nb, 10)
+        Load of each recording.
+
+    Raises
+    ------
+    IdentificationError
+        All recordings have the same load, or the equations are others.
+    """
+    model = equations.model
+    if equations.equation_type != "force" or model.free or model.options.contacts:
+        raise IdentificationError(
+            "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off"
+        )
+    by_load = {load.tobytes(): load for load in loads}
+    if len(by_load) < 2:
+        raise IdentificationError(
+            "identify.drive_gains: all recordings have the same load, or none, so that gains are determined up to a"
+            " common factor; add a recording with a known load (robot.loads)"
+        )
+    reported = [
+        replace(samples, tau=samples.tau + load_torque(model, load, samples))
+        for samples, load in zip(recordings, loads, strict=True)
+    ]
+    blocks = [
+        (load, compress(equations, [block]))
+        for samples, load in zip(reported, loads, strict=True)
+        for block in samples.blocks(max(min(_BLOCKS, _MOST_BLOCKS // len(reported)), 1))
+        if block.mask.any()
+    ]
+    fit = GainFit.of(equations, blocks)
+    fraction = effective_fraction(fit.residuals(reported, loads), [samples.mask for samples in reported])
+    covariance = fit.log_covariance(fraction)
+    identified = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_SHARE
+    gains = DriveGains(model.joint_names, 1 / fit.inverse, covariance, tuple(map(bool, identified)))
+    widened = gains.widened_to(fit.scatter())
+    wider = float((widened.relative_deviation / gains.relative_deviation).max())
+    findings = [centre.finding(model) for centre in load_centres(fit, fraction, wider)]
+    return replace(widened, findings=tuple(finding for finding in findings if finding is not None))
+
+
+def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
+    """``(n, p)`` products ``A_j^T g_j e_j`` of recordings with gains applied and loads taken off."""
+    model = equations.model
+    products = np.zeros((equations.count, model.layout.size))
+    for key in {load.tobytes() for load in loads}:
+        own = [(s, load) for s, load in zip(recordings, loads, strict=True) if load.tobytes() == key]
+        torque = [replace(s, tau=s.tau + load_torque(model, load, s)) for s, load in own]
+        for joint, channel in enumerate(compress(equations, torque).channels):
+            products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
+    return products
+
+
+TYPICAL_GAIN_ERROR = 0.3
+"""Of the logarithms of gains beside one another, as data sheets and drivers give them: what no load shows stays near
+them, but for the factor of all joints. That is free, as efforts in ampere or per mille know nothing of torque."""
+_UNKNOWN_FACTOR = 7.0  # standard deviation of its logarithm: three orders of magnitude
+_FLAT = 1e3  # times the typical deviation of bodies, friction and rotors: no prior of them may set the scale
+_ITERATIONS, _TOLERANCE = 100, 1e-6
+_LONGEST_STEP = 0.7  # of the logarithm of a gain: no more than half or double of it
+_FEWEST_BLOCKS = 5  # for the jackknife
+
+
+@dataclass(frozen=True)
+class GainFit:
+    """Least squares of the reported efforts.
+
+    Attributes
+    ----------
+    blocks : list of (ndarray, Information)
+        Parameters ``(p,)`` of the load of each block of samples, and its information with efforts as reported.
+    root : ndarray, shape (p, p)
+        Of the covariance of the parameters, all but flat.
+    parameters : ndarray, shape (p,)
+        x.
+    inverse : ndarray, shape (n,)
+        1 / g.
+    """
+
+    equations: Equations
+    blocks: list[tuple[Array, Information]]
+    root: Array
+    parameters: Array
+    inverse: Array
+
+    @classmethod
+    def of(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "GainFit":
+        """The fit of blocks of samples, each with its load, started at the gains as given."""
+        model = equations.model
+        padded = []
+        for load, information in blocks:
+            parameters = np.zeros(model.layout.size)
+            parameters[: load.size] = load.ravel()
+            padded.append((parameters, information))
+        coordinates = prior_coordinates(model, _sum([information for _, information in blocks]))
+        root = _FLAT * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
+        return cls(equations, padded, root, model.prior, np.ones(model.joints)).converged()
+
+    def converged(self) -> "GainFit":
+        """The same at its least squares.
+
+        Raises
+        ------
+        IdentificationError
+            There is none.
+        """
+        fit, root = replace(self, blocks=self.merged()), self.root
+        weights = fit.weights(1.0)
+        for _ in range(_ITERATIONS):
+            J, r = fit.system(weights)
+            step = np.linalg.lstsq(J, -r)[0]
+            size = len(root)
+            inverse = fit.inverse * np.exp(np.clip(step[size:], -_LONGEST_STEP, _LONGEST_STEP))
+            change = np.abs(np.log(inverse / fit.inverse)).max()
+            fit = replace(fit, parameters=fit.parameters + root @ step[:size], inverse=inverse)
+            weights = fit.weights(1.0)
+            if change < _TOLERANCE:
+                return replace(fit, blocks=self.blocks)
+        raise IdentificationError(
+            "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts"
+        )
+
+    def scatter(self) -> Array:
+        """``(n,)`` relative standard deviation of the gains by the jackknife over blocks.
+
+        Errors of the model count in it that residuals as independent noise would hide. Blocks are few, and some tell
+        more than others: the deviation is that of a normal distribution whose interval of 95 % is as wide as that of
+        Student's t distribution with the degrees of freedom of their scatter ([Cameron2015]_ sec. VI).
+        """
+        count = len(self.blocks)
+        if count < _FEWEST_BLOCKS:
+            return np.zeros_like(self.inverse)
+        without = [
+            replace(self, blocks=[*self.blocks[:index], *self.blocks[index + 1 :]]).converged().inverse
+            for index in range(count)
+        ]
+        squares = (np.log(without) - np.log(without).mean(axis=0)) ** 2
+        freedom = 3 * squares.sum(axis=0) ** 2 / np.maximum(np.sum(squares**2, axis=0), 1e-300)
+        wider = scipy.special.stdtrit(np.clip(freedom, 1.0, count - 1), 0.5 + 0.5 * COVERAGE) / NORMAL_95
+        return np.asarray(wider * np.sqrt((count - 1) / count * squares.sum(axis=0)))
+
+    def merged(self) -> list[tuple[Array, Information]]:
+        """One block of all samples with the same load."""
+        loads = {load.tobytes(): load for load, _ in self.blocks}
+        return [
+            (load, _sum([information for own, information in self.blocks if own.tobytes() == key]))
+            for key, load in loads.items()
+        ]
+
+    def deviation(self) -> Array:
+        """``(n,)`` standard deviation of the residual of the reported efforts."""
+        squares = sum(np.array([np.sum(r**2) for _, r in self.channels(block)]) for block in self.blocks)
+        counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
+        return np.asarray(np.sqrt(squares / counts))
+
+    def weights(self, fraction: Array | float) -> Array:
+        """``(n,)`` of the residuals, by the independent share ``(n,)`` of samples."""
+        return np.asarray(np.sqrt(fraction) / np.maximum(self.deviation(), 1e-9))
+
+    def system(self, weights: Array) -> tuple[Array, Array]:
+        """Jacobian by the parameters, in units of the root, and by ``-log g``; weighted residuals, prior included."""
+        size, joints = len(self.root), len(self.inverse)
+        rows, residuals = [], []
+        for block in self.merged():
+            for joint, (jacobian, residual) in enumerate(self.channels(block)):
+                row = np.zeros((len(residual), size + joints))
+                row[:, :size] = self.inverse[joint] * jacobian @ self.root
+                row[:, size + joint] = self.inverse[joint] * jacobian @ (self.parameters + block[0])
+                rows.append(weights[joint] * row)
+                residuals.append(weights[joint] * residual)
+        common = np.full((joints, joints), 1 / joints)
+        of_gains = (np.eye(joints) - common) / TYPICAL_GAIN_ERROR + common / _UNKNOWN_FACTOR
+        prior = np.eye(size + joints)
+        prior[size:, size:] = of_gains
+        away = np.linalg.solve(self.root, self.parameters - self.equations.model.prior)
+        residuals += [away, of_gains @ np.log(self.inverse)]
+        return np.vstack([*rows, prior]), np.concatenate(residuals)
+
+    def channels(self, block: tuple[Array, Information]) -> list[tuple[Array, Array]]:
+        """Columns ``(k, p)`` of the layout and residuals ``(k,)`` of every joint."""
+        load, information = block
+        found = []
+        for channel, inverse in zip(information.channels, self.inverse, strict=True):
+            columns = np.zeros((len(channel.r_factor), len(self.root)))
+            columns[:, channel.columns] = channel.r_factor[:, :-1]
+            found.append((columns, inverse * columns @ (self.parameters + load) - channel.r_factor[:, -1]))
+        return found
+
+    def residuals(self, reported: Sequence[Samples], loads: Sequence[Array]) -> list[Array]:
+        """``(N, n)`` residuals of every recording."""
+        residuals = []
+        for samples, load in zip(reported, loads, strict=True):
+            parameters = self.parameters.copy()
+            parameters[: load.size] += load.ravel()
+            residuals.append(samples.tau - self.inverse * self.equations.predict(parameters, samples))
+        return residuals
+
+    def log_covariance(self, fraction: Array) -> Array:
+        """``(n, n)`` covariance of the logarithms of the gains, by the independent share ``(n,)`` of samples."""
+        J, _ = self.system(self.weights(fraction))
+        size = len(self.root)
+        return np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
+
+
+def _sum(parts: Sequence[Information]) -> Information:
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + part
+    return whole
+
+
+_FAR, _SURE = 0.03, 4.0  # m, and standard deviations: a centre of mass that is farther away was declared wrongly
+_SIZE = 1.0  # m; standard deviation of a centre of mass of which nothing is known, and radius of gyration
+_CENTRE_STEPS, _CENTRE_TOLERANCE_M = 20, 1e-3  # m
+_FREE = BODY_PARAMETERS - 1  # first moments and inertia
+
+
+@dataclass(frozen=True)
+class LoadCentre:
+    """Centre of mass of a load.
+
+    Attributes
+    ----------
+    body : int
+        That holds it.
+    mass : float
+        As declared [kg].
+    declared, found : ndarray, shape (3,)
+        Centre of mass in the frame of the body [m].
+    deviation : float
+        Of what was found: largest standard deviation in any direction [m].
+    """
+
+    body: int
+    mass: float
+    declared: Array
+    found: Array
+    deviation: float
+
+    def finding(self, model: RobotModel) -> Finding | None:
+        """That it is elsewhere, or None."""
+        distance = float(np.linalg.norm(self.found - self.declared))
+        if distance < max(_FAR, _SURE * self.deviation):
+            return None
+        link = model.link_names[self.body]
+        place = ", ".join(f"{value:.3g}" for value in self.found)
+        evidence = (
+            f"the load of {self.mass:.4g} kg acts as if its centre of mass were {distance:.2g} m from where it is"
+            f" declared, at ({place}) m in {link}"
+        )
+        return Finding("load_elsewhere", Severity.CARE, evidence, remedy_for("load_elsewhere"), (link,))
+
+
+def load_centres(fit: GainFit, fraction: Array, wider: float) -> list[LoadCentre]:
+    """Centres of mass of all loads that are on one body each, found by their masses beside the gains.
+
+    Parameters
+    ----------
+    fit : GainFit
+        With the loads as declared.
+    fraction : ndarray, shape (n,)
+        Independent share of the samples.
+    wider : float
+        Factor of the deviations over those that residuals as independent noise give.
+    """
+    fit = replace(fit, blocks=fit.merged())
+    declared = [load for load, _ in fit.blocks if len(_bodies(load)) == 1]
+    if not declared:
+        return []
+    numbers = {load.tobytes(): number for number, load in enumerate(declared)}
+    of_blocks = [numbers.get(load.tobytes()) for load, _ in fit.blocks]
+    bodies = [_bodies(load)[0] for load in declared]
+    masses = np.array([load[_mass(body)] for load, body in zip(declared, bodies, strict=True)])
+    moved = [load.copy() for load in declared]
+    for _ in range(_CENTRE_STEPS):
+        blocks = [
+            (load if number is None else moved[number], information)
+            for number, (load, information) in zip(of_blocks, fit.blocks, strict=True)
+        ]
+        try:
+            freed = replace(fit, blocks=blocks).converged()
+        except IdentificationError:
+            return []  # by their masses alone the loads tell no gains, and nothing of their places
+        change, covariance = _centre_step(freed, fraction, moved, bodies)
+        moved = [load.copy() for load in moved]
+        for load, body, own in zip(moved, bodies, change, strict=True):
+            load[_unknown(body)] += own
+        if np.abs(change[:, :3] / masses[:, None]).max() < _CENTRE_TOLERANCE_M:
+            break
+    centres = []
+    for number, (body, mass) in enumerate(zip(bodies, masses, strict=True)):
+        first, own = slice(_mass(body) + 1, _mass(body) + 4), slice(_FREE * number, _FREE * number + 3)
+        deviation = wider * float(np.sqrt(np.linalg.eigvalsh(covariance[own, own])[-1])) / mass
+        centres.append(
+            LoadCentre(body, float(mass), declared[number][first] / mass, moved[number][first] / mass, deviation)
+        )
+    return centres
+
+
+def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: Sequence[int]) -> tuple[Array, Array]:
+    """Best change of first moments and inertia of each load ``(l, 9)``, and its covariance ``(9 l, 9 l)``."""
+    weights = fit.weights(fraction)
+    J, residuals = fit.system(weights)
+    count = _FREE * len(loads)
+    K, row = np.zeros((len(J), count)), 0
+    for block in fit.merged():
+        for weight, inverse, (columns, _) in zip(weights, fit.inverse, fit.channels(block), strict=True):
+            for number, (load, body) in enumerate(zip(loads, bodies, strict=True)):
+                if np.array_equal(block[0], load):
+                    own = slice(_FREE * number, _FREE * (number + 1))
+                    K[row : row + len(columns), own] = weight * inverse * columns[:, _unknown(body)]
+            row += len(columns)
+    pairs = list(zip(loads, bodies, strict=True))
+    deviations = np.concatenate([np.repeat([load[_mass(body)] * _SIZE, load[_mass(body)] * _SIZE**2], [3, 6])
+                                 for load, body in pairs])  # fmt: skip
+    values = np.concatenate([load[_unknown(body)] for load, body in pairs])
+    whole = np.block([[J, K], [np.zeros((count, J.shape[1])), np.diag(1 / deviations)]])
+    change = np.linalg.lstsq(whole, -np.concatenate([residuals, values / deviations]))[0][-count:]
+    covariance = np.linalg.inv(whole.T @ whole)[-count:, -count:]
+    return np.asarray(change, dtype=float).reshape(len(loads), _FREE), np.asarray(covariance, dtype=float)
+
+
+def _bodies(load: Array) -> list[int]:
+    """Bodies that a load ``(p,)`` is on."""
+    return sorted({int(column) // BODY_PARAMETERS for column in np.flatnonzero(load)})
+
+
+def _mass(body: int) -> int:
+    return BODY_PARAMETERS * body
+
+
+def _unknown(body: int) -> slice:
+    """Columns of first moments and inertia."""
+    return slice(_mass(body) + 1, BODY_PARAMETERS * (body + 1))

@@ -1,0 +1,345 @@
+"""Drive terms that data show, transition speeds of friction, and Stribeck speeds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.qr import r_factor
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.information.information import EarlierEquations, Information, compress
+from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+from inertid_ros.regressors.equations import Equations, equations_of
+
+_FALSE_POSITIVES = 1e-2  # of joints, or robots, without the term
+# Weight of the prior on drives: none, but for joints without samples. A prior on the rest of friction would have
+# Stribeck friction explain what it keeps from Coulomb and viscous friction.
+_VAGUE = 1e-3
+
+
+@dataclass(frozen=True)
+class DriveTermFit:
+    """Linear fit of everything, with what the data alone tell of one drive term.
+
+    Attributes
+    ----------
+    parameters : ndarray, shape (p,)
+        All parameters, without the constraints of a physical robot.
+    factor, side : ndarray, shape (n, n) and (n,)
+        Whitened equations ``factor y = side`` of the parameters of the term, all others solved for.
+    """
+
+    parameters: Array
+    factor: Array
+    side: Array
+
+    @property
+    def significance(self) -> Array:
+        """``(n,)`` parameters over their standard deviations; the square is the misfit that one explains."""
+        inverse = solve_triangular(self.factor, np.eye(len(self.side)))
+        return np.asarray(inverse @ self.side / np.linalg.norm(inverse, axis=1), dtype=float)
+
+    @property
+    def explained(self) -> float:
+        """Misfit in variances that the term of all joints together explains, with no parameter below zero."""
+        _, left = scipy.optimize.nnls(self.factor, self.side)
+        return float(self.side @ self.side - left**2)
+
+
+@dataclass(frozen=True)
+class DriveTermTest:
+    """Test of the data with the prior of bodies, normal under the pullback metric ([Lee2019]_ eq. 4.3.37).
+
+    As many samples count as are independent. One-sided, since the parameters cannot be negative.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (c,)
+        Of the equations of every channel, by which they are of unit variance and independent.
+    counts : ndarray, shape (c,)
+        Number of independent samples per channel.
+    prior_spreads : ndarray, shape (nb,)
+        Standard deviation of the geodesic distance of every body to its prior.
+    """
+
+    weights: Array
+    counts: Array
+    prior_spreads: Array
+
+    def fit(self, equations: Equations, information: Information, term: str) -> DriveTermFit:
+        """Fit under equations in which all joints have the term."""
+        layout, coordinates = equations.model.layout, prior_coordinates(equations.model, information)
+        root, given = prior_covariance_root(coordinates, self.prior_spreads), coordinates.physical(coordinates.prior)
+        weight, tested = np.ones(layout.size), np.arange(layout.size)[layout.drive(term)]
+        weight[layout.inertial_size :] = _VAGUE
+        order = np.concatenate([np.delete(np.arange(layout.size), tested), tested])
+        R, z = information.whitened(self.weights)
+        data = np.column_stack([(R @ root)[:, order], z - R @ given])
+        factor = r_factor(np.vstack([data, np.column_stack([np.diag(weight)[:, order], np.zeros(layout.size)])]))
+        last = slice(layout.size - len(tested), layout.size)
+        whole = solve_triangular(factor[: layout.size, :-1], factor[: layout.size, -1])
+        return DriveTermFit(given + root[:, order] @ whole, factor[last, last], factor[last, -1])
+
+    def passed(self, equations: Equations, significance: Array, tried: int) -> NDArray[np.bool_]:
+        """``(n,)`` where noise alone would hardly make the best of ``tried`` parameters as significant."""
+        chance = scipy.special.stdtr(np.maximum(self.counts[equations.joint_channels], 1.0), -significance)
+        return np.asarray(tried * chance < _FALSE_POSITIVES)
+
+    def passed_together(self, fit: DriveTermFit) -> bool:
+        """Whether noise alone would hardly have the term of all joints explain as much.
+
+        Noise alone pushes about every other parameter below zero, where it stays: what ``n`` explain has the
+        chi-bar-squared distribution ([Silvapulle2005]_ ch. 3), here of joints that do not depend on one another.
+        """
+        joints = np.arange(1, len(fit.side) + 1)
+        shares = scipy.special.comb(len(fit.side), joints) / 2.0 ** len(fit.side)
+        return bool(shares @ scipy.special.chdtrc(joints, fit.explained) < _FALSE_POSITIVES)
+
+
+_LEAST_TRANSITION = 1e-3  # rad/s or m/s; a slower drive may as well rest
+# tanh has the slope of the expected sign of a velocity with normal noise, E sign(v + noise) = erf(v / (sqrt(2) noise)).
+_TRANSITION_PER_NOISE = np.sqrt(np.pi / 2)
+
+
+def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) -> Equations:
+    """The equations of the same robot with friction that turns within the noise of velocity.
+
+    Near zero the sign of a measured velocity is not sure. The expected sign, given what was measured, makes friction
+    parameters come out right on average, where the bare sign would make them too small. Transition speeds that the
+    robot has already stay.
+    """
+    for samples in recordings:
+        equations.check(samples)
+    model, levels = equations.model, [samples.noise for samples in recordings if samples.noise is not None]
+    if model.layout.transition_speeds or not levels or not has_joints(equations):
+        return equations
+    noise = np.sqrt(np.mean(np.square(levels), axis=0))[model.velocities - model.joints :]
+    speeds = np.maximum(_TRANSITION_PER_NOISE * noise, _LEAST_TRANSITION)
+    return equations_of(model.with_transition_speeds(speeds), equations.equation_type)
+
+
+def has_joints(equations: Equations) -> bool:
+    """Whether there are equations of the torque of joints, in which their friction is."""
+    return len(range(equations.count)[equations.joint_channels]) > 0
+
+
+def check_stribeck(equations: Equations) -> None:
+    """Check that there is Stribeck friction whose speed could be fitted.
+
+    Raises
+    ------
+    IdentificationError
+        The robot has no Stribeck term, or the equations no joints.
+    """
+    if "stribeck" not in equations.model.layout.drive_terms or not has_joints(equations):
+        raise IdentificationError(
+            "identify.fit_stribeck_speed: there is no Stribeck friction in these equations; add stribeck to"
+            " robot.drive_terms or leave it off"
+        )
+
+
+@dataclass(frozen=True)
+class ChosenStribeck:
+    """Equations with Stribeck friction only of joints that show it, and the information of the data under them.
+
+    Attributes
+    ----------
+    covariance : ndarray, shape (p, p)
+        Of the parameters, by the uncertainty of fitted speeds; zero where they were given.
+    """
+
+    equations: Equations
+    information: Information
+    covariance: Array
+
+    @classmethod
+    def of(
+        cls, equations: Equations, information: Information, present: NDArray[np.bool_], covariance: Array | None = None
+    ) -> "ChosenStribeck":
+        """With the columns of joints without Stribeck friction set to zero."""
+        model, size = equations.model, equations.model.layout.size
+        covariance = np.zeros((size, size)) if covariance is None else covariance
+        if np.array_equal(present, model.layout.with_stribeck):
+            return cls(equations, information, covariance)
+        reduced = equations_of(model.with_stribeck_of(present), equations.equation_type)
+        layout, channels, earlier = reduced.model.layout, [], information.earlier
+        for channel in information.channels:
+            factor = channel.r_factor.copy()
+            factor[:, np.flatnonzero(np.isin(channel.columns, layout.absent))] = 0.0
+            channels.append(replace(channel, r_factor=r_factor(factor)))
+        if earlier is not None:
+            earlier = replace(earlier, R=np.where(np.isin(np.arange(size), layout.absent), 0.0, earlier.R))
+        information = replace(information, layout=layout, channels=tuple(channels), earlier=earlier)
+        return cls(reduced, information, covariance)
+
+
+def stribeck_where_significant(equations: Equations, information: Information, test: DriveTermTest) -> ChosenStribeck:
+    """Stribeck friction at the speeds that the robot has, of joints that show it."""
+    present = equations.model.layout.with_stribeck
+    if present.any() and has_joints(equations):
+        present = present & test.passed(equations, test.fit(equations, information, "stribeck").significance, 1)
+    return ChosenStribeck.of(equations, information, present)
+
+
+SLOWEST, FASTEST = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
+_CANDIDATES, _SWEEPS = 14, 3
+_FINE_STEP = 0.02  # of the logarithm of a speed, for derivatives
+_NEWTON_STEPS, _CONVERGED = 12, 0.01  # of the logarithm of a speed
+_LONGEST_STEP = np.log(FASTEST / SLOWEST) / (_CANDIDATES - 1)  # to the next candidate
+_PER_TRANSITION = 3.0  # Stribeck friction of a lower speed, in transition speeds, is hidden by the transition
+_RANGE_PRECISION = 12 / np.log(FASTEST / SLOWEST) ** 2  # of a logarithm that may be anywhere within the range
+
+
+@dataclass(frozen=True)
+class _SpeedGrid:
+    """Fits at speeds of every joint that lie on a grid, compressed once.
+
+    Attributes
+    ----------
+    equations : Equations
+        Of the robot, with Stribeck friction in all joints.
+    informations : tuple of Information
+        Under the speeds of all joints at the first point of the grid, at the second, and so on.
+    """
+
+    equations: Equations
+    informations: tuple[Information, ...]
+    test: DriveTermTest
+
+    @classmethod
+    def of(
+        cls,
+        equations: Equations,
+        recordings: Sequence[Samples],
+        earlier: EarlierEquations | None,
+        test: DriveTermTest,
+        speeds: Array,
+    ) -> "_SpeedGrid":
+        """Of a grid of speeds ``(k, n)``."""
+        model, kind = equations.model, equations.equation_type
+        tried = [equations_of(model.with_stribeck_speeds(speed), kind) for speed in speeds]
+        return cls(equations, tuple(replace(compress(each, recordings), earlier=earlier) for each in tried), test)
+
+    def information(self, points: NDArray[np.intp]) -> Information:
+        """With every joint at its own point ``(n,)`` of the grid."""
+        channels = list(self.informations[0].channels)
+        for channel, point in zip(range(len(channels))[self.equations.joint_channels], points, strict=True):
+            channels[channel] = self.informations[point].channels[channel]
+        return replace(self.informations[0], channels=tuple(channels))
+
+    def fit(self, points: NDArray[np.intp]) -> DriveTermFit:
+        """With every joint at its own point ``(n,)`` of the grid."""
+        return self.test.fit(self.equations, self.information(points), "stribeck")
+
+    def misfits(self, parameters: Array) -> Array:
+        """``(k, n)`` halves of the squared errors of every joint at every point, of the same parameters, weighted."""
+        joints = self.equations.joint_channels
+        squares = [
+            [channel.squared_error(parameters) for channel in each.channels[joints]] for each in self.informations
+        ]
+        return 0.5 * np.array(squares) * self.test.weights[joints] ** 2
+
+
+def fitted_stribeck(
+    equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: DriveTermTest
+) -> ChosenStribeck:
+    """Stribeck friction at the speeds per joint at which the misfit is least, of joints where it is significant.
+
+    Candidates lie from :data:`SLOWEST` to :data:`FASTEST`, but not within the transition at zero. Where the best is the
+    first or the last, it is stiction or viscous friction that is not linear; so it is where Coulomb friction would be
+    below zero. From the best candidates Newton steps lead to the optimum of all speeds together. A joint that does not
+    show Stribeck friction keeps its speed. Equations of an earlier result, at another speed, say nothing of Stribeck
+    friction.
+    """
+    layout = equations.model.layout
+    if earlier is not None:
+        earlier = earlier.without(np.arange(layout.size)[layout.drive("stribeck")])
+
+    def grid(speeds: Array) -> _SpeedGrid:
+        return _SpeedGrid.of(equations, recordings, earlier, test, speeds)
+
+    speeds = np.geomspace(SLOWEST, FASTEST, _CANDIDATES)
+    hidden = speeds < _PER_TRANSITION * layout.transition_speed[: len(layout.joints), None]
+    first = _best_candidates(grid(np.tile(speeds[:, None], len(layout.joints))), hidden)
+    found, covariance, at_found = _refined(grid, speeds[first])
+    information = at_found.information(np.ones_like(first))
+    tried = equations_of(equations.model.with_stribeck_speeds(found), equations.equation_type)
+    present = test.passed(tried, test.fit(tried, information, "stribeck").significance, _CANDIDATES)
+    present &= (found > speeds[0]) & (found > speeds[hidden.sum(axis=1)]) & (found < FASTEST)
+    chosen = np.where(present, found, layout.stribeck_speed)
+    if present.any():
+        equations = equations_of(equations.model.with_stribeck_speeds(chosen), equations.equation_type)
+    return ChosenStribeck.of(
+        equations, replace(information, layout=equations.model.layout), present, covariance(present)
+    )
+
+
+def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """``(n,)`` candidate of every joint that explains most, the others at theirs; ``hidden`` ``(n, k)`` are none."""
+    layout = grid.equations.model.layout
+    joints, count = len(layout.joints), len(grid.informations)
+
+    def explained(points: NDArray[np.intp]) -> Array:
+        """``(n,)`` misfit that Stribeck friction of every joint explains; zero where Coulomb friction is below zero."""
+        fit = grid.fit(points)
+        dry = fit.parameters[layout.drive("coulomb")] if "coulomb" in layout.drive_terms else np.zeros(joints)
+        return np.where(dry >= 0, np.maximum(fit.significance, 0.0) ** 2, 0.0)
+
+    alike = np.array([explained(np.full(joints, point)) for point in range(count)])
+    best = np.where(hidden.T, -1.0, alike).argmax(axis=0)
+    for _ in range(_SWEEPS):
+        before = best.copy()
+        for joint in range(joints):
+            values = np.full(count, -1.0)
+            for point in np.flatnonzero(~hidden[joint]):
+                values[point] = explained(np.where(np.arange(joints) == joint, point, best))[joint]
+            best[joint] = values.argmax()
+        if np.array_equal(best, before):
+            break
+    return best
+
+
+def _refined(
+    grid: Callable[[Array], _SpeedGrid], speeds: Array
+) -> tuple[Array, Callable[[NDArray[np.bool_]], Array], _SpeedGrid]:
+    """Speeds ``(n,)`` of the least misfit, the covariance of parameters by theirs, and the grid around them.
+
+    The misfit of the best parameters has the slope that it has at constant parameters; so its slope is that of each
+    joint's own equations, and its curvature follows from the change of the best parameters with every speed.
+    """
+    joints, step = len(speeds), _FINE_STEP
+    middle, low, high = np.ones(joints, dtype=int), 0, 2
+    for _ in range(_NEWTON_STEPS):
+        around = grid(speeds * np.exp(step * np.arange(-1, 2))[:, None])
+
+        def slope(parameters: Array) -> Array:
+            misfits = around.misfits(parameters)  # noqa: B023
+            return (misfits[high] - misfits[low]) / (2 * step)
+
+        parameters = around.fit(middle).parameters
+        slower, faster = (
+            [around.fit(np.where(np.arange(joints) == joint, point, middle)).parameters for joint in range(joints)]
+            for point in (low, high)
+        )
+        misfits = around.misfits(parameters)
+        curvature = np.diag(misfits[low] - 2 * misfits[1] + misfits[high]) / step**2
+        curvature += np.array([slope(b) - slope(a) for a, b in zip(slower, faster, strict=True)]) / (2 * step)
+        values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
+        inverse = (vectors / np.maximum(values, _RANGE_PRECISION)) @ vectors.T
+        change = np.clip(-inverse @ slope(parameters), -_LONGEST_STEP, _LONGEST_STEP)
+        moved = np.clip(speeds * np.exp(change), SLOWEST, FASTEST)
+        if np.abs(np.log(moved / speeds)).max() < _CONVERGED:
+            break
+        speeds = moved
+    slopes = (np.array(faster) - np.array(slower)).T / (2 * step)
+
+    def covariance(present: NDArray[np.bool_]) -> Array:
+        own = slopes[:, present]
+        return own @ inverse[np.ix_(present, present)] @ own.T
+
+    return speeds, covariance, around

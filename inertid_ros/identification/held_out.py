@@ -1,0 +1,177 @@
+"""Validation beside held-out motion: on blocks of the data fitted, and of held-out data that repeat fitted motion.
+
+Information is additive: the rest of the data is the whole without a block, so that every block costs one solve more
+and no pass over the samples."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.least_squares import ESTIMATORS
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.screening.motion_checks import RepeatedMotion, repeated_motion
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.torque_confidence import bodies_as_given
+from inertid_ros.identification.assessment.validation import (
+    Validation,
+    check_errors,
+    compared,
+    errors_of_each,
+    torque_errors,
+)
+from inertid_ros.identification.information.data_checks import without_outliers
+from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.prior.constraints import Constraints
+
+from .least_squares import least_squares
+from .map_fit import FitData, MapFit
+
+BLOCKS = 5  # the usual number in cross-validation; each refit has four fifths of the data
+_MIN_SAMPLES_PER_BLOCK = 10  # usable samples of a block per period of the cutoff that it loses on either side
+
+
+@one_thread()
+def validate_on_blocks(
+    estimate: Estimate, recordings: Sequence[Samples], options: IdentifyOptions, constraints: Constraints
+) -> Validation | None:
+    """Errors on contiguous blocks, each predicted by a fit to all other blocks; None where there is too little data.
+
+    Between a block and the data fitted lies a period of the filter's cutoff, within which samples share their noise.
+
+    Parameters
+    ----------
+    recordings : sequence of Samples
+        Those that were fitted, with the delay of effort removed.
+    """
+    residuals = [samples.tau - estimate.torque(samples) for samples in recordings]
+    kept, _ = without_outliers(estimate.equations.channels, recordings, residuals, options.outlier_threshold)
+    blocks = [block for samples in kept for block in _cut(samples, sum(map(_duration, kept)) / BLOCKS)]
+    trimmed = [_without_ends(block) for block in blocks]
+    if len(blocks) < 2 or any(block.usable.sum() < _MIN_SAMPLES_PER_BLOCK for block in trimmed):
+        return None
+    information = [compress(estimate.equations, [block]) for block in blocks]
+    predictions = []
+    for index, block in enumerate(trimmed):
+        first, *others = information[:index] + information[index + 1 :]
+        rest = blocks[:index] + blocks[index + 1 :]
+        parameters = refitted(estimate, rest, sum(others, start=first), options, constraints)
+        predictions.append((parameters, block))
+    own = errors_of_each(estimate.equations, predictions)
+    given = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
+    typical = bodies_as_given(estimate.layout, estimate.prior, estimate.parameters)
+    errors = compared(estimate.equations, typical, trimmed, (own, given))
+    return Validation(own, given, check_errors(errors), blocks=len(blocks))
+
+
+def refitted(
+    estimate: Estimate,
+    recordings: Sequence[Samples],
+    information: Information,
+    options: IdentifyOptions,
+    constraints: Constraints,
+) -> Array:
+    """Parameters ``(p,)`` by a part of the data, with the weights of data and prior of the whole.
+
+    Parameters
+    ----------
+    estimate : Estimate
+        By the whole.
+    recordings : sequence of Samples
+        The part, of which classical estimators see every sample.
+    information : Information
+        Of the part.
+
+    Raises
+    ------
+    IdentificationError
+        There is no optimum.
+    """
+    if options.estimator != "consistent":
+        return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters
+    information = replace(information, earlier=estimate.information.earlier)
+    data = FitData(estimate.equations, (), information, prior_spreads=estimate.own_prior_spreads)
+    return MapFit.of(data, options, constraints).refitted(estimate)
+
+
+def _duration(samples: Samples) -> float:
+    return float(samples.time[-1] - samples.time[0])
+
+
+def _cut(samples: Samples, duration: float) -> list[Samples]:
+    """Contiguous blocks of about a duration [s] each."""
+    return samples.blocks(max(1, round(_duration(samples) / duration)) if duration > 0 else 1)
+
+
+def _without_ends(block: Samples) -> Samples:
+    """The samples of a block that share no noise with its neighbours."""
+    gap = 1 / block.cutoff_hz if block.cutoff_hz else 0.0
+    inside = (block.time >= block.time[0] + gap) & (block.time <= block.time[-1] - gap)
+    rows = np.flatnonzero(inside)
+    return block.select(slice(rows[0], rows[-1] + 1)) if len(rows) else block.select(slice(0, 0))
+
+
+@one_thread()
+def check_new_motion(
+    estimate: Estimate,
+    recordings: Sequence[Samples],
+    held_out: Sequence[Samples],
+    options: IdentifyOptions,
+    constraints: Constraints,
+) -> tuple[Finding, ...]:
+    """Findings on held-out recordings that repeat the motion of some that were fitted.
+
+    Such a recording still says something of generalisation where others of another motion were fitted beside: a fit to
+    those alone, which has not seen the motion, must predict it.
+
+    Parameters
+    ----------
+    recordings : sequence of Samples
+        Those that were fitted, with the delay of effort removed.
+    held_out : sequence of Samples
+        With the delay of effort removed.
+    """
+    findings = []
+    for samples in held_out:
+        repeated = repeated_motion(samples, recordings)
+        if repeated.new:
+            continue
+        others = [each for index, each in enumerate(recordings) if index not in repeated.by]
+        error = _error_of_fit_to(others, estimate, samples, options, constraints) if others else None
+        findings.append(_finding(samples, repeated, [recordings[index].name for index in repeated.by], error))
+    return tuple(findings)
+
+
+def _error_of_fit_to(
+    others: Sequence[Samples],
+    estimate: Estimate,
+    samples: Samples,
+    options: IdentifyOptions,
+    constraints: Constraints,
+) -> float | None:
+    """Relative torque error on some samples of a fit to other recordings alone; None where it does not pass."""
+    equations = estimate.equations
+    parameters = refitted(estimate, others, compress(equations, others), options, constraints)
+    errors = [torque_errors(equations, each, [samples]) for each in (parameters, estimate.prior)]
+    typical = bodies_as_given(estimate.layout, estimate.prior, parameters)
+    passed = not any(
+        finding.severity >= Severity.CARE
+        for finding in check_errors(compared(equations, typical, [samples], (errors[0], errors[1])))
+    )
+    return errors[0].relative_error if passed else None
+
+
+def _finding(samples: Samples, repeated: RepeatedMotion, by: Sequence[str], error: float | None) -> Finding:
+    names = " and ".join(by)
+    evidence = (
+        f"{100 * repeated.share:.0f} % of the motion is that of {names}, which was fitted; after a shift they are"
+        f" {100 * repeated.difference:.2g} % apart"
+    )
+    if error is not None:
+        evidence += f", and a fit without {names} predicts it with a torque error of {100 * error:.2f} %"
+    severity = Severity.CARE if error is None else Severity.NOTICE
+    return Finding("held_out_not_new", severity, evidence, remedy_for("held_out_not_new"), (), samples.name)

@@ -1,0 +1,314 @@
+"""Classical estimators: ordinary, weighted, truncated, reduced and robust least squares.
+
+All are one linear estimator on compressed information, which fits the directions of a :class:`.ParameterSpectrum` that
+the data determines well enough and keeps the prior along all others. None of them ensures physical consistency:
+:attr:`LeastSquaresEstimate.consistent` states it, and validation rejects inconsistent estimates."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from inertid_ros.config.least_squares import LeastSquaresOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.uncertainty import with_identifiability
+from inertid_ros.identification.information.data_checks import check_usable, checked_data
+from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.residuals import Residuals
+from inertid_ros.identification.prior.convex_program import Solution
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
+from inertid_ros.regressors.equations import Equations, equations_of
+from inertid_ros.robot.model import RobotModel
+
+from .linear_fit import LinearFit, LinearProblem, ParameterSpectrum, least_deviation
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastSquaresEstimate(Estimate):
+    """Estimate of a classical method, which need not be physically consistent.
+
+    ``covariance`` is the mean squared error: noise along what is fitted, and the variance of the prior along the rest.
+
+    Attributes
+    ----------
+    rank : int
+        Directions fitted.
+    spectrum : ParameterSpectrum
+        All directions that motion shows at all, best determined first.
+    variances : ndarray, shape (r,)
+        Of each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); those of the prior are ``prior_spread**2``
+        under the metric.
+    scores : ndarray, shape (r + 1,)
+        Criterion per rank from zero where the rank was chosen by one, else empty.
+    clipped : ndarray, shape (n,)
+        Share of equations whose residual the robust loss clipped, zero for squares.
+    """
+
+    rank: int
+    spectrum: ParameterSpectrum
+    variances: Array
+    scores: Array
+    clipped: Array
+
+
+def least_squares(
+    equations: RobotModel | Equations,
+    data: Sequence[Samples] | Information,
+    options: LeastSquaresOptions | None = None,
+    held_out: Sequence[Samples] | Information = (),
+) -> LeastSquaresEstimate:
+    """Parameters by a classical least-squares method ([vanDerGaag2024]_ sec. III; [Lee2019]_ sec. 4.5.1).
+
+    Parameters
+    ----------
+    equations : RobotModel or Equations
+        A robot stands for its equations of force.
+    data : sequence of Samples or Information
+        Recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
+        without which all samples count as independent.
+    held_out : sequence of Samples or Information, optional
+        Data of rank "held_out"; without it, recordings in turn are held out, or pieces of the only one.
+
+    Raises
+    ------
+    IdentificationError
+        No usable samples, no torque, no more equations than parameters, or no convergence.
+    """
+    began = time.perf_counter()
+    options = options or LeastSquaresOptions()
+    equations = equations_of(equations)
+    if isinstance(data, Information) and options.loss == "huber":
+        raise IdentificationError("least squares: the robust loss needs every sample; give recordings")
+    recordings, information = checked_data(equations, data, "least squares")
+    linear_problem = LinearProblem.of(equations, information, options)
+    if options.loss == "huber":
+        fit = robust_fit(linear_problem, recordings, information)
+    else:
+        fit = _plain_fit(linear_problem, recordings, information)
+    rank, scores = choose_rank(linear_problem, fit, recordings, held_out)
+    parameters = fit.spectrum.solution(rank)
+    errors = [channel.squared_error(parameters) for channel in fit.information.channels]
+    R, z = fit.information.whitened(fit.weights)
+    gradient = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
+    solution = Solution(
+        x=parameters,
+        hessian=R.T @ R,
+        objective=0.5 * float(fit.weights**2 @ errors),
+        gap=fit.gap + 0.5 * float(gradient @ gradient),
+        solver=options.name,
+        iterations=fit.iterations,
+        seconds=time.perf_counter() - began,
+    )
+    estimate = LeastSquaresEstimate(
+        equations=equations,
+        parameters=parameters,
+        covariance=linear_problem.covariance(fit, rank),
+        residual_deviation=linear_problem.deviation(fit.information, fit.weights, fit.spectrum, rank),
+        effective_counts=fit.fraction * fit.information.counts,
+        base=linear_problem.base,
+        train_relative_error=information.relative_error(parameters),
+        prior_spread=TYPICAL_PRIOR_SPREAD,
+        solution=solution,
+        recordings=tuple(samples.name for samples in recordings),
+        information=fit.information,
+        weights=fit.weights,
+        rank=rank,
+        spectrum=fit.spectrum,
+        variances=fit.variances,
+        scores=scores,
+        clipped=fit.clipped,
+    )
+    return with_identifiability(estimate)
+
+
+def _plain_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:
+    """Fit of full rank; of recordings, samples count as the independent share of their correlated residuals."""
+    fit = linear_problem.weighted(information, np.ones(linear_problem.equations.count))
+    if not recordings or linear_problem.options.independent:
+        return fit
+    residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
+    fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
+    return linear_problem.weighted(information, fraction, fit.weights)
+
+
+_log = logging.getLogger(__name__)
+
+
+def choose_rank(
+    linear_problem: LinearProblem,
+    fit: LinearFit,
+    recordings: Sequence[Samples],
+    held_out: Sequence[Samples] | Information,
+) -> tuple[int, Array]:
+    """Rank, and the score of every rank ``(r + 1,)`` from zero where it was chosen by one, else none ``(0,)``."""
+    rule = linear_problem.options.rank
+    if rule == "full":
+        return fit.spectrum.count, np.zeros(0)
+    if rule == "auto":
+        rank = rank_by_variance(fit.variances, linear_problem.options.variance_limit)
+        if rank < fit.spectrum.count:
+            _log.warning(
+                "least squares: %d of %d directions are excited enough and fitted; the others stay at the prior"
+                " (reduced identification)",
+                rank,
+                fit.spectrum.count,
+            )
+        return rank, np.zeros(0)
+    if rule == "variance":
+        return rank_by_variance(fit.variances, linear_problem.options.variance_limit), np.zeros(0)
+    if rule == "gcv":
+        errors = [channel.squared_error(fit.parameters) for channel in fit.information.channels]
+        count = float(fit.fraction @ fit.information.counts)
+        scores = gcv_scores(fit.spectrum, float(fit.weights**2 @ errors), count)
+    elif isinstance(held_out, Information) or held_out:
+        held = held_out if isinstance(held_out, Information) else compress(linear_problem.equations, held_out)
+        check_usable(linear_problem.equations, held, ["held-out data"])
+        scores = held_out_scores(fit.spectrum.solutions, held, fit.weights)
+    else:
+        scores = cross_validation_scores(linear_problem, fit, recordings)
+    return int(np.argmin(scores)), scores
+
+
+def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) -> Array:
+    """Generalised cross-validation: squared error per equation that new data of the same motion would show.
+
+    Parameters
+    ----------
+    squared_error : float
+        Weighted, of the fit of full rank.
+    count : float
+        Number of independent equations.
+
+    Returns
+    -------
+    ndarray, shape (r + 1,)
+        Per rank from zero; infinite where there are no more equations than directions.
+    """
+    dropped = np.concatenate([np.cumsum(spectrum.projections[::-1] ** 2)[::-1], [0.0]])
+    freedom = np.maximum(count - np.arange(spectrum.count + 1), 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(count * (squared_error + dropped) / freedom**2)
+
+
+def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> Array:
+    """``(m,)`` weighted squared error per equation of ``(m, p)`` parameter vectors on data they were not fitted to."""
+    total = np.zeros(len(solutions))
+    for channel, weight in zip(held_out.channels, weights, strict=True):
+        extended = np.column_stack([solutions[:, channel.columns], np.full(len(solutions), -1.0)])
+        total += weight**2 * np.sum((extended @ channel.r_factor.T) ** 2, axis=1)
+    return total / max(int(held_out.counts.sum()), 1)
+
+
+def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:
+    """``(r + 1,)`` mean score over cross-validation sets, each held out in turn."""
+    if not recordings:
+        raise IdentificationError("least squares: rank held_out has no recordings to split; give held-out data or gcv")
+    fitted = tuple(Residuals.of(linear_problem.equations, recordings, fit.parameters).pseudo_values(fit.scale))
+    sets = [
+        compress(linear_problem.equations, [samples])
+        for samples in cross_validation_sets(fitted, linear_problem.options.cross_validation_sets)
+    ]
+    scores = []
+    for index, own in enumerate(sets):
+        first, *others = sets[:index] + sets[index + 1 :]
+        spectrum = linear_problem.spectrum(sum(others, start=first), fit.weights)
+        scores.append(held_out_scores(spectrum.solutions, own, fit.weights))
+    return np.asarray(np.average(scores, axis=0, weights=[own.counts.sum() for own in sets]))
+
+
+def rank_by_variance(variances: Array, limit: float) -> int:
+    """Number of directions whose variance is at most a limit ([Lee2019]_ eq. a.4); ``variances`` ascend."""
+    return int(np.searchsorted(variances, limit, side="right"))
+
+
+def cross_validation_sets(recordings: Sequence[Samples], count: int) -> tuple[Samples, ...]:
+    """The recordings themselves, or contiguous pieces of the only one, since neighbouring samples are alike."""
+    if len(recordings) > 1:
+        return tuple(recordings)
+    whole = recordings[0]
+    if len(whole) < count:
+        raise IdentificationError(f"{whole.name}: {len(whole)} samples cannot be cut into {count} pieces; record more")
+    bounds = [len(whole) * k // count for k in range(count + 1)]
+    return tuple(whole.select(slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+
+
+_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
+_PASSES, _TOLERANCE = 50, 1e-13
+_ROUNDING = 1e-24  # of the sum of squared torques
+_SURE_DESCENT = 1e-9  # of the objective: a smaller step needs no check that it goes down, which rounding would conceal
+_DAMPING = 0.02  # share of the clipped equations' curvature: keeps directions that only they excite
+
+
+def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:
+    """Fit of full rank under Huber's loss.
+
+    Raises
+    ------
+    IdentificationError
+        No minimum within the passes.
+    """
+    fit = linear_problem.weighted(measured, np.ones(linear_problem.equations.count))
+    residuals, scale = _settle(linear_problem, recordings, fit)
+    information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+    fraction = np.ones(linear_problem.equations.count)
+    if not linear_problem.options.independent:
+        fraction = residuals.independent_fraction(scale, least_deviation(measured))
+    fit = linear_problem.weighted(information, fraction, fit.weights)
+    # Scale and weights stay from here on: one convex function. The weights of pseudo-values, whose residuals are
+    # divided by the share not clipped, belong to a loss of that much more weight.
+    weights = fit.weights
+    if linear_problem.options.weighting == "residual":
+        weights = weights / np.sqrt(1 - residuals.clipped_share(scale))
+    residuals, gap, passes = _minimise(linear_problem, recordings, scale, replace(fit, weights=weights))
+    clipped = residuals.clipped_share(scale)
+    information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+    fit = linear_problem.fit(information, weights * np.sqrt(1 - clipped), fraction)
+    return replace(fit, scale=scale, clipped=clipped, gap=gap, iterations=passes)
+
+
+def _settle(linear_problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
+    """Residuals and their scale, at a fixed point of both."""
+    least = least_deviation(fit.information)
+    residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
+    scale = residuals.scale(least)
+    for _ in range(_SCALE_PASSES):
+        information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+        fit = linear_problem.weighted(information, fit.fraction, fit.weights)
+        residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
+        before, scale = scale, residuals.scale(least)
+        if np.max(np.abs(scale / before - 1)) <= _SCALE_TOLERANCE:
+            break
+    return residuals, scale
+
+
+def _minimise(
+    linear_problem: LinearProblem, recordings: Sequence[Samples], scale: Array, fit: LinearFit
+) -> tuple[Residuals, float, int]:
+    """Residuals at the minimum, bound of objective minus optimum, and passes."""
+    span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
+    residuals = Residuals.of(linear_problem.equations, recordings, at)
+    objective = residuals.objective(scale, weights)
+    rounding = _ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
+    for passes in range(1, _PASSES + 1):
+        R, z = compress(linear_problem.equations, residuals.clipped_torque(scale)).whitened(weights)
+        every = R @ span
+        inner = compress(linear_problem.equations, residuals.without_clipped(scale)).whitened(weights)[0] @ span
+        gradient = every.T @ z
+        step = cho_solve(cho_factor(inner.T @ inner + _DAMPING * every.T @ every), gradient)
+        gap = 0.5 * float(gradient @ step)
+        if gap <= _TOLERANCE * objective + rounding:
+            return residuals, gap, passes
+        before = objective
+        for share in 0.5 ** np.arange(20):
+            residuals = Residuals.of(linear_problem.equations, recordings, at + share * (span @ step))
+            objective = residuals.objective(scale, weights)
+            if gap <= _SURE_DESCENT * before or objective <= before - 0.1 * share * gap:
+                break
+        at = at + share * (span @ step)
+    raise IdentificationError("least squares: the robust loss finds no minimum; look at the recordings for damage")

@@ -1,0 +1,272 @@
+"""Linear least squares of full rank with weights at their fixed point, and the spectrum of its directions."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import lapack
+
+from inertid_ros.config.least_squares import LeastSquaresOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.identification.base_parameters.numeric import BaseParameters, base_parameters
+from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.prior.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    Coordinates,
+    prior_coordinates,
+    prior_covariance_root,
+    scaling_matrix,
+)
+from inertid_ros.regressors.equations import Equations
+
+
+@dataclass(frozen=True)
+class ParameterSpectrum:
+    """Equations ``R x = z`` around a centre, by the singular directions of scaled parameters.
+
+    The decomposition is [vanDerGaag2024]_ eq. 15-23.
+    With base parameters ``x_B = B x``, metric ``G`` of the scaling and its pushforward ``H0 = (B G^-1 B^T)^-1``
+    ([Lee2019]_ eq. 4.3.35), ``B @ directions`` are the ``v_i`` of [Lee2019]_ eq. 4.5.53 and ``1 / strengths**2`` the
+    ``lambda_i``: eigenvalues of the covariance normalised by ``H0``.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (p,)
+        Parameters in directions that are not fitted.
+    directions : ndarray, shape (p, r)
+        Of length one and at right angles under the scaling, and to all that no motion excites.
+    strengths : ndarray, shape (r,)
+        Singular values, descending: effect of a unit step along a direction on the equations.
+    left : ndarray, shape (k, r)
+        Orthonormal, the same directions in the equations.
+    projections : ndarray, shape (r,)
+        ``left.T @ (z - R centre)``.
+    """
+
+    centre: Array
+    directions: Array
+    strengths: Array
+    left: Array
+    projections: Array
+
+    @property
+    def count(self) -> int:
+        """Number ``r`` of directions."""
+        return len(self.strengths)
+
+    @cached_property
+    def solutions(self) -> Array:
+        """``(r + 1, p)`` of every rank from zero."""
+        excited = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
+        steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=excited)
+        return np.vstack([self.centre, self.centre + np.cumsum(steps[:, None] * self.directions.T, axis=0)])
+
+    def solution(self, rank: int) -> Array:
+        """``(p,)`` least squares along the first directions, the centre along all others.
+
+        The solution is [vanDerGaag2024]_ eq. 20-23, [Lee2019]_ eq. 4.5.60.
+        """
+        return self.solutions[rank]
+
+    def roots(self, rank: int) -> Array:
+        """``(p, rank)`` with ``roots @ roots.T`` the covariance of the solution under noise of variance one."""
+        return self.directions[:, :rank] / self.strengths[:rank]
+
+
+def parameter_spectrum(R: Array, z: Array, base: BaseParameters, scaling: Array, centre: Array) -> ParameterSpectrum:
+    """ParameterSpectrum of equations.
+
+    Parameters
+    ----------
+    R, z : ndarray, shape (k, p) and (k,)
+        Whitened equations, ``k >= p``.
+    base : BaseParameters
+        Directions that motion excites at all. Only these count, so that the rank is decided once.
+    scaling : ndarray, shape (p, p)
+        See :func:`~inertid_ros.identification.prior.coordinates.scaling_matrix`.
+    centre : ndarray, shape (p,)
+        Parameters in directions that are not fitted.
+    """
+    if base.count == 0:
+        raise IdentificationError("least squares: the motion shows no parameter at all; did the robot move?")
+    shown, _ = np.linalg.qr((base.projection @ scaling).T)
+    span = scaling @ shown
+    left, strengths, right = _svd(R @ span)
+    return ParameterSpectrum(centre, span @ right, strengths, left, left.T @ (z - R @ centre))
+
+
+def _svd(matrix: Array) -> tuple[Array, Array, Array]:
+    """``U, s, V`` of a tall matrix. By Jacobi rotations, which keep weak directions accurate relative to their own
+    size: grams beside tons, micrometres beside metres."""
+    strengths, left, right, work, _, info = lapack.dgejsv(matrix, joba=0, jobu=0, jobv=0, jobr=0, jobt=0, jobp=0)
+    if info != 0:  # no convergence, rarely if ever
+        left, strengths, transposed = np.linalg.svd(matrix, full_matrices=False)
+        return left, strengths, transposed.T
+    return left[:, : len(strengths)], strengths * (work[0] / work[1]), right
+
+
+_ITERATIONS, _TOLERANCE = 200, 1e-7
+_PERFECT = 1e-9  # of the torque: a smaller residual is rounding
+_WEAK = 1e-3  # of the strongest joint's torque: a weaker joint counts as this for base parameters
+_LEAST_TORQUE = 1e-12  # of the strongest joint's torque: a weaker one counts as this
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """Fit of full rank. Noise is the residual's: where weights are too, every weighted equation has variance one.
+
+    Attributes
+    ----------
+    information : Information
+        What was fitted.
+    weights : ndarray, shape (n,)
+        Factor on every joint's equations.
+    deviation : ndarray, shape (n,)
+        Standard deviation of the residual per joint [N m or N].
+    fraction : ndarray, shape (n,)
+        Independent share of the samples per joint.
+    scale : ndarray, shape (n,)
+        Of a robust loss per joint [N m or N]; infinite for squares.
+    clipped : ndarray, shape (n,)
+        Share of equations whose residual the loss clipped.
+    gap : float
+        Bound of objective minus optimum.
+    """
+
+    information: Information
+    weights: Array
+    deviation: Array
+    fraction: Array
+    spectrum: ParameterSpectrum
+    scale: Array
+    clipped: Array
+    iterations: int = 1
+    gap: float = 0.0
+
+    @property
+    def parameters(self) -> Array:
+        """``(p,)`` at full rank."""
+        return self.spectrum.solution(self.spectrum.count)
+
+    @property
+    def noise(self) -> Array:
+        """``(n,)`` variance of an independent weighted equation per joint."""
+        return self.weights**2 * self.deviation**2 / self.fraction
+
+    @property
+    def variances(self) -> Array:
+        """``(r,)`` variance along every direction, ascending; where joints are not weighted their noise is pooled
+        ([Lee2019]_ eq. 4.5.53; [vanDerGaag2024]_ eq. 33-34)."""
+        pooled = float(np.average(self.noise, weights=self.information.counts))
+        return np.asarray(pooled / self.spectrum.strengths**2)
+
+
+def least_deviation(information: Information) -> Array:
+    """``(n,)`` residual deviation below which a fit is perfect, so that it is never zero."""
+    return _PERFECT * _level(information)
+
+
+def _level(information: Information) -> Array:
+    level = information.rms_measured
+    return np.maximum(level, _LEAST_TORQUE * level.max())
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """Linear least-squares problem: what stays the same while weights, pseudo-values and ranks change.
+
+    Attributes
+    ----------
+    base : BaseParameters
+        Base parameters of the motion, which decide what it excites at all.
+    scaling : ndarray, shape (p, p)
+        See :func:`~inertid_ros.identification.prior.coordinates.scaling_matrix`.
+    """
+
+    equations: Equations
+    options: LeastSquaresOptions
+    coordinates: Coordinates
+    base: BaseParameters
+    scaling: Array
+
+    @classmethod
+    def of(cls, equations: Equations, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
+        """Problem of compressed data."""
+        model = equations.model
+        coordinates = prior_coordinates(model, information)
+        level = information.rms_measured
+        if information.noise is not None:
+            level = information.deviation(coordinates.physical(coordinates.prior))
+        R, _ = information.whitened(1 / np.maximum(level, _WEAK * level.max()))
+        base = base_parameters(model.layout, R)
+        return cls(equations, options, coordinates, base, scaling_matrix(options.scaling, coordinates))
+
+    @cached_property
+    def prior(self) -> Array:
+        """``(p,)`` of the URDF, repaired where it is not physically consistent."""
+        return self.coordinates.physical(self.coordinates.prior)
+
+    @property
+    def centre(self) -> Array:
+        """``(p,)`` where the solution stays in directions that are not fitted."""
+        return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
+
+    def spectrum(self, information: Information, weights: Array) -> ParameterSpectrum:
+        """ParameterSpectrum under weights ``(n,)``."""
+        return parameter_spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
+
+    def fit(self, information: Information, weights: Array, fraction: Array) -> LinearFit:
+        """Fit with given weights."""
+        spectrum = self.spectrum(information, weights)
+        deviation = self.deviation(information, weights, spectrum, spectrum.count)
+        none = np.zeros(self.equations.count)
+        return LinearFit(information, weights, deviation, fraction, spectrum, none + np.inf, none)
+
+    def weighted(self, information: Information, fraction: Array, start: Array | None = None) -> LinearFit:
+        """Fit with the weights that the options want, at their fixed point ([vanDerGaag2024]_ eq. 29-32)."""
+        weighted, weights = self.options.weighting == "residual", start
+        if weights is None:
+            weights = 1 / (_level(information) if information.noise is None else information.deviation(self.prior))
+        if not weighted:
+            weights = np.ones(self.equations.count)
+        for iteration in range(1, _ITERATIONS + 1):
+            fit = self.fit(information, weights, fraction)
+            balanced = np.sqrt(fraction) / fit.deviation
+            if not weighted or np.max(np.abs(balanced / weights - 1)) <= _TOLERANCE:
+                return replace(fit, iterations=iteration)
+            weights = balanced
+        raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")
+
+    def deviation(self, information: Information, weights: Array, spectrum: ParameterSpectrum, rank: int) -> Array:
+        """``(n,)`` residual deviation per joint, less the degrees of freedom of its fit ([vanDerGaag2024]_ eq. 30)."""
+        roots, parameters = spectrum.roots(rank), spectrum.solution(rank)
+        free = []
+        for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
+            if channel.count == 0:
+                free.append(0.0)
+                continue
+            taken = weight**2 * float(np.sum((channel.r_factor[:, :-1] @ roots[channel.columns]) ** 2))
+            freedom = channel.count - taken
+            if freedom < 1e-6 * channel.count:
+                raise IdentificationError(
+                    f"least squares: '{name}' has {channel.count} samples and as many parameters to fit;"
+                    " record more motion"
+                )
+            free.append(freedom)
+        return np.maximum(information.deviation(parameters, np.array(free)), least_deviation(information))
+
+    def covariance(self, fit: LinearFit, rank: int) -> Array:
+        """``(p, p)`` mean squared error of a rank: by noise along what is fitted, by the prior along the rest."""
+        roots = fit.spectrum.roots(rank)
+        normal, noise = np.zeros_like(roots.T), np.zeros((rank, rank))
+        for channel, weight, level in zip(fit.information.channels, fit.weights, fit.noise, strict=True):
+            equations = weight * channel.r_factor[:, :-1]
+            local = equations @ roots[channel.columns]
+            normal[:, channel.columns] += local.T @ equations
+            noise += level * local.T @ local
+        prior_error = np.column_stack(
+            [prior_covariance_root(self.coordinates, TYPICAL_PRIOR_SPREAD), self.prior - self.centre]
+        )
+        prior_error -= roots @ (normal @ prior_error)
+        return np.asarray(roots @ noise @ roots.T + prior_error @ prior_error.T)

@@ -1,0 +1,446 @@
+"""Regularizers by geodesic distance: the Riemannian one, and geodesic least squares.
+
+All is in normalised coordinates, where the prior of every body is the identity; points of the manifold of bodies are
+pseudo-inertias ``(nb, 4, 4)``, positive definite."""
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+from scipy.linalg import block_diag
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import (
+    BODY_PARAMETERS,
+    PSEUDO_INERTIA_BASIS,
+    from_pseudo_inertia,
+    pseudo_inertia,
+)
+from inertid_ros.core.qr import marginal_hessian, semidefinite_root
+from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
+from inertid_ros.identification.prior.coordinates import PULLBACK, TRACE, Entropic, Riemannian
+
+from .interior_point import solve
+
+_MAX_MODELS = 300
+_EXACT_DECREMENT = 1e-14  # decrement relative to the objective that is rounding
+_LINE_HALVINGS = 40
+_LONGEST = 64.0
+_SUFFICIENT = 1e-4  # share of the decrease by the directional derivative that a step must achieve
+_MIN_CURVATURE_SHARE = 0.05  # curvature of models, as a share of the log-det divergence's
+
+
+def solve_riemannian(
+    convex_program: ConvexProgram, weight: float, start: Array, fallback: Array | None = None, tolerance: float = 1e-9
+) -> Solution:
+    """Local minimum of a convex program plus ``weight`` times the squared geodesic distance of its bodies.
+
+    Parameters
+    ----------
+    convex_program : ConvexProgram
+        Without any distance of the bodies, see :func:`~inertid_ros.identification.prior.regularizers.regularized`.
+    start : ndarray, shape (p,)
+        Inside every cone, such as the solution with the log-det divergence.
+    fallback : ndarray, shape (p,), optional
+        Well inside every cone, where the solver begins if it gets nowhere from a point near a border.
+    tolerance : float, optional
+        On the gap to the minimum of the last convex model, relative to one plus the objective.
+
+    Raises
+    ------
+    IdentificationError
+        Constraints contradict one another, or no minimum is reached.
+    """
+    objective = _Objective(convex_program, weight)
+    x, value, before, seconds, iterations = start, objective(start), np.inf, 0.0, 0
+    for _ in range(_MAX_MODELS):
+        model = objective.model(x)
+        try:
+            solution = solve(model, x, tolerance)
+        except IdentificationError:
+            if fallback is None:
+                raise
+            solution = solve(model, fallback, tolerance)
+        seconds, iterations = seconds + solution.seconds, iterations + solution.iterations
+        step = solution.x - x
+        expected_decrease = -objective.directional_derivative(x, step)
+        decrement = 0.5 * max(abs(expected_decrease), float(np.sum((model.R @ step) ** 2)))
+        reached = objective(solution.x)
+        scale = 1 + abs(value)
+        # The Hessian is that of the step before: steps go on, down to rounding errors, while they help.
+        settled = decrement <= _EXACT_DECREMENT * scale or decrement > 0.5 * before
+        if decrement <= tolerance * scale and settled and np.isfinite(reached):
+            return replace(
+                solution,
+                objective=reached,
+                gap=solution.gap + decrement,
+                solver="interior_point, successive convex models",
+                iterations=iterations,
+                seconds=seconds,
+                curvature=None,
+            )
+        before = decrement
+        x, value = _line_search(objective, x, value, step, expected_decrease)
+    raise IdentificationError(
+        f"riemannian regularizer: no minimum after {_MAX_MODELS} steps (decrement {decrement:.1e});"
+        " use the entropic regularizer"
+    )
+
+
+def _line_search(
+    objective: "_Objective", x: Array, value: float, step: Array, expected_decrease: float
+) -> tuple[Array, float]:
+    """The first point of enough decrease, halving the step; or the last one that doubling it brings further down."""
+    length, best = 1.0, (x, value)
+    for _ in range(_LINE_HALVINGS):
+        candidate = x + length * step
+        reached = objective(candidate)
+        if reached <= value - _SUFFICIENT * length * max(expected_decrease, 0.0) + 1e-12 * (1 + abs(value)):
+            best = candidate, reached
+            break
+        length *= 0.5
+    else:
+        raise IdentificationError("riemannian regularizer: no step leads down; use the entropic regularizer")
+    while length >= 1.0 and length < _LONGEST:
+        length *= 2
+        candidate = x + length * step
+        reached = objective(candidate)
+        if not (reached < best[1] and objective.feasible(candidate)):
+            break
+        best = candidate, reached
+    return best
+
+
+class _Objective:
+    """The whole objective, and convex models of it."""
+
+    def __init__(self, convex_program: ConvexProgram, weight: float) -> None:
+        self.convex_program, self.weight = convex_program, weight
+        self.bodies = len(convex_program.body_weights)
+        self.size = BODY_PARAMETERS * self.bodies
+
+    def __call__(self, x: Array) -> float:
+        return self.convex_program.objective(x) + self.weight * Riemannian().value(self._bodies(x))
+
+    def feasible(self, x: Array) -> bool:
+        """Whether inequalities hold; steps up to a model's minimum always keep them."""
+        blocks = self.convex_program.blocks(x)
+        inside = len(blocks) == 0 or np.linalg.eigvalsh(blocks).min() >= 0
+        return bool(inside and (self.convex_program.inequalities(x) >= 0).all())
+
+    def gradient(self, x: Array) -> Array:
+        """``(p,)`` less that of the log barriers, which the model keeps as they are."""
+        gradient = self.convex_program.gradient(x)
+        gradient[: self.size] += self.weight * Riemannian().gradient(self._bodies(x)).ravel()
+        return gradient
+
+    def model(self, x: Array) -> ConvexProgram:
+        """Second-order model at ``x``: exact but for directions of too little curvature.
+
+        These are found by comparison with the log-det divergence, whose curvature is the distance's own at the prior.
+        As much of the model as can be is that divergence from ``x``, a barrier that keeps steps well inside the cone.
+        """
+        bodies, inside = self._bodies(x), slice(0, self.size)
+        hessian = self.convex_program.gram.copy()
+        hessian[inside, inside] += block_diag(*(self.weight * Riemannian().hessian(bodies)))
+        divergence = block_diag(*(self.weight * Entropic().hessian(bodies)))
+        root = np.linalg.cholesky(divergence)
+        alone = np.linalg.solve(root, np.linalg.solve(root, marginal_hessian(hessian, self.size)).T)
+        values, vectors = np.linalg.eigh(0.5 * (alone + alone.T))
+        share = float(np.clip(values[0], _MIN_CURVATURE_SHARE, 1.0))
+        lifted = root @ vectors * np.sqrt(np.maximum(share - values, 0.0))
+        hessian[inside, inside] += lifted @ lifted.T - share * divergence
+        linear = self.gradient(x)
+        linear[inside] += share * self.weight * (TRACE - Entropic().gradient(bodies)).ravel()  # tr(S^-1 E_k)
+        rows = semidefinite_root(hessian)
+        weights = np.full(self.bodies, share * self.weight)
+        return replace(self.convex_program, R=rows, z=rows @ x, linear=linear, body_weights=weights)
+
+    def directional_derivative(self, x: Array, step: Array) -> float:
+        """Derivative of the objective along a step."""
+        along = float(self.gradient(x) @ step)
+        soft = self.convex_program.positive_weights > 0
+        columns = self.convex_program.positive[soft]
+        return along - float(np.sum(self.convex_program.positive_weights[soft] * step[columns] / x[columns]))
+
+    def _bodies(self, x: Array) -> Array:
+        return x[: self.size].reshape(self.bodies, BODY_PARAMETERS)
+
+
+_DUAL = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)  # tr(E_k F_l) = 1 if k = l, else 0
+_LAMBERT_START = -0.95 * np.exp(-0.95)  # where Lambert's W is -0.95; at -1 its slope, and with it all accuracy, is lost
+_ROOT_STEPS = 80
+_EXACT = 1e-15
+_DOUBLINGS = 60
+
+
+@dataclass(frozen=True)
+class Hyperplanes:
+    """Equations ``sum_j tr(S_j X_ij) = b_i`` ([Lee2019]_ eq. 3.4.38), with weights.
+
+    Attributes
+    ----------
+    X : ndarray, shape (m, nb, 4, 4)
+        Symmetric.
+    b, weights : ndarray, shape (m,)
+        Weights are ``|a_i|^2 / sigma_i^2`` in the pullback metric ([Lee2019]_ Remark 3.8).
+    """
+
+    X: Array
+    b: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, A: Array, b: Array) -> "Hyperplanes":
+        """From whitened equations ``A x = b``, ``(m, 10 nb)``, of parameters in normalised coordinates."""
+        rows = A.reshape(len(b), -1, BODY_PARAMETERS)
+        weights = np.einsum("mbk,kl,mbl->m", rows, np.linalg.inv(PULLBACK), rows)
+        return cls(np.einsum("mbk,kij->mbij", rows, _DUAL), b, weights)
+
+    def select(self, rows: np.ndarray) -> "Hyperplanes":
+        """Some of the hyperplanes."""
+        return Hyperplanes(self.X[rows], self.b[rows], self.weights[rows])
+
+
+@dataclass(frozen=True)
+class Projections:
+    """Nearest points of all hyperplanes from one point ``S``.
+
+    Attributes
+    ----------
+    exists : ndarray, shape (m,)
+        Where it is false the hyperplane misses the cone or is too far for a unique nearest point.
+    distance : ndarray, shape (m,)
+        Signed geodesic distance; positive where ``a^T x > b``.
+    direction : ndarray, shape (m, nb, 4, 4)
+        Unit tangent, in coordinates whitened by ``S``, along which the distance grows.
+    """
+
+    exists: np.ndarray
+    distance: Array
+    direction: Array
+
+    def points(self, S: Array) -> Array:
+        """``(m, nb, 4, 4)`` the nearest points ([Lee2019]_ eq. 3.4.41)."""
+        root = matrix_root(S)
+        return root @ exponential(-self.distance[:, None, None, None] * self.direction) @ root
+
+
+def project(S: Array, planes: Hyperplanes) -> Projections:
+    """Nearest points of hyperplanes, unique within ``lambda_max(S_j^-1 S_j') < e`` ([Lee2019]_ Prop. 3.2).
+
+    With eigenvalues s of ``S^1/2 X S^1/2`` and Lambert's W the nearest point is where
+    ``sum s exp(-W(lambda s)) = b``, a decreasing function of lambda.
+    """
+    root = matrix_root(S)
+    values, vectors = np.linalg.eigh(root @ planes.X @ root)
+    flat = values.reshape(len(values), -1)
+    scale = np.maximum(np.abs(flat).max(axis=1), 1e-300)  # per row, so that lambda is of the order of one
+    sigma, target = flat / scale[:, None], planes.b / scale
+    highest, lowest = sigma.max(axis=1), sigma.min(axis=1)
+    low = np.where(highest > 0, _LAMBERT_START / np.where(highest > 0, highest, 1.0), -np.inf)
+    high = np.where(lowest < 0, _LAMBERT_START / np.where(lowest < 0, lowest, -1.0), np.inf)
+    low, exists_low = _bracket(sigma, target, low, -1.0)
+    high, exists_high = _bracket(sigma, target, high, 1.0)
+    exists = exists_low & exists_high
+    multiplier = _root_of(sigma, target, low, high)
+    pull = _slope(multiplier[:, None] * sigma) * sigma  # W(lambda s) / lambda, also at lambda = 0
+    length = np.linalg.norm(pull, axis=1)
+    unit = (pull / np.maximum(length, 1e-300)[:, None]).reshape(values.shape)
+    direction = (vectors * unit[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    # unit tangents of the metric 1/2 tr(U V) have Frobenius norm sqrt(2)
+    return Projections(exists, multiplier * length / np.sqrt(2), np.sqrt(2) * direction)
+
+
+def _slope(x: Array) -> Array:
+    """``W(x) / x``, 1 at 0."""
+    small = np.abs(x) < 1e-6
+    safe = np.where(small, 1.0, x)
+    return np.where(small, 1 - x + 1.5 * x**2, _lambert(safe) / np.maximum(safe, _LAMBERT_START))
+
+
+def _lambert(x: Array) -> Array:
+    """Lambert's W, from :data:`_LAMBERT_START` on."""
+    return np.asarray(scipy.special.lambertw(np.maximum(x, _LAMBERT_START)).real)
+
+
+def _sum(sigma: Array, multiplier: Array) -> Array:
+    """``sum s exp(-W(lambda s))``."""
+    return np.asarray((sigma * _slope(multiplier[:, None] * sigma)).sum(axis=1))
+
+
+def _bracket(sigma: Array, target: Array, bound: Array, side: float) -> tuple[Array, np.ndarray]:
+    """A finite bound of the root on one side, and whether the root lies within it."""
+    open_end = ~np.isfinite(bound)
+    end = np.where(open_end, side, bound)
+    for _ in range(_DOUBLINGS):
+        beyond = side * (_sum(sigma, end) - target) > 0  # still on the wrong side: go further where there is room
+        if not (beyond & open_end).any():
+            break
+        end = np.where(beyond & open_end, 2 * end, end)
+    return end, side * (_sum(sigma, end) - target) <= 0
+
+
+def _root_of(sigma: Array, target: Array, low: Array, high: Array) -> Array:
+    """Root of a decreasing function per row, by Newton's method kept within a shrinking bracket."""
+    x, rounding = np.clip(np.zeros(len(target)), low, high), _EXACT * np.abs(sigma).sum(axis=1)
+    for _ in range(_ROOT_STEPS):
+        value = _sum(sigma, x) - target
+        low, high = np.where(value > 0, x, low), np.where(value > 0, high, x)
+        W = _lambert(x[:, None] * sigma)
+        slope = -np.sum(sigma**2 * np.exp(-2 * W) / (1 + W), axis=1)
+        newton = x - value / np.minimum(slope, -1e-300)
+        settled = (np.abs(newton - x) <= _EXACT * np.abs(x)) | (np.abs(value) <= rounding)
+        if settled.all():
+            break
+        middle = np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
+        x = np.where(settled, x, middle)
+    return x
+
+
+def matrix_root(S: Array) -> Array:
+    """Square root of positive definite matrices ``(..., n, n)``."""
+    return _of_eigenvalues(S, np.sqrt)
+
+
+def logarithm(S: Array) -> Array:
+    """Logarithm of positive definite matrices ``(..., n, n)``."""
+    return _of_eigenvalues(S, np.log)
+
+
+def exponential(S: Array) -> Array:
+    """Exponential of symmetric matrices ``(..., n, n)``."""
+    return _of_eigenvalues(S, np.exp)
+
+
+def _of_eigenvalues(S: Array, function: np.ufunc) -> Array:
+    values, vectors = np.linalg.eigh(S)
+    return np.asarray((vectors * function(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2))
+
+
+_ORTHONORMAL = np.einsum(
+    "kl,lij->kij", np.linalg.inv(np.linalg.cholesky(PULLBACK)), PSEUDO_INERTIA_BASIS
+)  # of the metric 1/2 tr(U V)
+_NEGLIGIBLE = 1e-24  # squared length of a row, relative to the longest, that is negligible
+_STEPS = 100
+_HALVINGS = 30
+_SHORT = 0.1
+
+
+@dataclass(frozen=True)
+class GeodesicFit:
+    """Minimum of the geodesic objective.
+
+    Attributes
+    ----------
+    bodies : ndarray, shape (nb, 10)
+        In normalised coordinates.
+    used : ndarray, shape (m,)
+        Equations that were not discarded.
+    objective, gap : float
+        Value, and its distance to that of the minimum by the last quadratic model.
+    hessian : ndarray, shape (10 nb, 10 nb)
+        Gauss-Newton, by the parameters.
+    """
+
+    bodies: Array
+    used: np.ndarray
+    objective: float
+    gap: float
+    hessian: Array
+    iterations: int
+    seconds: float
+
+
+def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tolerance: float = 1e-10) -> GeodesicFit:
+    """Minimise ``1/2 sum gamma_i d(S, H_i)^2 + weight d(S, prior)^2`` ([Lee2019]_ eq. 3.4.37).
+
+    Gauss-Newton steps along geodesics: to first order the distance to a hyperplane changes by its unit normal.
+
+    Parameters
+    ----------
+    A, b : ndarray, shape (m, 10 nb) and (m,)
+        Whitened equations in normalised coordinates. Those whose hyperplane has no nearest point at the start, or on
+        the way, are discarded.
+    start : ndarray, shape (nb, 10)
+        Physically consistent bodies.
+
+    Raises
+    ------
+    IdentificationError
+        No equation is left, or no minimum is reached.
+    """
+    began = time.perf_counter()
+    S = pseudo_inertia(start)
+    planes = Hyperplanes.of(A, b)
+    used = planes.weights > _NEGLIGIBLE * planes.weights.max(initial=0.0)
+    used[used] = project(S, planes.select(used)).exists
+    if not used.any():
+        raise IdentificationError("geodesic least squares: no equation can be met near the start; check the units")
+    state = _State(S, planes.select(used), weight)
+    for iteration in range(1, _STEPS + 1):
+        step, gap = state.newton()
+        if gap <= tolerance * (1 + state.value):
+            bodies = from_pseudo_inertia(state.S)
+            seconds = time.perf_counter() - began
+            return GeodesicFit(bodies, used, state.value, gap, state.parameter_hessian(), iteration, seconds)
+        state, kept = state.line_search(step, gap)
+        used[used] = kept
+    raise IdentificationError(
+        f"geodesic least squares: no minimum after {_STEPS} steps (gap {gap:.1e}); use the entropic regularizer"
+    )
+
+
+class _State:
+    """One point, its objective, and the quadratic model there in the tangent space whitened by S."""
+
+    def __init__(self, S: Array, planes: Hyperplanes, weight: float) -> None:
+        self.S, self.planes, self.weight = S, planes, weight
+        projections = project(S, planes)
+        self.to_prior = -logarithm(S)  # tangent that leads to the prior
+        self.exists, self.value = projections.exists, np.inf
+        if not self.exists.all():
+            return
+        self.distance = projections.distance
+        self.value = 0.5 * float(planes.weights @ self.distance**2) + weight * 0.5 * float(np.sum(self.to_prior**2))
+        rows = 0.5 * np.einsum("mbij,kij->mbk", projections.direction, _ORTHONORMAL).reshape(len(self.distance), -1)
+        roots = np.sqrt(planes.weights)
+        self.rows, self.residual = roots[:, None] * rows, roots * self.distance
+
+    def newton(self) -> tuple[Array, float]:
+        """Step ``(nb, 4, 4)`` in the tangent space, and its expected decrease."""
+        to_prior = 0.5 * np.einsum("bij,kij->bk", self.to_prior, _ORTHONORMAL).ravel()
+        hessian = self.rows.T @ self.rows + 2 * self.weight * np.eye(len(to_prior))
+        gradient = self.rows.T @ self.residual - 2 * self.weight * to_prior
+        step = -np.linalg.solve(hessian, gradient)
+        tangent = np.einsum("bk,kij->bij", step.reshape(len(self.S), BODY_PARAMETERS), _ORTHONORMAL)
+        return tangent, float(-0.5 * gradient @ step)
+
+    def line_search(self, step: Array, expected_decrease: float) -> tuple["_State", np.ndarray]:
+        """The first point of enough decrease, halving the step, and which hyperplanes are kept.
+
+        A hyperplane that would block the step, because it has no nearest point even a small part of the step from here,
+        is discarded instead.
+        """
+        root = matrix_root(self.S)
+        every = np.ones(len(self.planes.b), dtype=bool)
+        length = 1.0
+        for _ in range(_HALVINGS):
+            moved = root @ exponential(length * step) @ root
+            state = _State(0.5 * (moved + np.swapaxes(moved, 1, 2)), self.planes, self.weight)
+            if state.value <= self.value - 1e-4 * length * expected_decrease + 1e-12 * (1 + self.value):
+                return state, every
+            if length <= _SHORT and not state.exists.all():
+                return _State(self.S, self.planes.select(state.exists), self.weight), state.exists
+            length *= 0.5
+        raise IdentificationError("geodesic least squares: no step leads down; use the entropic regularizer")
+
+    def parameter_hessian(self) -> Array:
+        """Hessian of the model by the parameters: ``d xi = S^-1/2 dS S^-1/2``."""
+        inverse = np.linalg.inv(matrix_root(self.S))[:, None]
+        maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL)
+        change = block_diag(*maps)
+        rows = self.rows @ change
+        return rows.T @ rows + 2 * self.weight * change.T @ change

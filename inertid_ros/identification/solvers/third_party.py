@@ -1,0 +1,243 @@
+"""Solvers of other packages, imported when they are chosen: CVXPY with Clarabel, and OSQP."""
+
+import importlib
+import time
+import warnings
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import block_diag
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
+from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
+from inertid_ros.identification.prior.regularizers import PointMasses
+
+_CLARABEL_GAP = 1e-8  # relative, its default tolerance
+_CLARABEL_ACCEPTED_GAP = 1e-7
+
+
+def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
+    """The convex program as CVXPY's ``Problem``, and its ``Variable`` ``(p,)``.
+
+    Raises
+    ------
+    IdentificationError
+        CVXPY or Clarabel is not installed.
+    """
+    cp = _cvxpy()
+    x = cp.Variable(convex_program.R.shape[1])
+    objective = (
+        0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z)
+        + convex_program.linear @ x
+        + convex_program.constant
+    )
+    constraints = []
+    for body, weight in enumerate(convex_program.body_weights):
+        start = BODY_PARAMETERS * body
+        matrix = sum(x[start + k] * PSEUDO_INERTIA_BASIS[k] for k in range(BODY_PARAMETERS))
+        if weight > 0:
+            objective -= weight * cp.log_det(matrix)
+        else:
+            constraints.append(matrix >> 0)
+    soft = convex_program.positive_weights > 0
+    if soft.any():
+        objective -= convex_program.positive_weights[soft] @ cp.log(x[convex_program.positive[soft]])
+    if (~soft).any():
+        constraints.append(x[convex_program.positive[~soft]] >= 0)
+    if len(convex_program.inequalities):
+        constraints.append(convex_program.inequalities.matrix @ x + convex_program.inequalities.shift >= 0)
+    for rows, shift in zip(convex_program.blocks.matrix, convex_program.blocks.shift, strict=True):
+        constraints.append(cp.reshape(rows @ x, (4, 4), order="C") + shift >> 0)
+    if len(convex_program.equalities):
+        constraints.append(convex_program.equalities.matrix @ x + convex_program.equalities.shift == 0)
+    return cp.Problem(cp.Minimize(objective), constraints), x
+
+
+def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
+    """Solve by CVXPY and Clarabel.
+
+    Raises
+    ------
+    IdentificationError
+        CVXPY or Clarabel is not installed, or the solver found no optimum.
+    """
+    cp = _cvxpy()
+    began = time.perf_counter()
+    problem, x = cvxpy_problem(convex_program)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # CVXPY warns of inaccuracy; the status below decides
+            problem.solve(solver=cp.CLARABEL)
+    except cp.SolverError as error:
+        raise IdentificationError(f"Clarabel failed ({str(error).splitlines()[0]}); use the built-in solver") from None
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) or x.value is None:
+        raise IdentificationError(f"Clarabel stopped with status '{problem.status}'; use the built-in solver")
+    solution = np.asarray(x.value, dtype=float)
+    hessian = _soft_hessian(convex_program, solution)
+    objective = convex_program.objective(solution)
+    gap = _CLARABEL_GAP * (1 + abs(objective))
+    if problem.status == cp.OPTIMAL_INACCURATE:  # not to be relied on; the KKT residual of a smooth convex program is
+        gap = _squared_residual(convex_program, solution, hessian)
+        if problem.constraints or not gap <= _CLARABEL_ACCEPTED_GAP * (1 + abs(objective)):
+            raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
+    return Solution(
+        x=solution,
+        hessian=hessian,
+        objective=objective,
+        gap=gap,
+        solver="clarabel",
+        iterations=int(problem.solver_stats.num_iters or 0),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _squared_residual(convex_program: ConvexProgram, x: np.ndarray, hessian: np.ndarray) -> float:
+    """Squared Newton decrement of a convex program without hard constraints."""
+    gradient = convex_program.gradient(x)
+    inverses = np.linalg.inv(convex_program.matrices(x))
+    pull = convex_program.body_weights[:, None] * np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, inverses)
+    gradient[: pull.size] -= pull.ravel()
+    gradient[convex_program.positive] -= convex_program.positive_weights / x[convex_program.positive]
+    return float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
+
+
+def _soft_hessian(convex_program: ConvexProgram, x: np.ndarray) -> np.ndarray:
+    """Hessian of the objective; hard constraints add nothing."""
+    hessian = convex_program.gram.copy()
+    for body, (weight, S) in enumerate(zip(convex_program.body_weights, convex_program.matrices(x), strict=True)):
+        if weight > 0:
+            products = np.linalg.solve(S, PSEUDO_INERTIA_BASIS)
+            rows = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
+            hessian[rows, rows] += weight * np.einsum("kij,lji->kl", products, products)
+    soft = convex_program.positive_weights > 0
+    columns = convex_program.positive[soft]
+    hessian[columns, columns] += convex_program.positive_weights[soft] / x[columns] ** 2
+    return hessian
+
+
+def _cvxpy() -> ModuleType:
+    try:
+        cp = importlib.import_module("cvxpy")
+    except ImportError:
+        raise IdentificationError("solver 'clarabel' needs CVXPY, which is not installed; pip install cvxpy") from None
+    if "CLARABEL" not in cp.installed_solvers():
+        raise IdentificationError("solver 'clarabel' is not installed; pip install clarabel")
+    return cp
+
+
+_OSQP_TOLERANCE = 1e-9
+_OSQP_ACCEPTED_GAP = 1e-6
+_OSQP_ITERATIONS = 100_000
+
+
+def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:
+    """Minimise a convex program over masses of points instead of body parameters, plus ``weight`` times their distance.
+
+    Parameters
+    ----------
+    convex_program : ConvexProgram
+        Without any distance of the bodies; with linear constraints but no blocks. Weak log barriers of its positive
+        parameters become plain bounds.
+
+    Returns
+    -------
+    Solution
+        Parameters of the bodies in ``x``. The Hessian is that of the parameters without the bounds on masses.
+
+    Raises
+    ------
+    IdentificationError
+        OSQP is not installed, the constraints contradict one another, or it reached no optimum.
+    """
+    if len(convex_program.blocks):
+        raise IdentificationError(
+            f"point masses: '{convex_program.blocks.names[0]}' is no linear constraint; drop it or use another"
+            " regularizer"
+        )
+    began = time.perf_counter()
+    inertial = len(points.matrix)
+    others = np.eye(convex_program.R.shape[1] - inertial)
+    expansion = block_diag(points.matrix, others)  # unknowns to parameters: masses of all points, then the drives
+    solver = _osqp().OSQP()
+    solver.setup(
+        *_matrices(convex_program, points, weight, expansion),
+        eps_abs=_OSQP_TOLERANCE,
+        eps_rel=_OSQP_TOLERANCE,
+        max_iter=_OSQP_ITERATIONS,
+        polishing=True,
+        verbose=False,
+    )
+    result = solver.solve(raise_error=False)
+    if "infeasible" in result.info.status:
+        names = convex_program.inequalities.names + convex_program.equalities.names
+        raise IdentificationError(
+            f"solver: the constraints contradict one another or the points, among {', '.join(names)}; relax one"
+        )
+    masses = np.asarray(result.x[: expansion.shape[1]], dtype=float)
+    masses[: len(points.prior)] = np.maximum(masses[: len(points.prior)], 0.0)
+    x = expansion @ masses
+    objective = _point_objective(convex_program, points, weight, x, masses)
+    gap = abs(float(result.info.duality_gap)) + float(result.info.prim_res + result.info.dual_res)
+    if not (result.info.status.startswith("solved") and gap <= _OSQP_ACCEPTED_GAP * (1 + abs(objective))):
+        raise IdentificationError(
+            f"OSQP stopped with '{result.info.status}' (gap {gap:.1e}); use the entropic regularizer"
+        )
+    return Solution(
+        x=x,
+        hessian=_point_hessian(convex_program, points, weight),
+        objective=objective,
+        gap=gap,
+        solver="osqp",
+        iterations=int(result.info.iter),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float, expansion: Array) -> tuple:
+    """OSQP's ``P, q, A, l, u``; unknowns are masses, drives and the residuals of the equations."""
+    masses, count, rows = len(points.prior), expansion.shape[1], len(convex_program.z)
+    curvature = np.concatenate([np.full(masses, 2 * weight * points.scale), np.zeros(count - masses), np.ones(rows)])
+    linear = expansion.T @ convex_program.linear
+    linear[:masses] -= 2 * weight * points.scale * points.prior
+    lower = np.full(count, -np.inf)
+    lower[:masses] = 0.0
+    inertial = points.matrix.shape[0]
+    lower[masses + convex_program.positive - inertial] = 0.0
+    inequalities, equalities = convex_program.inequalities, convex_program.equalities
+    constraint = np.vstack([convex_program.R, equalities.matrix, inequalities.matrix]) @ expansion
+    slack = sparse.vstack([-sparse.eye(rows), sparse.csc_matrix((len(equalities) + len(inequalities), rows))])
+    A = sparse.bmat([[sparse.csc_matrix(constraint), slack], [sparse.eye(count), None]], format="csc")
+    fixed = np.concatenate([convex_program.z, -equalities.shift])
+    low = np.concatenate([fixed, -inequalities.shift, lower])
+    high = np.concatenate([fixed, np.full(len(inequalities) + count, np.inf)])
+    return sparse.diags(curvature, format="csc"), np.concatenate([linear, np.zeros(rows)]), A, low, high
+
+
+def _point_objective(
+    convex_program: ConvexProgram, points: PointMasses, weight: float, x: Array, masses: Array
+) -> float:
+    residual = convex_program.R @ x - convex_program.z
+    change = masses[: len(points.prior)] - points.prior
+    value = 0.5 * float(residual @ residual) + float(convex_program.linear @ x) + convex_program.constant
+    return value + weight * points.scale * float(change @ change)
+
+
+def _point_hessian(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Array:
+    """``(p, p)`` of the parameters: of the equations, and of the prior on masses."""
+    hessian = convex_program.gram.copy()
+    inertial = len(points.matrix)
+    hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
+    return hessian
+
+
+def _osqp() -> ModuleType:
+    try:
+        return importlib.import_module("osqp")
+    except ImportError:
+        raise IdentificationError(
+            "regularizer 'point_mass' needs OSQP, which is not installed; pip install osqp"
+        ) from None
