@@ -206,7 +206,7 @@ def from_batch(message: SampleBatch) -> Block:
 
 @dataclass(frozen=True)
 class JointSample:
-    """One JointState in the order of a model's joints; ``velocity`` and ``effort`` are NaN if the message lacks them."""
+    """A JointState in the order of a model's joints; ``velocity`` and ``effort`` are NaN if the message lacks them."""
 
     stamp_ns: int
     position: Array

@@ -24,23 +24,27 @@ from inertid_ros.data.screening.live_watch import StreamReport
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE,
 )  # fmt: skip
-_DIAGNOSTICS_PERIOD_S = 1.0  # an aggregator takes a status for stale after five seconds
+_DIAGNOSTICS_PERIOD_S = 1.0  # an aggregator counts a status as stale after five seconds
+_REQUEST_PERIOD_S = 1.0  # between two requests that no answer has come to
+# Loss of a node: its middleware renews the lease; once that is over, what has waited for this process is taken first.
+_LIVELINESS_PERIOD_S, _LIVELINESS_LEASE_S, _LOSS_CONFIRMATION_S = 0.2, 0.5, 0.25
+_MAX_STARVATION_S = 5.0  # that a process which is known to run may wait for a processor
 
 
 @dataclass(frozen=True)
 class Status:
-    """How one aspect of a node is.
+    """State of one aspect of a node.
 
     Attributes
     ----------
     aspect : str
-        The same for good, as aggregators choose by it.
+        Name that never changes, as aggregators choose by it.
     level : bytes
-        OK, WARN, ERROR, or STALE where nothing is known.
+        OK, WARN, ERROR, or STALE if unknown.
     message : str
-        One line a person can act on.
+        One line that a person can act on.
     values : mapping of str to object
-        Always the same keys, with units; what is not known is None or NaN.
+        Always the same keys, with units; unknown values are None or NaN.
     """
 
     aspect: str
@@ -55,7 +59,7 @@ def gravest(*objections: tuple[bytes, str], otherwise: str) -> tuple[bytes, str]
 
 
 def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[str, object]:
-    """Values of a stream; its saturated channels are told by name, those beyond the names by number."""
+    """Return the values of a stream; saturated channels without a name are named by number."""
     names = [channels[index] if index < len(channels) else str(index) for index in report.saturated]
     return {
         "Messages": report.messages,
@@ -69,15 +73,14 @@ def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[st
 
 
 class DiagnosticsPublisher:
-    """Publishes the statuses of a node on ``/diagnostics`` once a second, and by ``~/alive`` that the node lives.
+    """Publishes the statuses of a node on ``/diagnostics`` once a second, and its liveliness on ``~/alive``.
 
     Parameters
     ----------
-    node : Node
     statuses : callable
-        Returns all of them.
+        Returns all statuses.
     robot : callable
-        Name of the robot, which is the hardware; empty where none is known.
+        Returns the name of the robot, which is the hardware; empty if unknown.
     """
 
     def __init__(
@@ -107,25 +110,17 @@ def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-_REQUEST_PERIOD_S = 1.0
-_LIVELINESS_PERIOD_S = 0.2  # longest time between two renewals
-_LIVELINESS_LEASE_S = 0.5  # a process that has renewed nothing for so long is lost
-_LOSS_CONFIRMATION_S = 0.25  # if it still is after this time, in which what has waited for this process is taken
-_MAX_STARVATION_S = 5.0  # that a process which is known to run may wait for a processor
-
-
 class ClientDiscovery:
     """Whether another node has discovered all endpoints that a node had when this was created.
 
     A service is ready for its client before the server has discovered the client, and the middleware drops an answer
-    whose receiver it does not discover within 100 ms. Endpoints are discovered in the order in which they were created,
-    so that an answer to a request made here, which changes nothing and can be repeated, shows that those of before are
-    known.
+    whose receiver it does not discover within 100 ms. Endpoints are discovered in the order of their creation. The
+    answer to a request made here, which changes nothing and can be repeated, shows that earlier ones are known.
 
     Parameters
     ----------
     node : Node
-        Of the client, which must be spinning while :meth:`done` is asked.
+        Node of the client, which must be spun between calls of :meth:`done`.
     server : str
         Name of the other node, relative to the namespace of ``node`` or absolute.
     """
@@ -137,7 +132,7 @@ class ClientDiscovery:
         self._next = 0.0
 
     def done(self) -> bool:
-        """Ask again where no answer came in time; True once one has come, or where the node has no such service."""
+        """Return whether an answer has come or the node has no such service; ask again if the last answer is late."""
         if any(answer.done() for answer in self._answers):
             return True
         if not self._client.service_is_ready():
@@ -149,7 +144,7 @@ class ClientDiscovery:
         return False
 
     def close(self) -> None:
-        """Take the client away."""
+        """Destroy the client."""
         self._node.destroy_client(self._client)
 
 
@@ -163,7 +158,7 @@ def _profile(lease_s: float) -> QoSProfile:
 
 
 def _system() -> str:
-    """The running system whose numbers of processes this process sees."""
+    """Identity of the system and the namespace of process numbers of this process; empty if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
@@ -172,38 +167,38 @@ def _system() -> str:
 
 
 def offer_liveliness(node: Node) -> None:
-    """Let others see that a node lives, by its topic ``~/alive``.
+    """Show others that a node lives by its latched topic ``~/alive``, which names the process.
 
-    It holds, latched, which process the node is. The middleware renews the publisher's liveliness from a thread of its
-    own, whatever Python does.
+    The middleware renews the publisher's liveliness from a thread of its own, also while Python is busy.
     """
-    node.create_publisher(String, "~/alive", _profile(_LIVELINESS_PERIOD_S)).publish(String(data=f"{_system()} {os.getpid()}"))
+    publisher = node.create_publisher(String, "~/alive", _profile(_LIVELINESS_PERIOD_S))
+    publisher.publish(String(data=f"{_system()} {os.getpid()}"))
 
 
 class Liveliness:
-    """Whether another node lives; told within a second of its death.
+    """Whether another node lives, known within a second of its death.
 
-    The end of a process of the same system is seen at once, and one that only waits for a processor is not taken for
-    dead. Elsewhere the liveliness of its topic ``alive`` tells it.
+    The end of a process on the same system is seen at once, and a process that waits for a processor does not count as
+    dead. On other systems, the liveliness of the topic ``alive`` decides.
 
     Parameters
     ----------
     node : Node
-        That watches, and is spun.
+        Node that watches, and is spun.
     name : str
-        Name of the other, relative to the namespace of ``node``.
+        Name of the other node, relative to the namespace of ``node``.
     """
 
     def __init__(self, node: Node, name: str) -> None:
         self._node, self._topic = node, f"{name}/alive"
         self._lost_at = math.inf
-        self._pid, self._process = 0, -1  # number and file descriptor of the process, where it runs on this system
-        events = SubscriptionEventCallbacks(liveliness=self._change)
-        node.create_subscription(String, self._topic, self._identify, _profile(_LIVELINESS_LEASE_S), event_callbacks=events)
+        self._pid, self._process = 0, -1  # number and file descriptor of the process, if it runs on this system
+        events, profile = SubscriptionEventCallbacks(liveliness=self._change), _profile(_LIVELINESS_LEASE_S)
+        node.create_subscription(String, self._topic, self._identify, profile, event_callbacks=events)
 
     @property
     def lost(self) -> str:
-        """How the node was lost; empty while it lives, and where it was never seen."""
+        """How the node was lost; empty while it lives, and before it was seen."""
         now, ended = time.monotonic(), self._process >= 0 and bool(select.select([self._process], [], [], 0.0)[0])
         if ended:
             self._lost_at = min(self._lost_at, now)
@@ -233,7 +228,7 @@ class Liveliness:
         if system and system == _system():
             try:
                 self._process = os.pidfd_open(self._pid)
-            except OSError:  # it has ended already, which its liveliness tells
+            except OSError:  # it has ended already, which its liveliness shows
                 return
 
     def _change(self, event: Any) -> None:

@@ -38,13 +38,14 @@ _VERDICT_CONSTANTS = {
 def to_inertial_parameters(
     estimate: Estimate, validation: Validation | None, gate: GateDecision, sequence: int, stamp: Time
 ) -> InertialParameters:
-    """An estimate with the verdict on it to the message that controllers receive."""
+    """Make the message that controllers receive of an estimate and its verdict."""
     model = estimate.model
+    status = InertialParameters.NOT_VALIDATED if validation is None else InertialParameters.PASSED
     return InertialParameters(
         header=Header(stamp=stamp),
         sequence=sequence,
         model_hash=model.hash,
-        validation_status=validation_status(validation, gate),
+        validation_status=InertialParameters.REJECTED if gate.verdict is Verdict.REJECT else status,
         verdict=_VERDICT_CONSTANTS[gate.verdict],
         reasons=[str(reason) for reason in gate.reasons],
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
@@ -54,14 +55,15 @@ def to_inertial_parameters(
 
 
 def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dict[str, Any]:
-    """Fields of InertialParameters: parameters ``(p,)`` and their covariance ``(p, p)``."""
+    """Return fields of InertialParameters for parameters ``(p,)`` and their covariance ``(p, p)``."""
     layout = model.layout
     deviation = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     spans = {term: layout.drive(term) for term in layout.drive_terms}
-    drives = dict.fromkeys(DRIVE_TERMS, np.zeros(model.joints)) | {term: parameters[own] for term, own in spans.items()}
+    drives = dict.fromkeys(DRIVE_TERMS, np.zeros(model.joints))
+    drives |= {term: parameters[span] for term, span in spans.items()}
     return {
         "links": _links(model.link_names, layout.bodies(parameters), layout.bodies(deviation)),
-        "joints": _joints(layout, drives, {term: deviation[own] for term, own in spans.items()}),
+        "joints": _joints(layout, drives, {term: deviation[span] for term, span in spans.items()}),
         "couplings": _couplings(layout, parameters, deviation),
         "terms": _terms(layout, parameters, deviation),
         "parameter_names": list(layout.names),
@@ -69,15 +71,8 @@ def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dic
     }
 
 
-def validation_status(validation: Validation | None, gate: GateDecision) -> int:
-    """The constant of InertialParameters for a validation and the verdict."""
-    if gate.verdict is Verdict.REJECT:
-        return InertialParameters.REJECTED
-    return InertialParameters.NOT_VALIDATED if validation is None else InertialParameters.PASSED
-
-
 def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
-    """Return parameters that were not estimated, such as a simulator's: ``(nb, 10)`` and drive term to ``(n,)``."""
+    """Make a message of parameters that were not estimated: bodies ``(nb, 10)``, and drive terms to ``(n,)``."""
     return InertialParameters(
         header=Header(stamp=stamp),
         model_hash=model.hash,
@@ -105,7 +100,7 @@ def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[
 def _joints(
     layout: ParameterLayout, drives: Mapping[str, Array], deviations: Mapping[str, Array]
 ) -> list[JointDynamics]:
-    """Drive terms to ``(n,)`` each, and their standard deviations, as far as they are known."""
+    """Return joints for drive terms ``(n,)``, and their standard deviations as far as they are known."""
     unknown = np.full(len(layout.joints), np.nan)
     return [
         JointDynamics(
@@ -151,12 +146,12 @@ class ReceivedParameters:
 
     Attributes
     ----------
-    link_names : tuple of str
-        Moving bodies, with ``bodies`` (nb, 10).
-    joint_names : tuple of str
-        Joints, with ``drives``: each drive term to ``(n,)``, and ``stribeck_speed`` and ``transition_speed`` (n,).
-    couplings : tuple[tuple[ndarray, Mapping[str, float]], ...]
-        For each coupled drive the ratio of every joint ``(n,)`` and its terms.
+    bodies : ndarray, shape (nb, 10)
+        Parameters of the links about the joint frame origins.
+    drives : mapping of str to ndarray
+        Drive term to its values ``(n,)``; as ``stribeck_speed`` and ``transition_speed``, by joint.
+    couplings : tuple of tuple
+        Ratio of every joint ``(n,)`` and terms of each coupled drive.
     terms : tuple of UserTerm
         Torques that the configuration added, with the values of their parameters.
     """
@@ -176,7 +171,7 @@ class ReceivedParameters:
 
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
-    """Message to parameters about the joint frame origins."""
+    """Return the content of a message."""
     inertia = np.zeros((len(message.links), 3, 3))
     for index, link in enumerate(message.links):
         xx, xy, xz, yy, yz, zz = link.inertia
@@ -209,12 +204,12 @@ def _coupling(drive: CoupledDrive, joint_names: Sequence[str]) -> tuple[Array, M
 
 
 def to_report(report: Mapping[str, Any], parameters: InertialParameters, directory: str) -> IdentificationReport:
-    """Content of ``report.json`` to the message that dashboards watch; ``parameters`` is what it reports on."""
+    """Make the message that dashboards watch of the content of ``report.json`` and its parameters."""
     validated, prior = report.get("validation", report["train"]), report["prior"]
     links, solver, base = report["links"], report["solver"], report["base_parameters"]
     sources = report["provenance"]["recordings"]
     channels = report.get("channels", report["joint_names"])
-    of_joints = [channels.index(name) for name in report["joint_names"] if name in channels]
+    joint_rows = [channels.index(name) for name in report["joint_names"] if name in channels]
     return IdentificationReport(
         header=parameters.header,
         sequence=parameters.sequence,
@@ -230,9 +225,9 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
         train_relative_error=_number(report["train"]["relative_error"]),
         validation_relative_error=parameters.validation_relative_error,
         prior_relative_error=_number(prior["relative_error"]),
-        rms_torque=[_number(validated["rms_torque"][row]) for row in of_joints],
-        rms_error=[_number(validated["rms_error"][row]) for row in of_joints],
-        rms_error_prior=[_number(prior["rms_error"][row]) for row in of_joints],
+        rms_torque=[_number(validated["rms_torque"][row]) for row in joint_rows],
+        rms_error=[_number(validated["rms_error"][row]) for row in joint_rows],
+        rms_error_prior=[_number(prior["rms_error"][row]) for row in joint_rows],
         min_pseudo_inertia_eigenvalue=[_number(link["min_pseudo_inertia_eigenvalue"]) for link in links],
         geodesic_distance_to_prior=[_number(link["geodesic_distance_to_prior"]) for link in links],
         base_parameter_count=int(base["count"]),
@@ -247,5 +242,5 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
 
 
 def _number(value: float | None) -> float:
-    """``report.json`` has None where a number is not finite."""
+    """Return a number of ``report.json``, where None stands for numbers that are not finite."""
     return float("nan") if value is None else float(value)

@@ -1,8 +1,8 @@
 """ROS parameters from option classes (:mod:`inertid_ros.config`): type, range and description.
 
-Named elements are declared as ros2_control does it: a list of names (``plate_names``), then the fields of each name in
-the list (``plates.left.frame``). Where names have a single value each (``locked_joints.finger``), the list may be left
-empty: the node makes it of the values that are given.
+Named elements are declared as in ros2_control: a list of names (``plate_names``), then the fields of each name in the
+list (``plates.left.frame``). If each name has a single value (``locked_joints.finger``), the list may be left empty:
+the node makes it of the values that are given.
 """
 
 import math
@@ -37,20 +37,20 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
     Parameters
     ----------
     read_only : bool
-        Whether the parameters are fixed once the node runs; lists of names always are, as the parameters of an element
+        Whether the parameters are fixed while the node runs; lists of names always are, as the parameters of an element
         are declared here.
     prefix : str
-        Before every key, with its dot.
+        Prefix of every key, with its dot.
 
     Raises
     ------
     ConfigurationError
-        A value has the wrong type, lies outside its range or is not one of the choices, or a named element is given
-        that its list of names does not hold.
+        A value has the wrong type, lies outside its range or is not one of the choices, or a named element is not in
+        its list of names.
     """
     _accept_dumped_values(node)
     where = node.get_fully_qualified_name()
-    # rclpy has no public way to see values that were given for parameters which nobody declares.
+    # rclpy has no public way to see the values given for parameters that are not declared.
     given = {name: parameter.value for name, parameter in node._parameter_overrides.items()}
     elements = {entry.lists: entry.key for entry in options(tree, prefix) if entry.lists}
     for key in elements:
@@ -65,39 +65,33 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
                 reason = " ".join(str(error).split())
                 raise ConfigurationError(f"{where}: {single.key}: {reason}; correct the parameter") from None
     for name, value in given.items():
-        inside = next((key for key in elements if name.startswith(f"{key}.")), None)
-        if inside and not node.has_parameter(name):
-            listed = ", ".join(_value(node, elements[inside]) or []) or "none"
+        element = next((key for key in elements if name.startswith(f"{key}.")), None)
+        if element and not node.has_parameter(name):
+            listed = ", ".join(_value(node, elements[element]) or []) or "none"
             raise ConfigurationError(
-                f"{where}: {name} is {value!r}, but {elements[inside]} lists {listed}; list the name there, or correct"
+                f"{where}: {name} is {value!r}, but {elements[element]} lists {listed}; list the name there, or correct"
                 " the field"
             )
     return read(node, tree, prefix)
 
 
 def read(node: Node, tree: type[T], prefix: str = "") -> T:
-    """The tree as the node's parameters are now.
-
-    Raises
-    ------
-    ConfigurationError
-        A value is not allowed.
-    """
+    """Return the tree with the present values of the parameters; raise ConfigurationError if one is not allowed."""
     return structure(tree, _values(node, tree, prefix), node.get_fully_qualified_name(), prefix, listed=True)
 
 
 def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = "") -> None:
-    """Refuse parameter changes while ``busy()`` gives a reason, and values that the tree does not allow at any time."""
+    """Refuse changes of parameters while ``busy()`` returns a reason, and values that the tree does not allow."""
 
     def on_set(parameters: list[Parameter]) -> SetParametersResult:
         reason = busy()
         try:
             if reason:
                 raise ConfigurationError(reason)
-            now = _values(node, tree, prefix)
-            known = {single.key for entry in options(tree, prefix) for single in _singles(node, entry)}
-            now |= {new.name.removeprefix(prefix): new.value for new in parameters if new.name in known}
-            structure(tree, now, node.get_fully_qualified_name(), prefix, listed=True)
+            values = _values(node, tree, prefix)
+            keys = {single.key for entry in options(tree, prefix) for single in _singles(node, entry)}
+            values |= {new.name.removeprefix(prefix): new.value for new in parameters if new.name in keys}
+            structure(tree, values, node.get_fully_qualified_name(), prefix, listed=True)
         except InertidError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -106,14 +100,13 @@ def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = ""
 
 
 def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -> None:
-    """Refuse what a node would ignore, once it has declared its parameters.
+    """Refuse parameters that a node would ignore, once it has declared its own.
 
-    A parameter for all nodes (``/**``) may belong to another one. What stands below the name of a node, or is given to
-    it directly, must be its own.
+    A parameter for all nodes (``/**``) may belong to another one. One below the name of the node, or given to it
+    directly, must be its own.
 
     Parameters
     ----------
-    node : Node
     arguments : sequence of str, optional
         Of the command line, by default of this process.
 
@@ -132,24 +125,23 @@ def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -
             check_parameter(key, kind if key in direct else "", where)
     if not kind:
         return
-    values = {name: _plain(own.value) for name, own in node._parameters.items() if own.value is not None}
+    values = {name: _plain(entry.value) for name, entry in node._parameters.items() if entry.value is not None}
     check_effects(NODE_EFFECTS, values, declared(kind), where)
 
 
 def _kind(node: Node) -> str:
-    """Which of the package's nodes it is, whatever its name; empty for one of somebody else."""
-    names = set(node._parameters)
-    kinds = (kind for kind in NODES if all(one.key in names for one in declared(kind) if not one.names))
-    return next(kinds, "")
+    """Return the package's name of a node, which may run under another one; empty for a node of another package."""
+    keys = set(node._parameters)
+    return next((name for name in NODES if all(one.key in keys for one in declared(name) if not one.names)), "")
 
 
 def _values_of(options: Sequence[str], arguments: Sequence[str]) -> Iterator[str]:
-    """Yield what follows options of a command line."""
+    """Yield the values of options of a command line."""
     return (value for option, value in zip(arguments, arguments[1:], strict=False) if option in options)
 
 
 def _accept_dumped_values(node: Node) -> None:
-    """Make ``ros2 param load`` take what ``ros2 param dump`` wrote: a value as it is may be set, read-only or not."""
+    """Have ``ros2 param load`` take a dumped file: read-only parameters may be set to their present value."""
     if "set_parameters_atomically" in vars(node):  # done already
         return
     set_all = node.set_parameters_atomically
@@ -166,39 +158,39 @@ def _accept_dumped_values(node: Node) -> None:
 
 
 def _as_declared(node: Node, parameter: Parameter) -> Parameter:
-    """A parameter with the type that was declared, which `ros2 param load` loses.
+    """Return a parameter with the declared type, which `ros2 param load` loses.
 
-    It makes a text of every value and guesses a type for that: of an empty list a list of bool, and of ``inf`` and
-    ``1e-06``, which are no numbers in YAML 1.1, a string.
+    It guesses types from text: of an empty list a list of bool, and of ``inf`` and ``1e-06``, which are no numbers in
+    YAML 1.1, a string.
     """
     if not node.has_parameter(parameter.name):
         return parameter
-    wanted, value = Parameter.Type(node.describe_parameter(parameter.name).type), parameter.value
-    if wanted is parameter.type_:
+    declared_type, value = Parameter.Type(node.describe_parameter(parameter.name).type), parameter.value
+    if declared_type is parameter.type_:
         return parameter
     try:
-        if wanted in _ITEM_TYPES:
+        if declared_type in _ITEM_TYPES:
             items = yaml.safe_load(value) if isinstance(value, str) else value
-            value = [_ITEM_TYPES[wanted](item) for item in items]
-        elif wanted is Parameter.Type.DOUBLE and isinstance(value, str):
+            value = [_ITEM_TYPES[declared_type](item) for item in items]
+        elif declared_type is Parameter.Type.DOUBLE and isinstance(value, str):
             value = float(value)
-        elif wanted is Parameter.Type.STRING:
+        elif declared_type is Parameter.Type.STRING:
             value = str(value)
-        return Parameter(parameter.name, wanted, value)
-    except (TypeError, ValueError, yaml.YAMLError):  # rclpy tells what is wrong
+        return Parameter(parameter.name, declared_type, value)
+    except (TypeError, ValueError, yaml.YAMLError):  # rclpy reports what is wrong
         return parameter
 
 
 def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
-    """What ``ros2 param describe`` shows of an option."""
+    """Return what ``ros2 param describe`` shows of an option."""
     result = ParameterDescriptor(description=entry.description, read_only=read_only)
     if entry.choices:
         result.additional_constraints = "one of " + ", ".join(entry.choices)
     if entry.is_list or (entry.minimum is None and entry.maximum is None) or entry.scalar not in _LARGEST_VALUES:
         return result
-    most = _LARGEST_VALUES[entry.scalar]
-    low = -most if entry.minimum is None else entry.minimum
-    high = most if entry.maximum is None else entry.maximum
+    largest = _LARGEST_VALUES[entry.scalar]
+    low = -largest if entry.minimum is None else entry.minimum
+    high = largest if entry.maximum is None else entry.maximum
     if entry.scalar is float:
         result.floating_point_range = [FloatingPointRange(from_value=float(low), to_value=float(high))]
     else:
@@ -207,7 +199,7 @@ def descriptor(entry: Option, read_only: bool) -> ParameterDescriptor:
 
 
 def _list_single_values(node: Node, tree: type, prefix: str) -> None:
-    """Make lists of names that were left empty of the single values that are given by name."""
+    """Fill lists of names that were left empty with the names of the single values that are given."""
     overrides = node._parameter_overrides
     for entry in options(tree, prefix):
         start, _, field = entry.key.partition("<name>")
@@ -220,7 +212,7 @@ def _list_single_values(node: Node, tree: type, prefix: str) -> None:
 
 
 def _singles(node: Node, entry: Option) -> Iterator[Option]:
-    """The option itself, or where it belongs to a named element, one for every name."""
+    """Yield the option itself, or one for every name if it belongs to a named element."""
     if not entry.names:
         yield entry
         return
@@ -230,7 +222,7 @@ def _singles(node: Node, entry: Option) -> Iterator[Option]:
 
 
 def _declare(node: Node, entry: Option, read_only: bool) -> None:
-    """Declare one parameter; an empty list is a value and has a type, so that tools show and dump it."""
+    """Declare one parameter; an empty list has a value and a type, so that tools show and dump it."""
     default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
     given = node._parameter_overrides.get(entry.key)
     empty = entry.is_list and (default == [] if given is None else given.type_ == Parameter.Type.NOT_SET)
@@ -240,8 +232,8 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
     node.declare_parameter(entry.key, ros_type if typed else default, descriptor(entry, read_only and not empty))
     if not empty:
         return
-    # rclpy cannot declare an empty list, whose type it does not see, and reads one in a parameter file as no value; but
-    # it can be set.
+    # rclpy cannot declare an empty list, whose type it does not see, and reads one in a file as no value; but it can be
+    # set.
     result = node.set_parameters([Parameter(entry.key, ros_type, [])])[0]
     if not result.successful:
         raise ConfigurationError(result.reason)
@@ -251,18 +243,18 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
 
 
 def _values(node: Node, tree: type, prefix: str) -> dict[str, Any]:
-    """Key without prefix to value, of all that were given or have a default."""
-    found: dict[str, Any] = {}
+    """Return key without prefix to value, of all parameters that were given or have a default."""
+    values: dict[str, Any] = {}
     for entry in options(tree, prefix):
         for single in _singles(node, entry):
             value = _value(node, single.key)
             if value is not None:
-                found[single.key.removeprefix(prefix)] = value
-    return found
+                values[single.key.removeprefix(prefix)] = value
+    return values
 
 
 def _value(node: Node, key: str) -> Any:
-    """Value of a parameter; None where it was never set, which leaves the default."""
+    """Value of a parameter; None if it was never set, which leaves the default."""
     try:
         value = node.get_parameter(key).value
     except ParameterUninitializedException:
@@ -271,5 +263,5 @@ def _value(node: Node, key: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value with a list in place of an array."""
+    """Return a value with a list in place of an array."""
     return value if value is None or isinstance(value, str | bool | int | float) else list(value)

@@ -1,4 +1,4 @@
-"""ParameterSubscriber: how a controller takes identified parameters, safely and between its own control steps."""
+"""ParameterSubscriber: takes identified parameters into a controller, checked, and between its control steps."""
 
 import threading
 from collections.abc import Mapping
@@ -22,26 +22,30 @@ from .topics import LATCHED
 class ParameterSubscriber:
     """Receives ``InertialParameters`` and applies them to a Pinocchio model when the controller asks for it.
 
-    A message is refused, with one log line, when it belongs to another robot (model hash), has the verdict "do not
-    use", or where ``only_use`` any but "use", holds a body that no mass distribution has, or names other links or
-    joints. The subscription is latched: parameters that were published before the controller started arrive as well.
+    A message is refused, with one log line, if it belongs to another robot (model hash), has the verdict "do not use"
+    or, with ``only_use``, any verdict but "use", holds a body that is not physically consistent, or names other links
+    or joints. The subscription is latched: parameters that were published before the controller started arrive, too.
 
-    ``update()`` is the only method that changes ``model``; call it between two control steps, from the control thread.
-    Every other method may be called from any thread.
+    Only ``update()`` changes ``model``; call it between two control steps, from the control thread. Every other method
+    may be called from any thread.
 
     Parameters
     ----------
     node : Node
         The controller's node, which must be spun.
     robot : RobotModel
-        The robot whose parameters are wanted; the URDF as given.
+        The robot, read from its URDF before calibration.
     topic : str
         Relative name, so that namespaces and remaps work.
     model : pinocchio.Model or None
-        Pinocchio model to update, made from the same URDF with the same joints locked; a copy of ``robot``'s model
-        by default.
+        Model to update, made from the same URDF with the same joints locked; default a copy of ``robot``'s model.
     only_use : bool
-        Whether parameters "to be used with care" are refused too.
+        Whether parameters "to be used with care" are refused, too.
+
+    Attributes
+    ----------
+    refused : int
+        Number of messages that were refused.
     """
 
     def __init__(
@@ -70,7 +74,7 @@ class ParameterSubscriber:
 
     @property
     def sequence(self) -> int:
-        """Sequence number of the parameters in use; 0 while the URDF's are."""
+        """Sequence number of the parameters in use; 0 before the first, while those of the URDF are used."""
         return self._sequence
 
     @property
@@ -80,7 +84,7 @@ class ParameterSubscriber:
             return self._waiting is not None
 
     def update(self) -> bool:
-        """Write parameters that have arrived into ``model``; True where there were any."""
+        """Write parameters that have arrived into ``model``; return whether there were any."""
         with self._lock:
             received, self._waiting = self._waiting, None
         if received is None:
@@ -93,13 +97,13 @@ class ParameterSubscriber:
         return True
 
     def drive(self, term: str) -> Array:
-        """``(n,)`` drive term in use: ``rotor_inertia``, ``viscous``, ``coulomb`` or ``offset``; see JointDynamics."""
+        """Return a drive term in use ``(n,)``: ``rotor_inertia``, ``viscous``, ``coulomb`` or ``offset``."""
         return self._drives[term]
 
     def friction(self, velocity: Array) -> Array:
-        """Friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset; see JointDynamics.
+        """Return the friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset.
 
-        The result was validated with the same formula.
+        The calibration was validated with the same formula; see JointDynamics.
         """
         stribeck_speed, transition_speed = self._friction_speeds
         torque = friction_torque(velocity, self._drives, stribeck_speed, transition_speed)
@@ -110,9 +114,9 @@ class ParameterSubscriber:
         return torque
 
     def terms(self, position: Array, velocity: Array, acceleration: Array) -> Array:
-        """Torque ``(n,)`` of what the configuration added to bodies and drives, such as springs; see UserTerm.
+        """Return the torque ``(n,)`` of terms that the configuration added, such as springs; zero without terms.
 
-        Zero where it added nothing. The fit and its validation used the same formulas.
+        The fit and its validation used the same formulas; see UserTerm.
         """
         if not self._terms:
             return np.zeros(self._robot.joints)
@@ -127,8 +131,7 @@ class ParameterSubscriber:
 
     def _receive(self, message: InertialParameters) -> None:
         received = from_inertial_parameters(message)
-        reason = self._objection(received)
-        if reason:
+        if reason := self._objection(received):
             self.refused += 1
             self._logger.error(f"parameters {received.sequence} refused: {reason}; the last good ones stay in use")
             return
@@ -160,7 +163,7 @@ class ParameterSubscriber:
         return self._objection_to_terms(received.terms)
 
     def _objection_to_terms(self, terms: tuple[UserTerm, ...]) -> str:
-        """What keeps user terms from being computed; formulas are never executed as code."""
+        """Why user terms cannot be computed; formulas are never executed as code."""
         for term in terms:
             if len(term.values) != len(term.expressions) or not np.isfinite(term.values).all():
                 return f"term '{term.name}' has {len(term.expressions)} formulas and values {term.values}"

@@ -1,4 +1,4 @@
-"""Topics: quality of service, message types by name, subscriptions that are polled, and who publishes."""
+"""Topics: quality of service, message types by name, subscriptions that are polled, and publishers by node."""
 
 import functools
 import importlib
@@ -19,40 +19,36 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.data.screening.live_watch import ahead_of_steady
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""A late subscriber still receives the last message; on both ends."""
+"""For publishers and subscribers: a late subscriber still receives the last message."""
 
 COMMAND = QoSProfile(depth=1)
 """Only the newest command counts: after a pause no old ones may come in a burst."""
 
 STATE = QoSProfile(depth=20, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Sensor values; matches reliable and best-effort publishers alike. A short delay here loses none."""
+"""Sensor values of reliable and best-effort publishers; a short delay of the subscriber loses none."""
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Values of which only the last one is read."""
+"""Values of which only the last is read."""
 
 BATCH = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """Recorded batches: none may be lost, and an identifier that restarts receives them again."""
 
-
-def recording_profile(reliability: str) -> QoSProfile:
-    """Deep queue for topics that are recorded; ``reliability`` is ``reliable`` or ``best_effort``."""
-    return QoSProfile(depth=1000, reliability=ReliabilityPolicy[reliability.upper()])
-
+UNNAMED = "_NODE_NAME_UNKNOWN_"
+"""Node name of a publisher whose node the graph does not know yet, or of a killed one that it has not forgotten."""
 
 _SEPARATOR = "=" * 80
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _PRIMITIVES = _INTEGERS | {"bool", "byte", "char", "float32", "float64", "string", "wstring"}
 
 
+def recording_profile(reliability: str) -> QoSProfile:
+    """Return a profile with a deep queue; ``reliability`` is ``reliable`` or ``best_effort``."""
+    return QoSProfile(depth=1000, reliability=ReliabilityPolicy[reliability.upper()])
+
+
 @functools.cache
 def message_class(type_name: str) -> Any:
-    """Python class of ``pkg/msg/Name``.
-
-    Raises
-    ------
-    InertidError
-        Not of this form, or its package is not installed.
-    """
+    """Return the class of ``PACKAGE/msg/NAME``; raise InertidError for another form or a package that is absent."""
     parts = type_name.split("/")
     if len(parts) != 3 or parts[1] != "msg":
         raise InertidError(f"message type '{type_name}': is not of the form PACKAGE/msg/NAME")
@@ -63,16 +59,16 @@ def message_class(type_name: str) -> Any:
 
 
 def message_definition(type_name: str) -> str:
-    """Definition of ``pkg/msg/Name`` in the concatenated form of rosbag2 (``ros2msg``).
+    """Return the definition of ``PACKAGE/msg/NAME`` as bags store it: its text and that of every type in it (ros2msg).
 
     Raises
     ------
     InertidError
-        Its package is not installed with its ``.msg`` files.
+        A package is not installed with its ``.msg`` files.
     """
-    done: dict[str, str] = {}
-    _collect(type_name, done)
-    first, *others = done.items()
+    texts: dict[str, str] = {}
+    _collect(type_name, texts)
+    first, *others = texts.items()
     parts = [first[1]]
     for name, text in others:
         package, _, short = name.split("/")
@@ -80,23 +76,22 @@ def message_definition(type_name: str) -> str:
     return "\n".join(parts)
 
 
-def _collect(type_name: str, done: dict[str, str]) -> None:
-    if type_name in done:
+def _collect(type_name: str, texts: dict[str, str]) -> None:
+    if type_name in texts:
         return
     package, _, name = type_name.split("/")
     try:
         path = Path(get_package_share_directory(package)) / "msg" / f"{name}.msg"
-        done[type_name] = path.read_text(encoding="utf-8")
+        texts[type_name] = path.read_text(encoding="utf-8")
     except (PackageNotFoundError, OSError):
         raise InertidError(f"message type '{type_name}': its definition is not installed; install {package}") from None
-    for line in done[type_name].splitlines():
+    for line in texts[type_name].splitlines():
         fields = line.split("#")[0].split()
         if len(fields) < 2 or "=" in fields[0]:
             continue
         element = re.sub(r"(\[.*\]|<=\d+)+$", "", fields[0])
-        if element in _PRIMITIVES:
-            continue
-        _collect(_full_name(element, package), done)
+        if element not in _PRIMITIVES:
+            _collect(_full_name(element, package), texts)
 
 
 def _full_name(element: str, package: str) -> str:
@@ -107,37 +102,34 @@ def _full_name(element: str, package: str) -> str:
 
 
 class _Polled(CallbackGroup):
-    """Of subscriptions that no executor wakes up for, but for their events where these are wanted.
-
-    Each time that it wakes up, it builds its wait set anew.
-    """
+    """Group of subscriptions whose messages wake no executor, which would build its wait set again; events may."""
 
     def __init__(self, events: bool) -> None:
         super().__init__()
         self._events = events
 
     def can_execute(self, entity: Any) -> bool:
-        """Whether it is an event that is wanted; messages are read by hand."""
+        """Whether it is an event and events are wanted; messages are taken by hand."""
         return self._events and not isinstance(entity, Subscription)
 
     def beginning_execution(self, entity: Any) -> bool:
-        """As :meth:`can_execute`."""
+        """Return what :meth:`can_execute` does."""
         return self.can_execute(entity)
 
     def ending_execution(self, entity: Any) -> None:
-        """Nothing began."""
+        """Do nothing."""
 
 
 class PacedGroup(CallbackGroup):
-    """Of an action client whose messages are taken in short intervals, all that wait, and not between them.
+    """Group of an action client whose messages are taken in short intervals only.
 
-    A server tells the states of all its goals of the last seconds whenever one of them changes; of these only the
-    newest is kept until the next interval.
+    A server publishes the states of all its goals of the last seconds whenever one of them changes; only the newest of
+    these messages is kept until the next interval.
 
     Parameters
     ----------
     period : float
-        From the begin of one interval to that of the next [s].
+        From the beginning of one interval to that of the next [s].
     length : float
         Processor time of an interval, which begins with a message [s].
     """
@@ -148,18 +140,18 @@ class PacedGroup(CallbackGroup):
         self._next = self._end = 0.0
 
     def can_execute(self, entity: Any) -> bool:
-        """Whether there is an interval, or the next one may begin."""
+        """Whether an interval has not ended, or the next one may begin."""
         return time.thread_time() <= self._end or time.monotonic() >= self._next
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Yes: what has been found ready is taken."""
+        """Begin an interval if the next one is due; a message that is ready is taken."""
         now = time.monotonic()
         if now >= self._next:
             self._next, self._end = now + self._period, time.thread_time() + self._length
         return True
 
     def ending_execution(self, entity: Any) -> None:
-        """Others may be executed at the same time."""
+        """Do nothing, as messages of the group may be taken at the same time."""
 
 
 class PolledSubscription:
@@ -167,22 +159,18 @@ class PolledSubscription:
 
     Parameters
     ----------
-    node : Node
-    message_type : type
-    topic : str
     qos : QoSProfile
-        Its depth is how many messages may come between two times at which they are taken.
+        Its depth is how many messages may come between two calls of :meth:`take`.
     raw : bool
         Whether messages stay serialized.
     events : SubscriptionEventCallbacks, optional
-        What the executor calls on events of the subscription.
+        Called by the executor.
 
     Attributes
     ----------
     numbered_since : float
-        Time of the steady clock from which on all messages have increasing sequence numbers, as those of one
-        publisher do and those of several that publish at once do not [s]; infinite where the last message broke their
-        order or the middleware tells no numbers.
+        Time of the steady clock since which the sequence numbers of messages increase, as those of a single publisher
+        do [s]; infinite if the last message broke the order, or if the middleware gives no numbers.
     """
 
     def __init__(
@@ -205,14 +193,13 @@ class PolledSubscription:
     def take(self) -> list[tuple[Any, float]]:
         """Return all messages that wait, oldest first, with their receipt on the steady clock [s].
 
-        The receipt is the middleware's, not this call's. It is of the system's clock; where that has stepped, or the
-        middleware tells none, it is a time between the last call and this one. At most as many messages as the queue
-        is deep are returned, however fast others come.
+        The middleware notes the receipt by the system clock. If that has stepped, or the middleware notes none, the
+        receipt is between the last call and this one. At most as many messages as the queue is deep are returned.
         """
         return [(message, received) for message, received, _arrival in self.take_with_arrival()]
 
     def take_with_arrival(self) -> list[tuple[Any, float, int]]:
-        """Return the same with the arrival by the system's clock as the middleware tells it [ns]; 0 if it does not."""
+        """Return messages and receipts as :meth:`take` does, and the arrival by the system clock [ns], 0 if unknown."""
         before, now = self._taken, time.monotonic()
         offset = -ahead_of_steady(time.time)
         self._taken = now
@@ -231,7 +218,7 @@ class PolledSubscription:
         return messages
 
     def _count(self, number: int | None, received: float) -> None:
-        """Take the sequence number that a publisher gave to a message, None where the middleware tells none."""
+        """Take the sequence number of a message, None if the middleware gives none."""
         if number is None or number <= self._number:
             self.numbered_since = math.inf
         elif self.numbered_since == math.inf:
@@ -239,30 +226,18 @@ class PolledSubscription:
         self._number = number or 0
 
 
-# The graph's, for some milliseconds between discovering a publisher and its node, and while a killed node is forgotten.
-UNNAMED = "_NODE_NAME_UNKNOWN_"
-
-
 class Publishers:
-    """Nodes that publish a topic; one whose name is not known yet counts only when it is found a second time.
-
-    Parameters
-    ----------
-    node : Node
-        Whose graph is looked at.
-    topic : str
-        Resolved name.
-    """
+    """Nodes that publish a topic of a resolved name; one without a known name counts when it is seen a second time."""
 
     def __init__(self, node: Node, topic: str) -> None:
         self._node, self.topic = node, topic
-        self._unnamed = False  # whether the last look found one without a name
+        self._saw_unnamed = False
 
     def look(self) -> list[tuple[str, str]]:
-        """Return name and namespace of the node of each publisher, those that are known first."""
+        """Return name and namespace of the node of each publisher, known names first."""
         infos = self._node.get_publishers_info_by_topic(self.topic)
-        found = [(info.node_name, info.node_namespace) for info in infos]
-        named = [publisher for publisher in found if publisher[0] != UNNAMED]
-        unnamed = [publisher for publisher in found if publisher[0] == UNNAMED]
-        seen_before, self._unnamed = self._unnamed, bool(unnamed)
-        return named + unnamed if seen_before else named
+        publishers = [(info.node_name, info.node_namespace) for info in infos]
+        named = [publisher for publisher in publishers if publisher[0] != UNNAMED]
+        unnamed = [publisher for publisher in publishers if publisher[0] == UNNAMED]
+        saw_unnamed, self._saw_unnamed = self._saw_unnamed, bool(unnamed)
+        return named + unnamed if saw_unnamed else named
