@@ -15,8 +15,7 @@ from inertid_ros.config.balance import AreaOptions, BalanceOptions
 from inertid_ros.config.collision import CollisionOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints import balance
-from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint
+from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, polygon
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.plan import Plan

@@ -30,7 +30,7 @@ from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.plan_file import joint_trajectory_text, load_motion, plan_text
 from inertid_ros.excitation.planning.criterion import EarlierInformation
 from inertid_ros.excitation.planning.floating_base import floating_problem, with_wheels
-from inertid_ros.excitation.planning.inspection import CHANNELS, Inspection, inspect_plan
+from inertid_ros.excitation.planning.inspection import USAGE_CHANNELS, Inspection, inspect_plan
 from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_intervals
 from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
 from inertid_ros.excitation.planning.start_pose import rest_pose
@@ -44,7 +44,7 @@ MOTION = "motion"  # kind of output
 PLAN, VALIDATION_PLAN = "plan.yaml", "validation_plan.yaml"
 SUMMARY, TRAJECTORY = "excitation.json", "joint_trajectory.yaml"
 FITTED, HELD_OUT = "to fit", "to validate"
-_USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), CHANNELS, strict=True))
+_USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), USAGE_CHANNELS, strict=True))
 
 
 def run(options: argparse.Namespace) -> int:

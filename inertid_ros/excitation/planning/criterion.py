@@ -1,38 +1,30 @@
 """How well a motion excites, and the gradient of that along the motion.
 
 All criteria have one form: weighted rows of the regressor (:mod:`.measurement_regressor`), with those of earlier
-recordings below them ([Ayusawa2017]_ eq. 41), are scaled by the units of the parameters (:mod:`.criterion_scaling`),
-and a function of the eigenvalues of their information matrix is minimised (:mod:`.optimality`). The gradient needs no
-derivative of single elements of the regressor: it is the derivative of a weighted sum of them ([Ayusawa2017]_ eqs.
-45-47; [Lee2019]_ eqs. 4.4.48-52).
+recordings below them ([Ayusawa2017]_ eq. 41), are scaled by the units of the parameters, and a function of the
+eigenvalues of their information matrix is minimised. The gradient needs no derivative of single elements of the
+regressor: it is the derivative of a weighted sum of them ([Ayusawa2017]_ eqs. 45-47; [Lee2019]_ eqs. 4.4.48-52).
+
+**Scaling.** Rows ``A`` of equations in the base parameters become ``A T`` for parameters measured in units of ``T``,
+and their information ``A^T A`` becomes ``T^T A^T A T``, so that parameters of a wrist and of a shoulder compare:
+
+- ``columns``: every column of the regressor has unit norm, along the motion that is evaluated; free of units;
+- ``metric``: units of the pushforward metric ``H0 = (B G0^-1 B^T)^-1`` of the prior ([Lee2019]_ eq. 4.3.35), which
+  gives the coordinate-invariant criteria ([Lee2019]_ eq. 4.3.38): equal in all frames, units and bases;
+- ``prior``: each base parameter in units of its prior value ([Lee2019]_ eq. 4.2.26); depends on frames and bases;
+- ``none``: SI units; depends on units, frames and bases.
+
+**Optimality** ([Lee2019]_ 4.2.9, 4.3.41-45). An eigenvalue ``w`` is the precision of one combination of parameters,
+``w^-1/2`` its standard deviation. All criteria are expressed in standard deviations:
+
+- ``condition``: largest over smallest deviation, the condition number of the scaled regressor ([Ayusawa2017]_ eq. 7);
+- ``a``: root mean square deviation;  ``d``: geometric mean;  ``e``: largest deviation.
+
+The search minimises the logarithm, with extremes replaced by norms of high power. A function that treats all
+eigenvalues alike and is smooth has a gradient where eigenvalues meet, whatever eigenvectors the decomposition returns
+there: equal eigenvalues get equal slopes, so ``V diag(slope) V^T`` does not depend on the choice ([Ayusawa2017]_
+leaves this open after eq. 17). The exact extremes have a kink there instead, at which descent would stall.
 """
-# DOC Information of earlier recordings, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
-# DOC Units of the base parameters in a criterion, so that those of a wrist and of a shoulder can be compared.
-# DOC 
-# DOC Rows ``A`` of equations in the base parameters become ``A T`` for parameters measured in units of ``T``, and their
-# DOC information ``A^T A`` becomes ``T^T A^T A T``:
-# DOC 
-# DOC - ``columns``: every column of the regressor has unit norm, along the motion that is evaluated; free of units;
-# DOC - ``metric``: units of the pushforward metric ``H0 = (B G0^-1 B^T)^-1`` of the prior ([Lee2019]_ eq. 4.3.35), which
-# DOC   gives the coordinate-invariant criteria ([Lee2019]_ eq. 4.3.38): the same in all frames, units and bases;
-# DOC - ``prior``: each base parameter in units of its prior value ([Lee2019]_ eq. 4.2.26); frames and bases matter;
-# DOC - ``none``: SI units; everything matters.
-# DOC 
-# DOC Criteria of optimal experiments as functions of the eigenvalues of an information matrix ([Lee2019]_ 4.2.9,
-# DOC 4.3.41-45).
-# DOC 
-# DOC An eigenvalue ``w`` is the precision of one combination of parameters, ``w^-1/2`` its standard deviation. All criteria
-# DOC are expressed in standard deviations:
-# DOC 
-# DOC - ``condition``: largest over smallest deviation, the condition number of the scaled regressor
-# DOC   ([Ayusawa2017]_ eq. 7);
-# DOC - ``a``: root mean square deviation;  ``d``: geometric mean;  ``e``: largest deviation.
-# DOC 
-# DOC The search minimises the logarithm, with extremes replaced by norms of high power. A function that treats all
-# DOC eigenvalues alike and is smooth has a gradient where eigenvalues meet, whatever eigenvectors the decomposition returns
-# DOC there: equal eigenvalues get equal slopes, so ``V diag(slope) V^T`` does not depend on the choice ([Ayusawa2017]_ leaves
-# DOC this open after eq. 17). The exact extremes have a kink there instead, at which descent would stall.
-# DOC 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -53,17 +45,10 @@ from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalise
 from inertid_ros.regressors.regressor_gradient import MotionGradient
 from inertid_ros.robot.model import RobotModel
 
-_SMOOTH: dict[str, Smooth] = {"condition": _condition, "a": _a, "d": _d, "e": _e}
-_EXACT: dict[str, Callable[[Array], float]] = {
-    "condition": lambda values: float(np.sqrt(values[-1] / values[0])),
-    "a": lambda values: float(np.sqrt(np.mean(1 / values))),
-    "d": lambda values: float(np.exp(-0.5 * np.log(values).mean())),
-    "e": lambda values: float(1 / np.sqrt(values[0])),
-}
-_MIN_SHARE_OF_METRIC = 0.01  # of its length in the metric: what a base parameter of nearly zero counts as
-_POWER = 4.0  # of the norms that replace extremes; the smooth logarithm is too large by at most log(r) / _POWER
-_MIN_EIGENVALUE_RATIO = 1e-24  # of the largest eigenvalue; below this a direction counts as not excited
-_TIE = 1e-9
+_MIN_PRIOR_SHARE = 0.01  # of its length in the metric, which a prior value of nearly zero is raised to
+_NORM_POWER = 4.0  # of norms in place of extremes; the smooth logarithm is too large by at most log(r) / 4
+_MIN_EIGENVALUE_RATIO = 1e-24  # to the largest eigenvalue; a direction below it counts as not excited
+_EIGENVALUE_TIE = 1e-9  # relative difference of eigenvalues that count as equal
 
 
 @dataclass(frozen=True)
@@ -78,21 +63,16 @@ class EarlierInformation:
     weights : ndarray, shape (n,)
         Square root of the information per second that a unit of regressor gives in each joint's torque: root of the
         independent samples per second over the residual's standard deviation [1/(N m sqrt(s)) or 1/(N sqrt(s))].
-
-    Raises
-    ------
-    ExcitationError
-        The matrix is not finite or a weight is not positive.
     """
 
     root: Array
     weights: Array
 
     def __post_init__(self) -> None:
-        joints = len(self.weights)
         if self.root.ndim != 2 or not np.isfinite(self.root).all():
             raise ExcitationError("earlier information: is not a finite matrix; identify again")
         if not (np.isfinite(self.weights).all() and (self.weights > 0).all()):
+            joints = len(self.weights)
             raise ExcitationError(
                 f"earlier information: weights of the {joints} joints must be positive; identify again"
             )
@@ -101,20 +81,14 @@ class EarlierInformation:
 def earlier_information(
     model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
 ) -> EarlierInformation:
-    """From the information of an identification.
+    """Information of an identification, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
 
     Parameters
     ----------
-    model : RobotModel
-        The robot to plan for.
-    information : Information
-        Of everything recorded.
-    deviation : ndarray, shape (c,)
-        Standard deviation of the residual per channel [N m or N].
-    effective_counts : ndarray, shape (c,)
-        Number of independent samples in the recordings, per channel.
+    deviation, effective_counts : ndarray, shape (c,)
+        Standard deviation of the residual [N m or N], and number of independent samples, per channel.
     seconds : float
-        Length of the recordings [s].
+        Length of the recordings.
 
     Raises
     ------
@@ -140,27 +114,19 @@ class Scaling(Protocol):
         """``(m, r)`` rows in the units of the scaling."""
 
     def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
-        """Derivative of a function with respect to ``rows``, given that with respect to the ``scaled`` ones."""
+        """Derivative of a function with respect to ``rows``, from its derivative with respect to ``scaled``."""
 
 
 @dataclass(frozen=True)
 class FixedScaling:
-    """Units that do not depend on the motion.
-
-    Attributes
-    ----------
-    root : ndarray, shape (r, r)
-        The matrix T.
-    """
+    """Units that do not depend on the motion; ``root`` ``(r, r)`` is the matrix T."""
 
     root: Array
 
     def scaled(self, rows: Array) -> Array:
-        """See :class:`Scaling`."""
         return rows @ self.root
 
     def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
-        """See :class:`Scaling`."""
         return slope @ self.root.T
 
 
@@ -169,11 +135,9 @@ class UnitColumns:
     """Columns of unit norm."""
 
     def scaled(self, rows: Array) -> Array:
-        """See :class:`Scaling`."""
         return rows / _norms(rows)
 
     def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
-        """See :class:`Scaling`."""
         # The component that would only lengthen a column is removed.
         return (slope - scaled * np.einsum("mr,mr->r", scaled, slope)) / _norms(rows)
 
@@ -195,10 +159,10 @@ def prior_scaling(
     if scaling == "none":
         return FixedScaling(np.eye(len(base)))
     layout = model.layout
-    given = np.zeros(layout.size, dtype=bool)
-    given[layout.non_negative] = model.prior[layout.non_negative] > 0
+    has_prior = np.zeros(layout.size, dtype=bool)
+    has_prior[layout.non_negative] = model.prior[layout.non_negative] > 0
     tail = slice(layout.inertial_size, None)
-    scale = np.where(given[tail], model.prior[tail], typical_drives(model, limits))
+    scale = np.where(has_prior[tail], model.prior[tail], typical_drives(model, limits))
     coordinates = normalised_coordinates(
         layout, model.consistent_prior, model.inertial_locked, model.prior[tail], scale
     )
@@ -206,7 +170,7 @@ def prior_scaling(
     if scaling == "metric":
         return FixedScaling(root)
     prior = np.abs(base @ model.prior[columns])
-    return FixedScaling(np.diag(np.maximum(prior, _MIN_SHARE_OF_METRIC * np.linalg.norm(root, axis=1))))
+    return FixedScaling(np.diag(np.maximum(prior, _MIN_PRIOR_SHARE * np.linalg.norm(root, axis=1))))
 
 
 def pushforward_root(root: Array, base: Array) -> Array:
@@ -233,8 +197,8 @@ Smooth = Callable[[Array], tuple[float, Array]]
 
 
 def _condition(values: Array) -> tuple[float, Array]:
-    up, down = (values / values[-1]) ** _POWER, (values / values[0]) ** -_POWER
-    value = 0.5 * (np.log(values[-1] / values[0]) + np.log(up.sum()) / _POWER + np.log(down.sum()) / _POWER)
+    up, down = (values / values[-1]) ** _NORM_POWER, (values / values[0]) ** -_NORM_POWER
+    value = 0.5 * (np.log(values[-1] / values[0]) + np.log(up.sum()) / _NORM_POWER + np.log(down.sum()) / _NORM_POWER)
     return float(value), 0.5 * (up / up.sum() - down / down.sum()) / values
 
 
@@ -248,21 +212,30 @@ def _d(values: Array) -> tuple[float, Array]:
 
 
 def _e(values: Array) -> tuple[float, Array]:
-    down = (values / values[0]) ** -_POWER
-    return float(0.5 * (np.log(down.sum()) / _POWER - np.log(values[0]))), -0.5 * down / down.sum() / values
+    down = (values / values[0]) ** -_NORM_POWER
+    return float(0.5 * (np.log(down.sum()) / _NORM_POWER - np.log(values[0]))), -0.5 * down / down.sum() / values
+
+
+_SMOOTH_CRITERIA: dict[str, Smooth] = {"condition": _condition, "a": _a, "d": _d, "e": _e}
+_EXACT_CRITERIA: dict[str, Callable[[Array], float]] = {
+    "condition": lambda values: float(np.sqrt(values[-1] / values[0])),
+    "a": lambda values: float(np.sqrt(np.mean(1 / values))),
+    "d": lambda values: float(np.exp(-0.5 * np.log(values).mean())),
+    "e": lambda values: float(1 / np.sqrt(values[0])),
+}
 
 
 @dataclass(frozen=True)
 class OptimalityCriterion:
-    """One criterion, to be minimised.
+    """A function of eigenvalues, to be minimised.
 
     Attributes
     ----------
     name : str
         ``condition``, ``a``, ``d`` or ``e``.
     kept : int
-        Only so many eigenvalues count, the largest ([Lee2019]_ sec. 4.5.2: the directions that can be excited); 0
-        counts all. Where the cut goes through equal eigenvalues they share the slope of those that are kept, which lies
+        Number of eigenvalues that count, the largest ([Lee2019]_ sec. 4.5.2: the directions that can be excited); 0
+        counts all. If the cut goes through equal eigenvalues, they share the slope of those that are kept, which lies
         in the subdifferential.
     """
 
@@ -270,17 +243,17 @@ class OptimalityCriterion:
     kept: int = 0
 
     def value(self, values: Array) -> float:
-        """The criterion of ``(r,)`` eigenvalues, ascending; infinite where a direction that counts is not excited."""
+        """The criterion of ``(r,)`` eigenvalues, ascending; infinite if a direction that counts is not excited."""
         counted = self._counted(values)
-        return _EXACT[self.name](counted) if counted[0] > 0 else float("inf")
+        return _EXACT_CRITERIA[self.name](counted) if counted[0] > 0 else float("inf")
 
     def smooth(self, values: Array) -> tuple[float, Array]:
-        """Its smooth logarithm, and the derivative ``(r,)`` of that with respect to the eigenvalues."""
+        """Smooth logarithm of the criterion, and its derivative ``(r,)`` with respect to the eigenvalues."""
         values = np.maximum(values, _MIN_EIGENVALUE_RATIO * values[-1])
         counted = self._counted(values)
-        value, slope = _SMOOTH[self.name](counted)
+        value, slope = _SMOOTH_CRITERIA[self.name](counted)
         slope = np.concatenate([np.zeros(len(values) - len(counted)), slope])
-        tied = np.abs(values - counted[0]) < _TIE * counted[0]
+        tied = np.abs(values - counted[0]) < _EIGENVALUE_TIE * counted[0]
         slope[tied] = slope[tied].mean()
         return value, slope
 
@@ -300,10 +273,6 @@ class Criterion:
         Base columns, ascending indices into ``measured.columns``.
     base : ndarray, shape (r, c)
         Matrix B that regroups the columns of ``measured`` into base parameters.
-    scaling : Scaling
-        Units of the base parameters.
-    optimality : OptimalityCriterion
-        Function of the eigenvalues.
     earlier_rows : ndarray, shape (k, r)
         Equations of earlier recordings in the base parameters.
     """
@@ -326,7 +295,7 @@ class Criterion:
         return tuple(self.measured.model.layout.names[column] for column in self.measured.columns[self.columns])
 
     def evaluate(self, motion: MotionSamples) -> MotionInformation:
-        """Information of a motion together with that of earlier recordings."""
+        """Information of a motion and of earlier recordings."""
         regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)
         rows = np.concatenate([np.sqrt(motion.step) * regressor, self.earlier_rows])
         return MotionInformation(rows, self.scaling.scaled(rows), motion)
@@ -342,31 +311,18 @@ class Criterion:
     def gradient(
         self, information: MotionInformation, joint_weights: Array | float = 0.0, base_weights: Array | float = 0.0
     ) -> MotionGradient:
-        """Gradient of :meth:`smooth` along the motion.
-
-        Parameters
-        ----------
-        information : MotionInformation
-            Of :meth:`evaluate`.
-        joint_weights, base_weights : ndarray, optional
-            Weights of further elements of the regressor to add, see
-            :class:`.Penalty`.
-
-        Returns
-        -------
-        MotionGradient
-            Derivative with respect to positions, velocities and accelerations, ``(N, n)`` each.
-        """
+        """Gradient of :meth:`smooth` along the motion, plus that of penalties given by their weights; see
+        :class:`.Penalty`."""
         motion, vectors = information.motion, information.vectors
         slopes = self.optimality.smooth(information.eigenvalues)[1]
         by_scaled = (information.scaled @ (vectors * (2 * slopes))) @ vectors.T
         by_rows = self.scaling.slope(information.rows, information.scaled, by_scaled)
-        own = np.sqrt(motion.step) * by_rows[: len(information.rows) - len(self.earlier_rows)]
-        weights = own.reshape(len(motion), -1, self.count)
+        by_motion = np.sqrt(motion.step) * by_rows[: len(information.rows) - len(self.earlier_rows)]
+        weights = by_motion.reshape(len(motion), -1, self.count)
         return self.measured.gradient(motion, self.columns, weights, joint_weights, base_weights)
 
     def keeping(self, kept: int) -> "Criterion":
-        """The same over the ``kept`` best excited combinations of parameters only ([Lee2019]_ sec. 4.5.2)."""
+        """Criterion of the ``kept`` best excited combinations of parameters only ([Lee2019]_ sec. 4.5.2)."""
         return replace(self, optimality=replace(self.optimality, kept=min(kept, self.count)))
 
 
@@ -376,26 +332,15 @@ def make_criterion(
     options: ExcitationOptions | None = None,
     earlier: EarlierInformation | None = None,
 ) -> Criterion:
-    """The criterion that the options name.
+    """The criterion that the options name, for base parameters that show within ``limits``.
 
     Torques are weighted by the residual deviations of ``earlier``, else by the limits of effort, so that a wrist counts
     as much as a shoulder; a wrench at the base by the deviations in the options.
 
-    Parameters
-    ----------
-    model : RobotModel
-        The robot, with its prior.
-    limits : MotionLimits
-        Range in which base parameters are determined, and efforts.
-    options : ExcitationOptions, optional
-        Criterion, scaling and what is measured.
-    earlier : EarlierInformation, optional
-        Information of earlier recordings.
-
     Raises
     ------
     ExcitationError
-        Nothing is measured or can be identified, or the criterion is unknown.
+        Nothing is measured or can be identified.
     """
     options = options or ExcitationOptions()
     joints = np.zeros(0)
@@ -417,8 +362,5 @@ def make_criterion(
 
 
 def regressor_condition(model: RobotModel, limits: MotionLimits) -> Criterion:
-    """The condition number by which all motions of a robot are compared, whatever they were planned for.
-
-    Torques are divided by the limits of effort, and base columns have unit norm.
-    """
+    """The condition number by which all motions of a robot are compared, whatever criterion they were planned for."""
     return make_criterion(model, limits, ExcitationOptions())

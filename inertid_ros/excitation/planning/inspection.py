@@ -1,5 +1,4 @@
-"""Inspection of a plan: limits used, distances kept, condition number and singular values."""
-# DOC What a motion does not excite, and why: the motion itself, the robot's limits, or its geometry.
+"""Inspection of a plan: limits used, distances kept, singular values, and what it does not excite and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +21,19 @@ from inertid_ros.identification.base_parameters.closed_form import base_paramete
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
-_TIGHT = 0.9  # of what a constraint allows
-CHANNELS = ("position", "velocity", "acceleration", "effort")
+USAGE_CHANNELS = ("position", "velocity", "acceleration", "effort")
+_TIGHT_USE = 0.9  # of what a constraint allows; it may then be the reason for a small motion
+
+WELL_CONDITIONED = 100.0
+"""Condition number up to which there is no finding. With a torque error of 3 % and 200 independent samples (20 s of
+5 Hz), the weakest combination of parameters is then determined to 20 %; beyond 500, to no more than its own size."""
+_RANDOM_STATES = 300
+_MIN_SLOWNESS = 0.01  # of the speeds of random states, to the fastest
+_WIDER_RANGE, _HIGHER_LIMITS = 10.0, 3.0  # factors on ranges of sliding joints and on limits of speed, for comparison
+# Factors by which the condition number must improve: with random states, for the motion to be the first reason; with
+# other limits, for these to be the reason.
+_MOTION_GAIN, _LIMITS_GAIN = 10.0, 2.0
+_MIN_NAMED_SHARE, _MAX_NAMED = 0.1, 4  # of a weak combination, and number of parameters, that are named
 
 
 @dataclass(frozen=True)
@@ -32,8 +42,6 @@ class Inspection:
 
     Attributes
     ----------
-    limits : MotionLimits
-        Limits of the robot.
     usage : ndarray, shape (4, n)
         Fraction of the limits of position (half the range, about its middle), velocity, acceleration and prior-model
         effort that the motion uses.
@@ -42,22 +50,22 @@ class Inspection:
     condition_number : float
         Condition number of the column-scaled base regressor.
     spectrum : ndarray, shape (r,)
-        Singular values of that regressor, with the rows of earlier recordings below it where there are some, the
-        largest first; their squares add up to the number of columns.
+        Singular values of that regressor, with the rows of earlier recordings if there are any, the largest first;
+        their squares add up to the number of columns.
     longest_stop : float
         Longest time from a failure of the sender to rest [s].
     spectrum_before : ndarray, shape (r,) or None
-        Singular values of earlier recordings alone in the same scaling; None where there are none.
+        Singular values of earlier recordings alone in the same scaling; None without any.
     clearance : Clearance or None
-        Where it comes closest to what it must keep clear of; None where nothing can meet.
+        Closest approach; None if nothing can meet.
     constraint_usage : tuple of ConstraintUsage
-        Usage of each constraint beside the limits of position, velocity, acceleration.
+        Usage of each constraint, except the limits of position, velocity, acceleration.
     findings : tuple of Finding
-        What the motion may meet, and what it does not excite, and why.
+        Unknown surroundings; parameters that the motion does not excite, and why.
     directions : tuple of tuple of str
-        Base parameters that each direction of ``spectrum`` is mostly of, most first.
+        Base parameters with the largest shares of each direction of ``spectrum``, largest first.
     surroundings : tuple of str
-        What the motion keeps clear of, and what was not looked at; sentences.
+        What the motion keeps clear of, and what was not checked; sentences.
     """
 
     plan: Plan
@@ -90,26 +98,26 @@ def inspect_plan(
     ExcitationError
         The plan cannot be executed from some phase within the limits.
     """
-    used_by = _usage(constraints, plan)
+    constraint_usage = _usage(constraints, plan)
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
-    used = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
+    channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = regressor_condition(model, limits)
     information = criterion.evaluate(motion_samples(criterion, plan))
     after, before, directions = _spectra(plan, model, limits, earlier)
     return Inspection(
         plan=plan,
         limits=limits,
-        usage=np.array(used),
+        usage=np.array(channel_usage),
         effort=effort,
         condition_number=information.condition_number,
         spectrum=after,
         longest_stop=HorizonTable(plan, limits).longest,
-        clearance=_clearance(used_by),
+        clearance=_clearance(constraint_usage),
         spectrum_before=before,
-        constraint_usage=used_by,
+        constraint_usage=constraint_usage,
         findings=(
             *(around.findings if around else ()),
-            *weak_parameters(criterion, information, model, limits, _tightest(used_by)),
+            *weak_parameters(criterion, information, limits, _tightest(constraint_usage)),
         ),
         surroundings=around.sentences if around else (),
         directions=directions,
@@ -119,15 +127,14 @@ def inspect_plan(
 def motion_findings(
     plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = ()
 ) -> tuple[Finding, ...]:
-    """What a motion does not excite, and why; see :func:`.weak_parameters`."""
+    """Findings of :func:`weak_parameters` on a plan."""
     criterion = regressor_condition(model, limits)
     information = criterion.evaluate(motion_samples(criterion, plan))
-    used_by = _usage(constraints, plan)
-    return weak_parameters(criterion, information, model, limits, _tightest(used_by))
+    return weak_parameters(criterion, information, limits, _tightest(_usage(constraints, plan)))
 
 
 def closest_approach(constraints: Sequence[Constraint], plan: Plan) -> Clearance | None:
-    """Where a motion comes closest to what it must keep clear of; None where nothing can meet."""
+    """Closest approach of a motion to what it must keep clear of; None if nothing can meet."""
     return _clearance(_usage(constraints, plan))
 
 
@@ -144,7 +151,7 @@ def motion_summary(plan: Plan, clearance: Clearance | None, speed_scale: float =
 
 
 def limb_paths(plan: Plan, model: RobotModel) -> Mapping[str, Array]:
-    """Way of the origin of the last link of every limb in the root frame, ``(N, 3)`` [m], by the link's name."""
+    """Path of the origin of the last link of every limb in the root frame, ``(N, 3)`` [m], by the link's name."""
     parents = {int(parent) for parent in model.pinocchio.parents[2:]}
     last = [body for body in range(model.joints) if body + 1 not in parents]
     placements = TreeKinematics.of(model).placements(plan.position)
@@ -152,76 +159,63 @@ def limb_paths(plan: Plan, model: RobotModel) -> Mapping[str, Array]:
 
 
 def _usage(constraints: Sequence[Constraint], plan: Plan) -> tuple[ConstraintUsage, ...]:
-    """How much a plan uses of all constraints but those that have nothing to constrain."""
-    return tuple(used for used in (constraint.usage(plan) for constraint in constraints) if used.used > 0)
+    """Usage of all constraints except those that have nothing to constrain."""
+    usages = (constraint.usage(plan) for constraint in constraints)
+    return tuple(usage for usage in usages if usage.used > 0)
 
 
-def _clearance(used: Sequence[ConstraintUsage]) -> Clearance | None:
-    return next((usage.clearance for usage in used if usage.clearance is not None), None)
+def _clearance(usages: Sequence[ConstraintUsage]) -> Clearance | None:
+    return next((usage.clearance for usage in usages if usage.clearance is not None), None)
 
 
-def _tightest(used: Sequence[ConstraintUsage]) -> ConstraintUsage | None:
-    """Use of the constraint that a motion uses most, if nearly whole."""
-    most = max(used, key=lambda usage: usage.used, default=None)
-    return most if most is not None and most.used >= _TIGHT else None
+def _tightest(usages: Sequence[ConstraintUsage]) -> ConstraintUsage | None:
+    """The largest usage, if it is nearly all that the constraint allows."""
+    most = max(usages, key=lambda usage: usage.used, default=None)
+    return most if most is not None and most.used >= _TIGHT_USE else None
 
 
 def _spectra(
     plan: Plan, model: RobotModel, limits: MotionLimits, earlier: EarlierInformation | None
 ) -> tuple[Array, Array | None, tuple[tuple[str, ...], ...]]:
-    """Singular values with the motion, and of earlier recordings alone, in columns of unit norm with the motion; and
-    the base parameters that the directions of the first are mostly of."""
+    """Singular values with the motion and of earlier recordings alone, columns scaled to unit norm with the motion; and
+    the main base parameters of the directions of the former."""
     criterion = make_criterion(model, limits, earlier=earlier)
     information = criterion.evaluate(motion_samples(criterion, plan))
     after = np.sqrt(np.maximum(information.eigenvalues[::-1], 0.0))
     names = criterion.column_names
-    directions = tuple(mostly_of(weights, names) for weights in information.vectors.T[::-1] ** 2)
+    directions = tuple(_main_parameters(weights, names) for weights in information.vectors.T[::-1] ** 2)
     if earlier is None:
         return after, None, directions
     earlier_rows = information.scaled[len(information.rows) - len(criterion.earlier_rows) :]
     return after, np.asarray(np.linalg.svd(earlier_rows, compute_uv=False), dtype=float), directions
 
 
-WELL_CONDITIONED = 100.0
-"""Condition number up to which nothing is told. Where the torque has an error of 3 % and 200 independent samples (20 s
-of 5 Hz), the weakest combination of parameters is then known to 20 %, beyond 500 of it to no more than its own size."""
-_PROBES = 300
-_SHARE = 0.1  # of a weak combination that a parameter has at least to be named
-_NAMED = 4
-_SLOWEST = 0.01  # of the speeds of random states
-_WIDER, _FASTER = 10.0, 3.0  # factors on ranges of joints that slide and on limits of speed, for comparison
-_MUCH = 10.0  # factor by which random states are better at least for the motion to be the first reason
-_NOTABLE = 2.0  # factor that other limits gain at least for these to be the reason
-
-
 def weak_parameters(
     criterion: Criterion,
     information: MotionInformation,
-    model: RobotModel,
     limits: MotionLimits,
     constrained: ConstraintUsage | None = None,
 ) -> tuple[Finding, ...]:
-    """Findings on parameters that barely show in a motion; none where its condition number is good.
+    """Findings on parameters that barely show in a motion, and why; none if its condition number is good.
 
     Parameters
     ----------
     criterion : Criterion
-        Of :func:`~.criterion.regressor_condition`.
-    information : MotionInformation
-        Of the motion by this criterion.
+        Of :func:`~.criterion.regressor_condition`; ``information`` of the motion is evaluated with it.
     limits : MotionLimits
         Limits that the motion keeps.
     constrained : ConstraintUsage, optional
-        Use of what constrains it beside these, where something does.
+        Use of a constraint that may keep the motion small.
     """
-    found = [_hidden_columns(criterion, model, limits)]
+    findings = [_hidden_columns(criterion, limits)]
     if not information.condition_number <= WELL_CONDITIONED:
-        found.append(_weak_combinations(criterion, information, model, limits, constrained))
-    return tuple(finding for finding in found if finding is not None)
+        findings.append(_weak_combinations(criterion, information, limits, constrained))
+    return tuple(finding for finding in findings if finding is not None)
 
 
-def _hidden_columns(criterion: Criterion, model: RobotModel, limits: MotionLimits) -> Finding | None:
+def _hidden_columns(criterion: Criterion, limits: MotionLimits) -> Finding | None:
     """Parameters of the robot that no motion within its position limits shows."""
+    model = criterion.measured.model
     columns = np.intersect1d(base_parameters_of_robot(model).independent, criterion.measured.columns)
     missing = len(columns) - criterion.count
     if missing <= 0 or not len(criterion.measured.joints):
@@ -241,15 +235,14 @@ def _hidden_columns(criterion: Criterion, model: RobotModel, limits: MotionLimit
 def _weak_combinations(
     criterion: Criterion,
     information: MotionInformation,
-    model: RobotModel,
     limits: MotionLimits,
     constrained: ConstraintUsage | None,
 ) -> Finding:
     values = np.sqrt(np.maximum(information.eigenvalues, 0.0))
     weak = values * WELL_CONDITIONED < values[-1]
     weights = (information.vectors[:, weak] ** 2).sum(axis=1)
-    names = list(mostly_of(weights, criterion.column_names, len(weights)))
-    reason, remedy, subjects = _reason(criterion, information.condition_number, model, limits, constrained)
+    names = list(_main_parameters(weights, criterion.column_names, len(weights)))
+    reason, remedy, subjects = _reason(criterion, information.condition_number, limits, constrained)
     return Finding(
         "not_excited",
         Severity.CARE,
@@ -260,18 +253,19 @@ def _weak_combinations(
     )
 
 
-def mostly_of(weights: Array, names: Sequence[str], most: int = _NAMED) -> tuple[str, ...]:
-    """Names of the parameters that a combination with squared weights ``(r,)`` is mostly of, most first."""
-    order = np.argsort(-weights)[:most]
-    return tuple(names[int(k)] for k in order if weights[k] >= _SHARE * weights.max())
+def _main_parameters(weights: Array, names: Sequence[str], count: int = _MAX_NAMED) -> tuple[str, ...]:
+    """At most ``count`` names of parameters with the largest squared weights ``(r,)``, largest first."""
+    order = np.argsort(-weights)[:count]
+    return tuple(names[int(k)] for k in order if weights[k] >= _MIN_NAMED_SHARE * weights.max())
 
 
 def _reason(
-    criterion: Criterion, achieved: float, model: RobotModel, limits: MotionLimits, constrained: ConstraintUsage | None
+    criterion: Criterion, achieved: float, limits: MotionLimits, constrained: ConstraintUsage | None
 ) -> tuple[str, str, tuple[str, ...]]:
-    """Why combinations are weak, what to do, and the joints that it is about; by random states with other limits."""
+    """Why combinations are weak, what to do, and the joints concerned; by random states with other limits."""
+    model = criterion.measured.model
     joints, within = np.arange(model.joints), _random_condition(criterion, limits)
-    if within <= WELL_CONDITIONED or _MUCH * within <= achieved:
+    if within <= WELL_CONDITIONED or _MOTION_GAIN * within <= achieved:
         why = f", which the {constrained.description} keeps small" if constrained else ""
         room = constrained.option if constrained else ""
         return (
@@ -280,27 +274,27 @@ def _reason(
             (),
         )
     turned = _random_condition(criterion, _widened(model, limits, joints >= 0))
-    if _NOTABLE * turned <= within:
+    if _LIMITS_GAIN * turned <= within:
         alone = [_random_condition(criterion, _widened(model, limits, joints == joint)) for joint in joints]
         best = int(np.argmin(alone))
-        decisive = _NOTABLE * alone[best] <= within
+        decisive = _LIMITS_GAIN * alone[best] <= within
         name = limits.joint_names[best]
-        whose, widened = (f"joint '{name}'", alone[best]) if decisive else ("several joints", turned)
+        subject, widened = (f"joint '{name}'", alone[best]) if decisive else ("several joints", turned)
         return (
-            f"the position limits of {whose} hide them: random states have {within:.3g} within the limits,"
+            f"the position limits of {subject} hide them: random states have {within:.3g} within the limits,"
             f" {widened:.3g} with a whole turn",
             remedy_for("not_excited", "ranges"),
             (name,) if decisive else (),
         )
-    fast = _random_condition(criterion, limits.scaled(_FASTER, _FASTER))
-    if _NOTABLE * fast <= within:
+    fast = _random_condition(criterion, limits.scaled(_HIGHER_LIMITS, _HIGHER_LIMITS))
+    if _LIMITS_GAIN * fast <= within:
         return (
             f"the limits of velocity and acceleration hide them: random states have {within:.3g} within the limits,"
-            f" {fast:.3g} where all are {_FASTER:g} times as high",
+            f" {fast:.3g} where all are {_HIGHER_LIMITS:g} times as high",
             remedy_for("not_excited", "speeds"),
             (),
         )
-    held = ", ".join(list(model.options.locked_joints)[:_NAMED])
+    held = ", ".join(list(model.options.locked_joints)[:_MAX_NAMED])
     return (
         f"the geometry of the robot{f' with {held} held' if held else ''} hides them: random states have"
         f" {min(within, turned, fast):.3g} even with wider limits",
@@ -310,21 +304,21 @@ def _reason(
 
 
 def _random_condition(criterion: Criterion, limits: MotionLimits) -> float:
-    """Condition number of random states within limits, slow ones among them: fast ones alone hide gravity."""
-    rng, size = np.random.default_rng(0), (_PROBES, len(limits.lower))
-    slower = _SLOWEST ** rng.uniform(size=(_PROBES, 1))
+    """Condition number of random states within limits, including slow ones: fast ones alone hide gravity."""
+    rng, size = np.random.default_rng(0), (_RANDOM_STATES, len(limits.lower))
+    slower = _MIN_SLOWNESS ** rng.uniform(size=(_RANDOM_STATES, 1))
     q = rng.uniform(limits.lower, limits.upper, size)
     v, a = (bound * rng.uniform(-1, 1, size) for bound in (limits.velocity, limits.acceleration))
     return criterion.evaluate(MotionSamples(criterion.measured.chain, q, slower * v, slower**2 * a)).condition_number
 
 
 def _widened(model: RobotModel, limits: MotionLimits, joints: NDArray[np.bool_]) -> MotionLimits:
-    """The limits with a whole turn for some joints; with more of the range for those that slide."""
+    """Limits with a whole turn for some joints, or a wider range if they slide."""
     slides = model.axes[model.free :, :3].any(axis=1)
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
-    half = np.where(joints, np.where(slides, _WIDER * half, np.maximum(half, np.pi)), half)
+    half = np.where(joints, np.where(slides, _WIDER_RANGE * half, np.maximum(half, np.pi)), half)
     return replace(limits, lower=middle - half, upper=middle + half)
 
 
 def _few(names: list[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} others" if len(names) > _NAMED else "")
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {len(names) - _MAX_NAMED} others" if len(names) > _MAX_NAMED else "")

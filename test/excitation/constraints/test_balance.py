@@ -10,8 +10,7 @@ from support.robots.random_robots import random_urdf
 from inertid_ros.config.balance import AreaOptions, BalanceOptions
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints import balance
-from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, ZeroMomentPointConstraint
+from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, ZeroMomentPointConstraint, polygon
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits

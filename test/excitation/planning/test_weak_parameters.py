@@ -61,7 +61,7 @@ def test_nothing_is_told_of_a_good_motion(arm):
     limits = motion_limits(arm)
     criterion, information = _information(arm, limits)
     assert information.condition_number < WELL_CONDITIONED
-    assert weak_parameters(criterion, information, arm, limits) == ()
+    assert weak_parameters(criterion, information, limits) == ()
 
 
 def test_a_motion_that_does_not_use_its_limits_is_the_reason(arm):
@@ -75,11 +75,11 @@ def test_a_motion_that_does_not_use_its_limits_is_the_reason(arm):
     criterion, _ = _information(arm, limits)
     motion = plan.sample(np.linspace(0.0, plan.duration, 200))
     information = criterion.evaluate(MotionSamples(criterion.measured.chain, *motion))
-    told = weak_parameters(criterion, information, arm, limits, ConstraintUsage(1.0, "effort of joint 'joint2'"))
+    told = weak_parameters(criterion, information, limits, ConstraintUsage(1.0, "effort of joint 'joint2'"))
     assert "than this motion, which the effort of joint 'joint2' keeps small" in told[0].evidence
     assert told[0].remedy == found.remedy
     close = ConstraintUsage(1.0, "distance of 'hand' from 'foot'", "excitation.collision.clearance_m")
-    told = weak_parameters(criterion, information, arm, limits, close)
+    told = weak_parameters(criterion, information, limits, close)
     assert "room" in told[0].remedy and close.option in told[0].remedy
 
 
@@ -88,7 +88,7 @@ def test_a_joint_whose_range_is_narrow_is_named_as_the_reason(arm):
     narrow = {"joint4": (middle[3] - 0.005, middle[3] + 0.005)}
     limits = motion_limits(arm, LimitOptions(position=narrow))
     criterion, information = _information(arm, limits)
-    (found,) = weak_parameters(criterion, information, arm, limits)
+    (found,) = weak_parameters(criterion, information, limits)
     assert found.subjects == ("joint4",) and "the position limits of joint 'joint4' hide them" in found.evidence
     assert "limits.position" in found.remedy
 
@@ -99,6 +99,6 @@ def test_parameters_that_no_position_within_the_limits_shows_are_counted(arm):
     lower[3], upper[3] = 0.5 - 1e-9, 0.5 + 1e-9
     stuck = replace(limits, lower=lower, upper=upper)
     criterion, information = _information(arm, stuck)
-    found = weak_parameters(criterion, information, arm, stuck)
+    found = weak_parameters(criterion, information, stuck)
     assert "base parameters cannot show within the limits of position" in found[0].evidence
     assert found[0].subjects == ("joint4",)
