@@ -320,15 +320,6 @@ class Adaptation(LifecycleNode):
             time.sleep(self.tick_s)
 
 
-def main() -> int:
-    """Entry point of the executable."""
-    return run_node(Adaptation)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 def motion_status(arm: ControlledArm | None, refused: str) -> Status:
     """Status of the arm; ``refused`` is why the last reference was refused, or empty."""
     fault = arm.fault if arm is not None else ""
@@ -367,3 +358,12 @@ def parameters_status(arm: ControlledArm | None, first_mass: float) -> Status:
     activity = "they adapt" if arm is not None and arm.accepts else "they are held"
     level, message = gravest((STALE, "" if arm is not None else "not in control"), otherwise=activity)
     return Status("parameters", level, message, values)
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    return run_node(Adaptation)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -22,8 +22,8 @@ from inertid_ros.ros.topics import LATCHED, message_class
 from .spin import run_node
 
 _REPLAY_PERIOD_S = 0.005
-_DISCOVERY_S = 0.5  # for discovery after the last subscriber appeared
-_MAX_MESSAGES_PER_TICK = 200  # messages per tick, so that a reliable queue is not overrun
+_DISCOVERY_S = 0.5  # after the last subscriber has appeared
+_MAX_MESSAGES_PER_TICK = 200  # so that a reliable queue is not overrun
 
 
 class Replay(Node):
@@ -79,7 +79,7 @@ class Replay(Node):
             self._finish()
 
     def _ready(self, now: int) -> bool:
-        """Whether every topic has a subscriber and, where it is to be recorded, the recorder takes samples."""
+        """Whether every topic has a subscriber and, if it is to be recorded, the recorder takes samples."""
         unsubscribed = [topic for topic, publisher in self.player.items() if publisher.get_subscription_count() == 0]
         if unsubscribed and self.options.wait_s:
             if now - self.created_ns > self.options.wait_s * 1e9:

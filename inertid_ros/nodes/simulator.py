@@ -48,11 +48,12 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .spin import run_node
 
-_MAX_LAG_S = 0.1  # after a longer pause the simulated time continues where it was instead of catching up
+_MAX_LAG_S = 0.1  # after a longer pause the simulated time goes on where it was and does not catch up
+_MAX_LOST_S = 0.5  # behind the clock; more means that the machine is too slow, and not merely busy for a moment
 
 
 class Simulator(Node):
-    """A simulated arm, or what :class:`ForcePlateRobot` adds.
+    """A simulated arm, or a :class:`ForcePlateRobot`.
 
     Physics follows the steady clock; stamps are the ROS time at the start plus the simulated time.
     """
@@ -69,7 +70,7 @@ class Simulator(Node):
         self.tick = self._tick
         truth = load_model(read_description(self.options.urdf or example_urdf()), model_options(self.options.robot))
         described = described_model(truth, self.options)
-        self.empty = truth  # without what is attached
+        self.empty = truth  # without an attached body
         self.robot = SimulatedRobot(
             truth,
             self.options.simulation,
@@ -92,13 +93,13 @@ class Simulator(Node):
             (PolledSubscription(self, message_type, topic, COMMAND), command)
             for message_type, topic, command in (
                 (JointTrajectory, f"{controller}/joint_trajectory".lstrip("/"), self._follow),
-                (Float64MultiArray, "position_commands", lambda given: robot.stream(np.array(given.data))),
-                (Float64MultiArray, "effort_commands", lambda given: robot.command_effort(np.array(given.data))),
+                (Float64MultiArray, "position_commands", lambda message: robot.stream(np.array(message.data))),
+                (Float64MultiArray, "effort_commands", lambda message: robot.command_effort(np.array(message.data))),
             )
         ]
         self.create_subscription(InertiaStamped, "~/attach", self._attach, COMMAND)
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.lost_s = 0.0  # by which the robot has fallen behind the steady clock
+        self.lost_s = 0.0  # by how much the robot has fallen behind the steady clock
         self.diagnostics = DiagnosticsPublisher(
             self, lambda: [robot_status(robot.time, self.lost_s, self.faults)], lambda: truth.name
         )
@@ -125,7 +126,7 @@ class Simulator(Node):
             stamp = self._stamp(sample.time)
             state = to_joint_state(self.robot.joint_names, stamp, sample.position, sample.velocity, sample.effort)
             self.state_publisher.publish(state)
-        if arrived:  # publishers are held up together
+        if arrived:  # both publishers are held up together
             factor = self.faults.speed_scaling if self.faults.tell_speed_scaling else 1.0
             self.controller_state.publish(self._stamp(measured.time), self.robot.desired(), measured, factor)
         if self.clock_publisher is not None:
@@ -160,7 +161,7 @@ class Simulator(Node):
         self.truth_publisher.publish(known_parameters(self.empty, self.robot.bodies, drives, stamp))
 
     def _attach(self, message: InertiaStamped) -> None:
-        """Hold a body fixed to the link of its frame from now on, in place of what was held; without mass, nothing."""
+        """Hold a body fixed to the link of its frame, in place of the body before; one without mass is none."""
         try:
             self.robot.become(self._holding(message))
         except InertidError as error:
@@ -199,20 +200,8 @@ class Simulator(Node):
         self.robot.follow(trajectory, start)
 
 
-def main() -> int:
-    """Entry point of the executable."""
-    return run_node(Simulator)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-
-
-_MAX_LAG_S = 0.1
-
-
 def described_model(truth: RobotModel, options: SimulatorOptions) -> RobotModel:
-    """Return the robot as the simulator describes it: the true one, or one that is wrong by point masses."""
+    """Return the robot that the simulator publishes: the true one, or one that is wrong by point masses."""
     if not options.perturb:
         return truth
     rng = np.random.default_rng(options.perturbation_seed)
@@ -224,21 +213,17 @@ class ForcePlateRobot:
 
     Publishes ``joint_states``, ``odometry``, ``imu``, ``<plate>/wrench`` for every plate, ``robot_description``, and
     latched ``~/moving`` and ``~/true_parameters``.
-
-    Parameters
-    ----------
-    node : Node
-        Of the simulator.
-    options : SimulatorOptions
     """
 
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
         self.node, self.options = node, options
         robot = legged_robot(options.legged_robot.robot, options.legged_robot.crouch_rad)
-        known = attrs.evolve(options.robot, base="free", plates=STANCES[options.legged_robot.robot].plate_options())
-        truth = load_model(robot.urdf, model_options(known))
+        robot_options = attrs.evolve(
+            options.robot, base="free", plates=STANCES[options.legged_robot.robot].plate_options()
+        )
+        truth = load_model(robot.urdf, model_options(robot_options))
         described = described_model(truth, options)
-        # The balancing controller is based on the description, as that of a real robot is.
+        # The balancing controller is based on the wrong description, as on a real robot.
         self.robot = LeggedRobot(robot, options.legged_robot, controller_urdf=described.urdf)
         self.faults = FaultOptions()
         self.frozen: dict[str, np.ndarray] = {}
@@ -327,7 +312,7 @@ class ForcePlateRobot:
 
 
 class ControllerState:
-    """Publisher of ``<controller>/controller_state``; none where control_msgs is absent or the name is empty."""
+    """Publisher of ``<controller>/controller_state``; none if control_msgs is not installed or the name is empty."""
 
     def __init__(self, node: Node, controller: str, joint_names: Sequence[str]) -> None:
         self._joint_names, self._publisher = list(joint_names), None
@@ -340,8 +325,7 @@ class ControllerState:
             self._publisher = node.create_publisher(self._type, f"{controller}/controller_state", QoSProfile(depth=1))
 
     def publish(self, stamp: Time, reference: Sequence[Array], measured: StateSample, factor: float) -> None:
-        """Publish one cycle: position, velocity and acceleration of the reference ``(n,)`` each, and the speed scaling.
-        """
+        """Publish one cycle: position, velocity and acceleration of the reference ``(n,)``, and the speed scaling."""
         if self._publisher is None:
             return
         position, velocity, acceleration = reference
@@ -359,16 +343,14 @@ class ControllerState:
 
 def _point(*values: Array) -> JointTrajectoryPoint:
     names = ("positions", "velocities", "accelerations")
-    return JointTrajectoryPoint(**dict(zip(names, (each.tolist() for each in values), strict=False)))
+    return JointTrajectoryPoint(**dict(zip(names, (value.tolist() for value in values), strict=False)))
 
-
-_MAX_LOST_S = 0.5  # behind the clock: the machine is too slow, and not merely busy for a moment
 
 
 def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
-    """How far the simulation is, by how much it fell behind the clock in all, and which faults it was asked for."""
-    usual = attrs.asdict(FaultOptions())
-    asked = ", ".join(f"fault.{name}" for name, value in attrs.asdict(faults).items() if value != usual[name])
+    """Status of the simulation: its time, the time lost in all, and the faults that were asked for."""
+    defaults = attrs.asdict(FaultOptions())
+    asked = ", ".join(f"fault.{name}" for name, value in attrs.asdict(faults).items() if value != defaults[name])
     level, message = gravest(
         (WARN, asked and f"faults on request: {asked}"),
         (WARN, f"{lost_s:.1f} s behind the clock; take other work off this machine" if lost_s > _MAX_LOST_S else ""),
@@ -376,3 +358,12 @@ def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
     )
     values = {"Simulated time (s)": time_s, "Lost time (s)": lost_s, "Faults": asked}
     return Status("robot", level, message, values)
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    return run_node(Simulator)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -14,10 +14,10 @@ import inertid_ros
 LIBRARY = ROOT / "inertid_ros"
 ROS_LAYERS = {"ros", "nodes"}
 # Names as Python imports them and as package.xml or pyproject.toml lists them, where the two differ.
-ROSDEP_KEYS = {"yaml": "python3-yaml", "tf_transformations": "tf_transformations", "pinocchio": "pinocchio"}
+ROSDEP_KEYS = {"yaml": "python3-yaml", "pinocchio": "pinocchio"}
 DISTRIBUTIONS = {"pinocchio": "pin", "yaml": "PyYAML", "jinja2": "Jinja2"}
 # Chosen by an option, imported where they are used, and explained in one line where they are absent.
-OPTIONAL = {"cvxpy", "clarabel", "osqp", "mujoco", "example_robot_data", "rosbags", "transforms3d"}
+OPTIONAL = {"cvxpy", "clarabel", "osqp", "mujoco", "example_robot_data", "rosbags"}
 OPTIONAL |= {"threadpoolctl", "xacro"}
 # Used by the numerics where ROS 2 provides it, imported where it is used: in package.xml, but not in pyproject.toml.
 OF_ROS = {"rclpy", "rosbag2_py"}
@@ -180,5 +180,5 @@ def test_optional_packages_are_imported_where_they_are_used():
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
-            early += [f"{file.name}: {m}" for m in modules if m.split(".")[0] in optional - {"transforms3d"}]
+            early += [f"{file.name}: {m}" for m in modules if m.split(".")[0] in optional]
     assert not early

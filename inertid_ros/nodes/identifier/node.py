@@ -2,7 +2,6 @@
 
 import sys
 import traceback
-from collections.abc import Sequence
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
@@ -21,7 +20,6 @@ from inertid_ros.core.errors import InertidError, ModelError, RecordingError, on
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.data.blocks import ReceivedRecordings
-from inertid_ros.identification.assessment.curves import JointCoverage
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.monitoring.live_coverage import still_needed
@@ -42,6 +40,14 @@ from .recordings import RecordingCoverage, identification_job, next_output
 _ANSWER_NUMBERS = (
     "train_relative_error", "validation_relative_error", "prior_relative_error", "torque_deviation", "gain",
 )  # fmt: skip
+
+_STATE_NAMES = {
+    IdentifierStatus.WAITING: "waiting",
+    IdentifierStatus.READY: "ready",
+    IdentifierStatus.SOLVING: "solving",
+    IdentifierStatus.FAILED: "failed",
+}
+_VERDICT_NAMES = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CARE: "use with care"}
 
 
 class Identifier(Node):
@@ -81,7 +87,7 @@ class Identifier(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.poll = self.create_timer(0.05, self._poll, clock=steady)
         self.poll.cancel()  # while nothing is being solved
-        self.create_timer(1.0, self._look, clock=steady)
+        self.create_timer(1.0, self._update_coverage, clock=steady)
         self.diagnostics = DiagnosticsPublisher(
             self, self._statuses, lambda: self.model.name if self.model is not None else ""
         )
@@ -104,7 +110,7 @@ class Identifier(Node):
         if self.options.live_coverage:
             self.coverage.prepare(self.model)
         self.publication.describe(self.model)
-        if self.publication.accepted is not None:  # be it of before the restart
+        if self.publication.accepted is not None:  # also one of before the restart
             self.sequence = max(self.sequence, int(self.publication.accepted.sequence))
 
     def _receive_batch(self, message: SampleBatch) -> None:
@@ -119,7 +125,7 @@ class Identifier(Node):
             except RecordingError as error:
                 self.get_logger().error(str(error))
         if message.last:
-            self._look()
+            self._update_coverage()
             if self.options.automatic and message.recording in self.recordings.complete:
                 self.executor.create_task(self._identify_automatically, message.recording)
 
@@ -163,7 +169,7 @@ class Identifier(Node):
             self._publish_result(await outcome, answer)
         except InertidError as error:
             self._fail(answer, str(error))
-        except Exception as error:  # rclpy's action server would answer without a word
+        except Exception as error:  # rclpy's action server would answer without a reason
             traceback.print_exc()
             self._fail(answer, one_line(f"internal error: {type(error).__name__}: {error}"))
         finally:
@@ -193,7 +199,7 @@ class Identifier(Node):
     # Output
 
     def _publish_result(self, result: IdentificationResult, answer: Identify.Result) -> None:
-        """A result that is not to be used is reported, never given to controllers: the last good one stays."""
+        """Publish the report, and the result for controllers unless it must not be used; then the last one stays."""
         self.sequence += 1
         estimate, stamp = result.estimate, self.get_clock().now().to_msg()
         message = to_inertial_parameters(estimate, result.validation, result.gate, self.sequence, stamp)
@@ -222,7 +228,7 @@ class Identifier(Node):
             self.last_fault = message
         self._publish_status()
 
-    def _look(self) -> None:
+    def _update_coverage(self) -> None:
         self.coverage.work_out()
         self._publish_status()
 
@@ -234,23 +240,58 @@ class Identifier(Node):
         self.status_publisher.publish(status)
 
     def _statuses(self) -> list[Status]:
+        return [self._identification_status(), self._result_status()]
+
+    def _identification_status(self) -> Status:
+        level, message = gravest(
+            (ERROR, self.message if self.state == IdentifierStatus.FAILED else ""),
+            (STALE, self.message if self.state == IdentifierStatus.WAITING else ""),
+            otherwise=self.message,
+        )
         progress = self.worker.progress if self.worker is not None else None
-        model_hash = self.model.hash if self.model is not None else ""
-        return [
-            identification_status(
-                self.state, self.message, self.last_fault, self.recordings, progress, self.coverage.joints
-            ),
-            result_status(self.publication, model_hash),
-        ]
+        deviations = [coverage.torque_deviation for coverage in self.coverage.joints]
+        values = {
+            "State": _STATE_NAMES[self.state],
+            "Stage": progress.stage if progress is not None else None,
+            "Done (%)": 100.0 * float(progress.fraction) if progress is not None else None,
+            "Recordings": len(self.recordings.complete),
+            "Samples": self.recordings.samples,
+            "Last fault": self.last_fault,
+            "Torque known to (%)": 100.0 * max(deviations) if deviations else None,
+            "Still needed": still_needed(self.coverage.joints),
+        }
+        return Status("identification", level, message, values)
+
+    def _result_status(self) -> Status:
+        """Status of the result that was published for controllers."""
+        published, problem = self.publication.accepted, self.publication.problem
+        if published is None:
+            keys = ("Sequence", "Verdict", "Age (s)", "Validation error (%)")
+            return Status("result", *gravest((WARN, problem), otherwise="no result yet"), dict.fromkeys(keys))
+        foreign = self.model is not None and published.model_hash != self.model.hash
+        care = "; ".join(published.reasons) if published.verdict == InertialParameters.USE_WITH_CARE else ""
+        level, message = gravest(
+            (ERROR, "the result is of another robot than described now; run the identification again" * foreign),
+            (WARN, problem),
+            (WARN, care and f"use with care: {care}"),
+            otherwise=f"result {published.sequence} is in use",
+        )
+        values = {
+            "Sequence": published.sequence,
+            "Verdict": _VERDICT_NAMES.get(published.verdict, "none"),
+            "Age (s)": self.publication.age,
+            "Validation error (%)": 100.0 * published.validation_relative_error,
+        }
+        return Status("result", level, message, values)
 
     def begin_shutdown(self) -> None:
-        """A signal came, or a callback raised: give up the identification."""
+        """Give up the identification after a signal, or after a callback raised."""
         if self.worker is not None:
             self.worker.cancel()
 
 
 def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:
-    """Log a result; rclpy raises where one line of code logs with another severity than it did before."""
+    """Log a result; rclpy raises if one line of code logs with different severities."""
     if verdict is Verdict.CARE:
         logger.warning(message)
     else:
@@ -264,62 +305,3 @@ def main() -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
-
-
-_STATE_NAMES = {
-    IdentifierStatus.WAITING: "waiting",
-    IdentifierStatus.READY: "ready",
-    IdentifierStatus.SOLVING: "solving",
-    IdentifierStatus.FAILED: "failed",
-}
-_VERDICT_NAMES = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CARE: "use with care"}
-
-
-def identification_status(
-    state: int,
-    message: str,
-    last_fault: str,
-    recordings: ReceivedRecordings,
-    progress: IdentificationProgress | None,
-    coverage: Sequence[JointCoverage] = (),
-) -> Status:
-    """What the node does; the state is a constant of IdentifierStatus."""
-    level, text = gravest(
-        (ERROR, message if state == IdentifierStatus.FAILED else ""),
-        (STALE, message if state == IdentifierStatus.WAITING else ""),
-        otherwise=message,
-    )
-    values = {
-        "State": _STATE_NAMES[state],
-        "Stage": progress.stage if progress is not None else None,
-        "Done (%)": 100.0 * float(progress.fraction) if progress is not None else None,
-        "Recordings": len(recordings.complete),
-        "Samples": recordings.samples,
-        "Last fault": last_fault,
-        "Torque known to (%)": 100.0 * max(each.torque_deviation for each in coverage) if coverage else None,
-        "Still needed": still_needed(coverage),
-    }
-    return Status("identification", level, text, values)
-
-
-def result_status(publication: Publication, model_hash: str) -> Status:
-    """What controllers were given, if anything, and how old it is; the hash is of the robot described now."""
-    published, problem = publication.accepted, publication.problem
-    if published is None:
-        keys = ("Sequence", "Verdict", "Age (s)", "Validation error (%)")
-        return Status("result", *gravest((WARN, problem), otherwise="no result yet"), dict.fromkeys(keys))
-    foreign = model_hash and published.model_hash != model_hash
-    care = "; ".join(published.reasons) if published.verdict == InertialParameters.USE_WITH_CARE else ""
-    level, message = gravest(
-        (ERROR, "the result is of another robot than described now; identify anew" if foreign else ""),
-        (WARN, problem),
-        (WARN, care and f"use with care: {care}"),
-        otherwise=f"result {published.sequence} is in use",
-    )
-    values = {
-        "Sequence": published.sequence,
-        "Verdict": _VERDICT_NAMES.get(published.verdict, "none"),
-        "Age (s)": publication.age,
-        "Validation error (%)": 100.0 * published.validation_relative_error,
-    }
-    return Status("result", level, message, values)

@@ -1,4 +1,4 @@
-"""Publication: what the identifier hands to controllers and RViz, latched, also over a restart."""
+"""Publication: results of the identifier for controllers and RViz, latched, and kept in a file over a restart."""
 
 import base64
 import hashlib
@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pinocchio as pin
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
-from numpy.typing import ArrayLike
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import ColorRGBA, String
@@ -28,64 +27,15 @@ from inertid_ros.ros.conversions import NANOSECONDS, to_nanoseconds
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.topics import LATCHED, message_definition
 
-try:
-    import tf_transformations as _tf
-except ImportError:
-    _tf = None
-
-import transforms3d
-
-
-def matrix_to_quaternion(rotation: ArrayLike) -> Array:
-    """``(3, 3)`` rotation matrix to the unit quaternion (x, y, z, w)."""
-    rotation = np.asarray(rotation, dtype=float)
-    if _tf is not None:
-        homogeneous = np.eye(4)
-        homogeneous[:3, :3] = rotation
-        return np.asarray(_tf.quaternion_from_matrix(homogeneous))
-    w, x, y, z = transforms3d.quaternions.mat2quat(rotation)
-    return np.array([x, y, z, w])
-
-
 _GIVEN_COLOR = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)
 _CALIBRATED_COLOR = ColorRGBA(r=0.1, g=0.7, b=0.3, a=0.6)
-
-
-def inertia_markers(
-    link_names: Sequence[str], bodies: Array, stamp: Time, namespace: str, color: ColorRGBA
-) -> MarkerArray:
-    """An ellipsoid per body ``(nb, 10)`` in its link's frame; bodies that are not consistent are left out."""
-    markers = []
-    for index, (name, pi) in enumerate(zip(link_names, bodies, strict=True)):
-        if not is_consistent(pi):
-            continue
-        centre, axes, radii = uniform_ellipsoid(pi)
-        x, y, z, w = matrix_to_quaternion(axes).tolist()
-        marker = Marker(ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
-        marker.header.frame_id, marker.header.stamp = name, stamp
-        marker.pose = Pose(
-            position=Point(**dict(zip("xyz", centre.tolist(), strict=True))), orientation=Quaternion(x=x, y=y, z=z, w=w)
-        )
-        marker.scale = Vector3(**dict(zip("xyz", (2 * radii).tolist(), strict=True)))
-        markers.append(marker)
-    return MarkerArray(markers=markers)
-
-
-_MAX_FILE_BYTES = 256 * 2**20  # bytes; covariances of a humanoid are some megabytes
+_MAX_FILE_BYTES = 256 * 2**20  # covariances of a humanoid take some megabytes
 _MESSAGES = {"parameters": InertialParameters, "report": IdentificationReport}
 
 
 @dataclass(frozen=True)
 class KeptResult:
-    """What the identifier published with its last accepted result.
-
-    Attributes
-    ----------
-    parameters : InertialParameters
-    report : IdentificationReport
-    description : str
-        The calibrated URDF.
-    """
+    """Messages of the last accepted result, and the calibrated URDF."""
 
     parameters: InertialParameters
     report: IdentificationReport
@@ -93,18 +43,12 @@ class KeptResult:
 
 
 def kept_file(directory: str, node_name: str) -> Path:
-    """Return the file of a node, whose full name tells two robots apart."""
+    """Return the file for a node, named after its full name, by which two robots differ."""
     return Path(directory).expanduser().absolute() / f"{node_name.strip('/').replace('/', '.')}.json"
 
 
 def save(result: KeptResult, file: Path) -> None:
-    """Write a result in place of the one that is there; a file is complete or is not there at all.
-
-    Raises
-    ------
-    OutputError
-        The directory cannot be written; the file of before stays.
-    """
+    """Replace the result in a file; raise OutputError, and keep the file, if the directory cannot be written."""
     content: dict[str, Any] = {"definitions": _definitions(), "description": result.description}
     for name in _MESSAGES:
         data = serialize_message(getattr(result, name))
@@ -116,7 +60,7 @@ def save(result: KeptResult, file: Path) -> None:
 
 
 def load(file: Path) -> KeptResult | None:
-    """Return the result in a file; None where there is none.
+    """Return the result in a file; None if there is no file.
 
     Raises
     ------
@@ -137,7 +81,8 @@ def load(file: Path) -> KeptResult | None:
         raise RecordingError(f"{file}: cannot be read ({error.strerror}); correct state_directory") from None
     except (FormatError, KeyError, TypeError, ValueError) as error:
         reason = str(error) if isinstance(error, FormatError) else "is damaged"
-        raise RecordingError(f"{file}: {reason}, the last result is not published; identify anew") from None
+        remedy = "the last result is not published; run the identification again"
+        raise RecordingError(f"{file}: {reason}, {remedy}") from None
 
 
 def _message(content: dict[str, str], message_type: Any) -> Any:
@@ -148,7 +93,7 @@ def _message(content: dict[str, str], message_type: Any) -> Any:
 
 
 def _definitions() -> str:
-    """Digest of the definitions of the messages, by which another version is recognised."""
+    """Digest of the definitions of the messages, which differs between versions."""
     texts = [message_definition(f"inertid_ros/msg/{message_type.__name__}") for message_type in _MESSAGES.values()]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
@@ -158,16 +103,15 @@ class Publication:
 
     Parameters
     ----------
-    node : Node
     state_directory : str
-        Of the file; empty keeps nothing.
+        Directory of the file; if empty, nothing is kept.
 
     Attributes
     ----------
     accepted : InertialParameters or None
-        What controllers were given last.
+        The last parameters that were published for controllers.
     problem : str
-        Why the last accepted result is not kept, or was not restored, in a line; empty where nothing is wrong.
+        Why the last accepted result is not kept, or was not restored, in one line; empty if all is well.
     """
 
     def __init__(self, node: Node, state_directory: str) -> None:
@@ -183,14 +127,14 @@ class Publication:
 
     @property
     def age(self) -> float:
-        """Of the accepted result [s]; NaN where there is none."""
+        """Age of the accepted result [s]; NaN without one."""
         if self.accepted is None:
             return float("nan")
         stamp = to_nanoseconds(self.accepted.header.stamp)
         return float(self._node.get_clock().now().nanoseconds - stamp) / NANOSECONDS
 
     def describe(self, model: RobotModel) -> None:
-        """Show a robot as it is given; where the kept result is of this robot, publish it as it was, with its stamp."""
+        """Show a robot as described, or publish the kept result of this robot with its old stamp."""
         if self.accepted is not None:
             return
         if self._kept is None or self._kept.parameters.model_hash != model.hash:
@@ -206,19 +150,11 @@ class Publication:
         self._node.get_logger().info(f"published the result of before the restart, {self.age / 3600:.1f} h old")
 
     def report(self, report: IdentificationReport) -> None:
-        """Publish how an identification went, whether or not its result is accepted."""
+        """Publish the report of an identification, accepted or not."""
         self._report.publish(report)
 
     def accept(self, result: KeptResult, model: RobotModel, bodies: Array) -> None:
-        """Publish a result and keep it; one that cannot be kept is published all the same.
-
-        Parameters
-        ----------
-        result : KeptResult
-        model : RobotModel
-        bodies : ndarray, shape (nb, 10)
-            Identified parameters of the bodies.
-        """
+        """Publish a result with its bodies ``(nb, 10)`` and keep it; it is published also if it cannot be kept."""
         self._publish(result, model, bodies)
         if self._file is None:
             return
@@ -247,3 +183,26 @@ class Publication:
         markers = inertia_markers(model.link_names, model.body_prior, stamp, "given", _GIVEN_COLOR)
         markers.markers += inertia_markers(model.link_names, bodies, stamp, "calibrated", _CALIBRATED_COLOR).markers
         self._markers.publish(markers)
+
+
+def inertia_markers(
+    link_names: Sequence[str], bodies: Array, stamp: Time, namespace: str, color: ColorRGBA
+) -> MarkerArray:
+    """Show bodies ``(nb, 10)`` as ellipsoids of even density with their mass, centre of mass and second moments.
+
+    Bodies that are not consistent are left out.
+    """
+    markers = []
+    for index, (name, pi) in enumerate(zip(link_names, bodies, strict=True)):
+        if not is_consistent(pi):
+            continue
+        centre, axes, radii = uniform_ellipsoid(pi)
+        x, y, z, w = pin.Quaternion(axes).coeffs().tolist()
+        marker = Marker(ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
+        marker.header.frame_id, marker.header.stamp = name, stamp
+        marker.pose = Pose(
+            position=Point(**dict(zip("xyz", centre.tolist(), strict=True))), orientation=Quaternion(x=x, y=y, z=z, w=w)
+        )
+        marker.scale = Vector3(**dict(zip("xyz", (2 * radii).tolist(), strict=True)))
+        markers.append(marker)
+    return MarkerArray(markers=markers)

@@ -1,4 +1,4 @@
-"""Received recordings: what a goal asks to be made of them, and what the newest determines so far. Without ROS."""
+"""Received recordings: jobs for the goals of the identifier, and coverage of the newest recording. Without ROS."""
 
 import itertools
 import os
@@ -16,12 +16,12 @@ from inertid_ros.data.blocks import Block, ReceivedRecordings
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.curves import JointCoverage
 from inertid_ros.monitoring.live_coverage import LiveCoverage, still_needed
-from inertid_ros.msg import IdentifierStatus
 from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import RobotModel
 
-if TYPE_CHECKING:
-    from inertid_ros.action import Identify  # of ROS, which this does not need
+if TYPE_CHECKING:  # of ROS, which this does not need
+    from inertid_ros.action import Identify
+    from inertid_ros.msg import IdentifierStatus
 
 
 def identification_job(
@@ -31,18 +31,16 @@ def identification_job(
     recordings: ReceivedRecordings,
     default_output: str,
 ) -> IdentificationJob:
-    """Return the job for a request.
+    """Return the job for a goal of the identifier.
 
     Parameters
     ----------
     request : Identify.Goal
-        Recordings are paths, or names of recordings that were received.
-    model : RobotModel
-    configuration : Configuration
+        Names recordings by their paths, or by their names if they were received.
     recordings : ReceivedRecordings
-        All complete ones are fitted where the request names none.
+        All complete ones are fitted if the request names none.
     default_output : str
-        Directory of numbered results, for a request without a directory of its own; empty writes none.
+        Directory of numbered results, for a request without a directory; if empty, no result is written.
 
     Raises
     ------
@@ -64,7 +62,7 @@ def identification_job(
 
 
 def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
-    """A recording that was received, else a path."""
+    """Return a recording that was received, else the absolute path of a file."""
     path = Path(name).expanduser()
     if name in recordings or not (path.exists() or len(path.parts) > 1 or path.suffix):
         return recordings.recording(name)
@@ -73,9 +71,9 @@ def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
     return str(path.absolute())
 
 
-def _output(wanted: str, default: str) -> Path | None:
-    if wanted:
-        target = Path(wanted).expanduser().absolute()
+def _output(requested: str, default: str) -> Path | None:
+    if requested:
+        target = Path(requested).expanduser().absolute()
     elif default:
         target = next_output(default)
     else:
@@ -85,55 +83,55 @@ def _output(wanted: str, default: str) -> Path | None:
 
 
 def next_output(directory: str) -> Path:
-    """First numbered result directory that does not exist yet."""
+    """Return the first numbered result directory that does not exist yet."""
     base = Path(directory).expanduser().absolute()
     numbered = (base / f"identification_{number:03d}" for number in itertools.count(1))
     return next(path for path in numbered if not os.path.lexists(path))
 
 
 class RecordingCoverage:
-    """Coverage of one recording after the other, for the status of the node.
+    """Coverage of the newest recording, for the status of the node.
 
     Attributes
     ----------
     joints : tuple of JointCoverage
-        When it was last worked out; empty while nothing is known.
+        Coverage when it was last computed; empty before.
     """
 
     def __init__(self) -> None:
         self.joints: tuple[JointCoverage, ...] = ()
-        self._name, self._news = "", False
+        self._name, self._has_news = "", False
         self._live: LiveCoverage | None = None
 
     def prepare(self, model: RobotModel) -> None:
-        """Load what the first recording needs, which takes a second of a core: not while the robot moves."""
+        """Load libraries and models now, which takes a second of a core, and not while the robot moves."""
         if not model.free:
             LiveCoverage(model)
 
     def add(self, model: RobotModel | None, name: str, sequence: int, block: Block) -> None:
-        """Take the next samples of a recording; those of another one, or of sequence 0, begin anew."""
-        self._news = True
+        """Take the next samples; another name, or sequence 0, begins a new recording."""
+        self._has_news = True
         if name != self._name or sequence == 0:
             self._name, self.joints = name, ()
             self._live = LiveCoverage(model) if model is not None and not model.free else None
         if self._live is not None:
             try:
                 self._live.add(block)
-            except (InertidError, ValueError):  # of other joints; told when the recording is identified
+            except (InertidError, ValueError):  # of other joints; reported when the recording is identified
                 self._live = None
 
     def work_out(self) -> None:
-        """Look at all samples so far, where there are new ones; it takes some milliseconds."""
-        news, self._news = self._news, False
-        if self._live is not None and news:
+        """Compute the coverage if there are new samples, which takes some milliseconds."""
+        has_news, self._has_news = self._has_news, False
+        if self._live is not None and has_news:
             try:
                 self.joints = self._live.joints()
             except (InertidError, ValueError, np.linalg.LinAlgError):
                 self._live, self.joints = None, ()
 
-    def fill(self, status: IdentifierStatus) -> None:
-        """Set the fields of the status."""
+    def fill(self, status: "IdentifierStatus") -> None:
+        """Set the fields of a status."""
         status.recording = self._name
-        status.joint_names = [each.joint for each in self.joints]
-        status.torque_deviation = [each.torque_deviation for each in self.joints]
+        status.joint_names = [coverage.joint for coverage in self.joints]
+        status.torque_deviation = [coverage.torque_deviation for coverage in self.joints]
         status.still_needed = still_needed(self.joints)

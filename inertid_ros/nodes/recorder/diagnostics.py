@@ -1,11 +1,11 @@
-"""Publishers of the recorded topics, and the statuses of the recorder node; docs/reference/diagnostics.md."""
+"""Publishers of the recorded topics, and statuses of the recorder node (docs/reference/diagnostics.md)."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.data.files.live_bag import free_space_mb
@@ -14,6 +14,10 @@ from inertid_ros.data.screening.live_watch import StreamReport
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, Status, gravest, stream_values
 
 from .session import RecordingSession, SessionState, Source
+
+_WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
+_MAX_TOPIC_DELAY_S, _MAX_TOPIC_ADVANCE_S = 1.0, 0.01  # no network delays that much; clocks differ
+_SCARCE_SPACE_FACTOR = 2.0  # a warning below this multiple of the space without which no recording begins
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,9 @@ class TopicState:
     topic : str
         Resolved name.
     publishers : int
-        How many there are.
+        Their number.
     problem : str
-        What is wrong with them, in one line; empty when all is well.
+        What is wrong with them, in one line; empty if all is well.
     """
 
     topic: str
@@ -36,7 +40,7 @@ class TopicState:
 
     @property
     def several(self) -> str:
-        """A line where several nodes publish at once; empty otherwise."""
+        """A line if several nodes publish at once; empty otherwise."""
         if self.publishers < 2:
             return ""
         return f"{self.publishers} publishers on {self.topic}, whose data is mixed; stop all but one"
@@ -53,23 +57,13 @@ def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -
             return TopicState(topic, len(offers), f"{who} as {offer.topic_type}, expected {type_name}")
         wants_reliable = profile.reliability == ReliabilityPolicy.RELIABLE
         if wants_reliable and offer.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT:
-            return TopicState(
-                topic, len(offers), f"{who} best effort; set the parameter reliability to best_effort"
-            )
-        wants_history = profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
-        if wants_history and offer.qos_profile.durability == DurabilityPolicy.VOLATILE:
-            return TopicState(topic, len(offers), f"{who} volatile; it must be latched (transient local)")
+            remedy = "set the parameter reliability to best_effort"
+            return TopicState(topic, len(offers), f"{who} best effort; {remedy}")
     return TopicState(topic, len(offers), "")
 
 
-_WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
-_MAX_TOPIC_DELAY_S = 1.0  # no network delays that much; clocks differ
-_MAX_TOPIC_ADVANCE_S = 0.01
-_SCARCE_SPACE_FACTOR = 2.0  # times the space without which no recording begins
-
-
 def recording(session: RecordingSession) -> Status:
-    """What is being recorded, and what of it was left out."""
+    """Status of the recording and of the samples that were left out."""
     live = session.recording
     failed = session.message if session.state is SessionState.FAILED else ""
     level, message = gravest((ERROR, failed), (WARN, session.warning), otherwise=session.message)
@@ -89,23 +83,22 @@ def recording(session: RecordingSession) -> Status:
 
 
 def disk(options: RecorderOptions) -> Status:
-    """Whether there is space for recordings."""
-    least = options.min_free_mb
-    free = free_space_mb(options.directory)
+    """Status of the space for recordings."""
+    required, free = options.min_free_mb, free_space_mb(options.directory)
     space = f"{free:.0f} MiB are free in {options.directory}"
     level, message = gravest(
         (OK, "" if options.write_bag else "no bags are written"),
         (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
-        (ERROR, f"{space}, below min_free_mb {least}; no recording begins" if free < least else ""),
-        (WARN, space if free < _SCARCE_SPACE_FACTOR * least else ""),
+        (ERROR, f"{space}, below min_free_mb {required}; no recording begins" if free < required else ""),
+        (WARN, space if free < _SCARCE_SPACE_FACTOR * required else ""),
         otherwise=space,
     )
-    values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": least}
+    values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": required}
     return Status("disk", level, message, values)
 
 
 def topic(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
-    """How the messages of a topic come; ``joints`` are those of its joint states, where they were recorded."""
+    """Status of the messages of a topic; ``joints`` are those of its recorded joint states."""
     channels = joints if source.type == JOINT_STATE else _WRENCH_CHANNELS
     values = {"Type": source.type, "Publishers": state.publishers, **stream_values(report, channels)}
     wrong_clock = ""

@@ -41,7 +41,7 @@ from .diagnostics import TopicState, inspect_topic
 from .session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
 
 _TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # a look for callbacks costs some milliseconds
-_FAILURE_LOG_PERIOD_S = 30.0
+_FAILURE_LOG_PERIOD_S = 30.0  # starts that are tried again and fail for one reason are logged at this interval
 
 
 class Recorder(Node):
@@ -59,7 +59,7 @@ class Recorder(Node):
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)
         self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
         self.session = RecordingSession(self.options, self.sources, self)
-        self.logged, self.logged_at = "", -math.inf  # the last failure, and when it was logged
+        self.failure, self.failure_logged_at = "", -math.inf
         self.waiting: list[tuple[SessionState, Future]] = []  # services that await the end of a state
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
@@ -69,7 +69,7 @@ class Recorder(Node):
         for name, callback in (("start", self.start), ("stop", self.stop), ("clear", self.clear), ("tare", self.tare)):
             # Reentrant: while a start awaits its confirmation, timers and subscriptions must go on.
             self.create_service(Trigger, f"~/{name}", callback, callback_group=ReentrantCallbackGroup())
-        # Taken in batches: an executor that wakes up for each message costs more than all that is done with it.
+        # Taken in batches: waking an executor for each message costs more than processing it.
         self.topics = [self._subscribe(source) for source in self.sources]
         self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=self.steady)
         self.create_timer(0.2, self._publish_status, clock=self.steady)
@@ -101,7 +101,7 @@ class Recorder(Node):
         return _answer(response, not failed, self.session.message if failed else name)
 
     def clear(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Make every receiver of the batches forget what it has; bags stay."""
+        """Have every receiver of batches forget its recordings; bags stay."""
         try:
             self.session.clear()
         except RecordingError as error:
@@ -110,7 +110,7 @@ class Recorder(Node):
         return _answer(response, True, self.session.message)
 
     def tare(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Take what the wrench topics measure now as their zero; nothing may load the plates."""
+        """Take the present values of the wrench topics as their zero; nothing may load the plates."""
         try:
             self.session.check_idle("stop it before taring")
             return _answer(response, True, self.watch.tare(self.wrench_topics))
@@ -118,7 +118,7 @@ class Recorder(Node):
             return _answer(response, False, str(error))
 
     async def _state_after(self, state: SessionState) -> SessionState:
-        """The state that follows ``state``, or the present one where that has been left already."""
+        """Wait for the state that follows ``state``; return the present one if that has been left already."""
         if self.session.state is not state:
             return self.session.state
         left = Future()
@@ -126,14 +126,14 @@ class Recorder(Node):
         following: SessionState = await left
         return following
 
-    # What the session needs
+    # RecorderEnvironment
 
     def topic_problem(self, absent: bool = True) -> str:
-        """Why a topic brings no data, as its publishers show; empty if nothing is wrong with them."""
+        """Why a topic brings no data, as far as its publishers show; empty if they are right."""
         return next((state.problem for state in self._inspect() if state.problem and (absent or state.publishers)), "")
 
     def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
-        """Topics of a new bag: those that are recorded, and the zeros of tared wrenches, which it begins with."""
+        """Return the topics of a new bag and its first messages, the zeros of tared wrenches."""
         topics = [Topic(source.name, source.type, message_definition(source.type)) for source in self.sources]
         prelude, stamp = [], self.get_clock().now().to_msg()
         for name, zero in self.watch.zeros.items():
@@ -146,7 +146,7 @@ class Recorder(Node):
         self.batch_publisher.publish(to_batch(batch))
 
     def session_changed(self) -> None:
-        """Answer the services that await this, and publish the status."""
+        """Answer the services that await the end of a state, and publish the status."""
         session, waiting = self.session, self.waiting
         self.waiting = [(state, left) for state, left in waiting if state is session.state]
         for state, left in waiting:
@@ -159,10 +159,9 @@ class Recorder(Node):
         self._publish_status()
 
     def _log_failure(self, message: str) -> None:
-        """Log a failure, of starts that are tried again and fail alike only one in a while."""
         now = time.monotonic()
-        if message != self.logged or now > self.logged_at + _FAILURE_LOG_PERIOD_S:
-            self.logged, self.logged_at = message, now
+        if message != self.failure or now > self.failure_logged_at + _FAILURE_LOG_PERIOD_S:
+            self.failure, self.failure_logged_at = message, now
             self.get_logger().error(message)
 
     # Messages
@@ -175,7 +174,7 @@ class Recorder(Node):
         return PolledSubscription(self, message_class(source.type), source.name, self.profile, raw=True, events=events)
 
     def tick(self) -> None:
-        """Take what has arrived on all topics, in its order."""
+        """Take the messages of all topics in the order of their arrival."""
         arrived = [
             (received, index, data, arrival_ns)
             for index, topic in enumerate(self.topics)
@@ -215,15 +214,16 @@ class Recorder(Node):
             self.joints[source.name] = message.name
 
     def _delay(self, source: Source, data: bytes) -> float:
-        """By how much a message is later than its stamp [s]; NaN where it has none."""
+        """Delay of a message after its stamp [s]; NaN if it has none."""
         stamped = source.type == JOINT_STATE or source.type == WRENCH_STAMPED or source.of_base
         stamp_ns = stamp_of_serialized(data) if stamped else 0
         return (self.get_clock().now().nanoseconds - stamp_ns) * 1e-9 if stamp_ns else math.nan
 
     def _stamp(self, message: Any, arrival_ns: int) -> int:
-        """Time of a message [ns]; the middleware notes its arrival by the system clock, if at all."""
+        """Time of a message [ns]: its stamp or its arrival, as the parameter ``stamps`` says."""
         if self.options.stamps == "header":
             return to_nanoseconds(message.header.stamp)
+        # The middleware notes an arrival by the system clock, if at all.
         by_system = arrival_ns and not self.get_parameter("use_sim_time").value
         return arrival_ns if by_system else int(self.get_clock().now().nanoseconds)
 
@@ -253,7 +253,10 @@ class Recorder(Node):
         return [
             diagnostics.recording(self.session),
             diagnostics.disk(self.options),
-            *(diagnostics.topic(*found, self.joints.get(found[0].name, ())) for found in topics),
+            *(
+                diagnostics.topic(source, state, report, self.joints.get(source.name, ()))
+                for source, state, report in topics
+            ),
         ]
 
     def _inspect(self) -> list[TopicState]:
@@ -265,7 +268,7 @@ class Recorder(Node):
     # Ending
 
     def begin_shutdown(self) -> None:
-        """A signal came, or a callback raised: what was recorded becomes a complete bag."""
+        """Complete the bag after a signal, or after a callback raised."""
         self.session.close()
 
 

@@ -24,11 +24,11 @@ class Source:
     Attributes
     ----------
     name : str
-        Resolved.
+        Resolved name.
     type : str
         ``PACKAGE/msg/NAME``.
     frame : str
-        Of its wrench; empty takes that of each message.
+        Frame of its wrench; empty takes that of each message.
     of_base : bool
         Whether it measures the motion of a free base.
     """
@@ -42,21 +42,14 @@ class Source:
 def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Source]:
     """Joint states first, then wrenches, then the motion of a free base, then topics that are only written.
 
-    Parameters
-    ----------
-    options : RecorderOptions
-    resolve : callable
-        Full name of a topic, after namespace and remapping.
+    ``resolve`` returns the full name of a topic, after namespace and remapping.
     """
-    joint_states = ("joint_states", *options.further_joint_states)
-    recorded = [Source(resolve(topic), JOINT_STATE) for topic in joint_states]
-    for wrench in options.wrenches.values():
-        recorded.append(Source(resolve(wrench.topic), WRENCH_STAMPED, wrench.frame))
-    for topic, message_type in base_topics(options).items():
-        recorded.append(Source(resolve(topic), message_type, of_base=True))
-    for other in options.other_topics.values():
-        recorded.append(Source(resolve(other.topic), other.type))
-    return recorded
+    return [
+        *(Source(resolve(topic), JOINT_STATE) for topic in ("joint_states", *options.further_joint_states)),
+        *(Source(resolve(wrench.topic), WRENCH_STAMPED, wrench.frame) for wrench in options.wrenches.values()),
+        *(Source(resolve(topic), type_name, of_base=True) for topic, type_name in base_topics(options).items()),
+        *(Source(resolve(other.topic), other.type) for other in options.other_topics.values()),
+    ]
 
 
 CONFIRMATION_SAMPLES = 5  # that must have been received, and be committed, before a start is confirmed
@@ -65,7 +58,7 @@ MAX_SAMPLE_AGE_NS = 500_000_000  # a recording whose last sample is older is rep
 
 
 class SessionState(Enum):
-    """What the recorder does."""
+    """State of the recorder."""
 
     IDLE = "idle"
     FAILED = "failed"  # idle; the last recording could not be started or was cut short
@@ -78,17 +71,14 @@ class RecorderEnvironment(Protocol):
     """What a session needs of its node."""
 
     def topic_problem(self, absent: bool = True) -> str:
-        """Why a topic brings no data, as its publishers show; empty if nothing is wrong with them.
+        """Why a topic brings no data, as far as its publishers show; empty if they are right.
 
-        Parameters
-        ----------
-        absent : bool
-            Whether it is a problem that a topic has no publisher.
+        With ``absent``, a topic without a publisher is a problem, too.
         """
         ...
 
     def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
-        """Topics of a new bag, and the messages (index of the topic, content) that it begins with."""
+        """Topics of a new bag, and its first messages (index of the topic, content)."""
         ...
 
     def publish_batch(self, batch: Batch) -> None:
@@ -96,20 +86,20 @@ class RecorderEnvironment(Protocol):
         ...
 
     def session_changed(self) -> None:
-        """The state has changed."""
+        """Take notice of a new state."""
         ...
 
 
 @dataclass
 class _OpenRecording:
-    """What belongs to one recording while it is made. Arrival times are of the system clock [ns], others steady."""
+    """A recording while it is made. Arrival times are of the system clock [ns], others of the steady clock."""
 
     live: LiveRecording
     committer: Committer | None
     started_ns: int
     first_arrival_ns: int
     last_arrival_ns: int = 0  # 0 until the stop
-    caught_up: set[str] = field(default_factory=set)  # topics whose queue holds nothing from before the start
+    caught_up: set[str] = field(default_factory=set)  # topics whose queue holds no message from before the start
     joint_state_ns: int = 0  # when one was last taken from the queue, wanted or not
     accepted_ns: int = 0  # when one was last accepted
     drained: bool = False
@@ -124,20 +114,17 @@ class RecordingSession:
 
     Parameters
     ----------
-    options : RecorderOptions
     sources : sequence of Source
-        Topics that are recorded; their indices are those of the bag's topics.
-    environment : RecorderEnvironment
+        Topics that are recorded, in the order of the bag's topics.
 
     Attributes
     ----------
-    state : SessionState
     message : str
         One line about the state.
     lost : int
         Messages of the present recording that the middleware reports as lost.
     last_fault : str
-        Why a recording failed last; empty while none did.
+        Why a recording failed last; empty before the first failure.
     """
 
     def __init__(self, options: RecorderOptions, sources: Sequence[Source], environment: RecorderEnvironment) -> None:
@@ -149,18 +136,18 @@ class RecordingSession:
 
     @property
     def recording(self) -> LiveRecording | None:
-        """The recording that is being made; None while idle."""
+        """The present recording; None while idle."""
         return self._open.live if self._open is not None else None
 
     @property
     def name(self) -> str:
-        """Of the present recording, or of the last one."""
+        """Name of the present recording, or of the last one."""
         return f"recording_{self._number:03d}"
 
     # Requests
 
     def start(self, now_ns: int, arrival_ns: int) -> None:
-        """Begin a recording; :meth:`poll` confirms it, or ends it where no samples arrive.
+        """Begin a recording; :meth:`poll` confirms it, or ends it if no samples arrive.
 
         Raises
         ------
@@ -193,42 +180,34 @@ class RecordingSession:
         self._change(SessionState.STOPPING, f"stopping {self.name}")
 
     def clear(self) -> None:
-        """Forget the last failure.
-
-        Raises
-        ------
-        RecordingError
-            A recording is being made.
-        """
+        """Forget the last failure; raise RecordingError while a recording is being made."""
         self.check_idle()
         self._change(SessionState.IDLE, "cleared")
 
     def close(self) -> None:
-        """End the recording at once: the process ends."""
+        """End the recording at once, as the process ends."""
         if self._open is not None:
             self._end(f"{self.name}: closed by shutdown", SessionState.IDLE)
 
     def check_idle(self, remedy: str = "stop it first") -> None:
-        """Raise RecordingError, which names the remedy, while a recording is being made."""
+        """Raise RecordingError, with a remedy, while a recording is being made."""
         if self._open is not None:
             raise RecordingError(f"{self.name} is being recorded; {remedy}")
 
     # Messages
 
     def recording_of(self, source: Source, size: int, arrival_ns: int, now_ns: int) -> LiveRecording | None:
-        """The recording that a message of a source belongs to; None where it belongs to none.
+        """Return the recording that a message of a source belongs to; None if it belongs to none.
 
-        The queues may hold messages from before the start, and from before the stop when that is long past; a message
-        belongs to the recording if it arrived between the two.
+        A message belongs to the recording if it arrived between start and stop. The queues may hold messages from
+        before the start, and from before the stop when that is long past.
 
         Parameters
         ----------
-        source : Source
         size : int
             Of the serialised message [bytes]; a message that is too large is counted as rejected.
         arrival_ns : int
-            0 where the middleware does not note it.
-        now_ns : int
+            0 if the middleware does not note it.
         """
         current = self._open
         if current is None:
@@ -249,15 +228,14 @@ class RecordingSession:
         return current.live
 
     def note_joint_state(self, now_ns: int) -> None:
-        """A joint state was accepted."""
+        """Note that a joint state was accepted."""
         if self._open is not None:
             self._open.accepted_ns = now_ns
 
     # Time
 
     def poll(self, now_ns: int) -> None:
-        """Commit what was taken, confirm or give up a start, finish a stop; to be called every few hundredths of a
-        second."""
+        """Commit samples, confirm or give up a start, finish a stop; call it every few hundredths of a second."""
         current = self._open
         if current is None:
             return
@@ -280,21 +258,21 @@ class RecordingSession:
                 self._end(f"not recording: {problem}", SessionState.FAILED)
 
     def publish_batch(self) -> None:
-        """Hand on the samples that are complete by now, once the start is confirmed."""
+        """Publish the samples that are complete, once the start is confirmed."""
         if self._open is not None and self.state is not SessionState.STARTING:
             self._publish(self._open, last=False)
 
     # Reports
 
     def silent_s(self, now_ns: int) -> float:
-        """Time since the last accepted joint state of a confirmed recording [s]; infinite while there is none."""
+        """Time since the last accepted joint state of a confirmed recording [s]; infinite without one."""
         if self._open is None or self.state is SessionState.STARTING:
             return float("inf")
         return (now_ns - self._open.accepted_ns) * 1e-9
 
     @property
     def warning(self) -> str:
-        """What is wrong with the samples so far, in a line; empty if nothing is."""
+        """What is wrong with the samples so far, in one line; empty if all is well."""
         recording = self.recording
         if recording is None:
             return ""
@@ -326,7 +304,7 @@ class RecordingSession:
         self._change(SessionState.STARTING, f"waiting for samples of {self.name}")
 
     def _end(self, message: str, state: SessionState) -> None:
-        """Close whatever is open; the batch marked last tells receivers that the recording is complete."""
+        """Close the recording; a last batch marks it as complete for receivers."""
         ended, self._open = self._open, None
         if ended is not None:
             if state is not SessionState.FAILED:
