@@ -28,10 +28,10 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
-from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
-from inertid_ros.robot.urdf.denavit_hartenberg import DhJoint, dh_urdf
+from inertid_ros.robot.urdf.text import DhJoint, dh_urdf
 
 WRIST = Coupling("wrist", ("joint_5", "joint_6"), (1.0, 1.0))
 
@@ -123,7 +123,7 @@ def outcome(case: Case) -> tuple[str, str, str]:
         gate = calibrate(case.given, case.train, case.held_out).gate
     except InertidError as error:
         message = str(error)
-        cause = next((cause for cause, line in CAUSES.items() if f"({line})" in message), "")
+        cause = next((name for name, cause in CAUSES.items() if f"({cause.meaning})" in message), "")
         return "refused", cause or ("held_out_not_new" if "cannot validate" in message else "?"), message
     first = gate.reasons[0] if gate.reasons else None
     return gate.verdict.value, first.cause if first else "", str(first or "")

@@ -9,8 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from inertid_ros.core.causes.cause import Cause
-from inertid_ros.core.causes.table import SYMPTOMS
+from inertid_ros.core.findings import SYMPTOMS, Cause
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "guides" / "bad_result.md"
 START, END = "<!-- causes start -->\n", "<!-- causes end -->"

@@ -28,8 +28,6 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("core",),
     ("config",),
     ("robot",),
-    ("kinematics",),
-    ("dynamics",),
     ("data",),
     ("regressors",),
     ("identification",),
@@ -46,13 +44,9 @@ ORDER: tuple[tuple[str, ...], ...] = (
 )
 # The same within a folder; "" are the files that lie in it directly.
 ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
-    "core": (("causes",), ("",), ("formats",)),
     "config": (("schema",), ("",)),
-    "robot": (("bodies",), ("urdf",), ("geometry",), ("",)),
-    "data": (
-        ("",), ("bag_storage",), ("columns",), ("files",), ("screening",), ("live",), ("cleaning",), ("filtering",),
-        ("preparation",), ("health",),
-    ),
+    "robot": (("urdf",), ("",)),
+    "data": (("",), ("files",), ("screening",), ("preparation",)),
     "identification": (("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("",)),
     "excitation": (("",), ("constraints",), ("execution",), ("planning",)),
 }  # fmt: skip

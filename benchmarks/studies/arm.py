@@ -10,8 +10,8 @@ from lxml import etree
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 
 URDF = "ur_description/urdf/ur10_robot.urdf"
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")

@@ -7,11 +7,11 @@ import numpy as np
 from scipy.linalg import expm
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, pseudo_inertia
-from inertid_ros.robot.bodies.layout import NON_NEGATIVE_TERMS
+from inertid_ros.robot.layout import NON_NEGATIVE_TERMS
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 
 CLASSIC = ("rotor_inertia", "viscous", "coulomb", "offset")

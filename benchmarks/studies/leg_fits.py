@@ -7,21 +7,19 @@ import numpy as np
 from support.robots.cheetah_leg import bounds
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import inertia_about_origin
 from inertid_ros.core.rotations import skew
-from inertid_ros.identification.equal_residual import COMPARED, fits_at_equal_residual
-from inertid_ros.identification.prior.constrained_convex_program import constrained
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.prior.constraints import Constraints, constrained
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.interior_point import solve
-from inertid_ros.identification.solvers.map_problem import MapProblem
-from inertid_ros.regressors.equations import Equations
-from inertid_ros.robot.bodies.inertial_parameters import inertia_about_origin
+from inertid_ros.identification.solvers.map_problem import COMPARED_REGULARIZERS, MapProblem, fits_at_equal_residual
+from inertid_ros.regressors.body_equations import MatrixEquations
 from inertid_ros.robot.model import RobotModel
 
 CONSTRAINTS = ("none", "semi-consistent", "LMI", "ellipsoid")
-REGULARIZERS = COMPARED
+REGULARIZERS = COMPARED_REGULARIZERS
 PRIOR_WEIGHT = 1e-6  # of the Euclidean prior that all constraint sets share ([Wensing2018]_ eq. 25)
 
 
@@ -90,7 +88,7 @@ class RegularizedFits:
 
     def at_residual(self, A: Array, b: Array, bound: float) -> dict[str, Array]:
         """Regularizer to parameters, all with the same squared residual ([Lee2019]_ eq. 3.5.52)."""
-        equations, samples = Equations.from_matrix(A, b, self.model)
+        equations, samples = MatrixEquations.from_matrix(A, b, self.model)
         fits = fits_at_equal_residual(equations, [samples], bound, self.names, self.inside)
         return {name: fit.parameters for name, fit in fits.items()}
 

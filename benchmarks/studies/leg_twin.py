@@ -9,11 +9,10 @@ from scipy.interpolate import make_interp_spline
 from support.robots.cheetah_leg import JOINTS, bodies, bounds
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import Ellipsoid, from_pseudo_inertia, is_consistent, pseudo_inertia
 from inertid_ros.core.samples import Samples
-from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
-from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, is_consistent, pseudo_inertia
-from inertid_ros.robot.bodies.rotors import with_rotors
 from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.rotors import with_rotors
 
 RATE_HZ = 1000.0
 VISCOUS, COULOMB = (0.3, 0.3, 0.3), (3.12, 1.25, 0.95)  # N m s/rad; N m, as published ([Wensing2018]_ sec. VI)

@@ -11,11 +11,11 @@ from support.robots.random_robots import random_urdf
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.files.npz import write_npz
+from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.regressors.force_equations import predict_torque
+from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
 from inertid_ros.robot.urdf_writing import write_urdf
 
 JOINTS, SECONDS, RATE_HZ = 3, 8.0, 100.0

@@ -1,17 +1,20 @@
-"""Errors that a user can act on.
+"""Errors that a user can act on, and messages that are logged once.
 
 Every message is one line with what was found, where, and what to do about it. The command line prints it
 without a traceback and exits with status 2; nodes log it and answer the request with it.
 """
 
+import logging
 import re
+from functools import lru_cache
 
-_LONGEST = 4000  # characters of a message
+_log = logging.getLogger("inertid_ros")
+_MAX_MESSAGE_LENGTH = 4000  # characters
 _UNPRINTABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]+")
 
 
 def one_line(text: str) -> str:
-    """A text for a log or a terminal, whatever names and values out of files it quotes.
+    """Text for a log or a terminal, safe for quoted names and values from files.
 
     Line breaks and tabs become blanks, other control characters are escaped, and a long text loses its middle.
     """
@@ -19,15 +22,20 @@ def one_line(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    if len(text) <= _LONGEST:
+    if len(text) <= _MAX_MESSAGE_LENGTH:
         return text
-    half = _LONGEST // 2
+    half = _MAX_MESSAGE_LENGTH // 2
     return f"{text[:half]} ... {text[-half:]}"
 
 
-def _printable(found: re.Match[str]) -> str:
-    part = found[0]
-    return " " if part.isspace() else part.encode("unicode_escape").decode()
+def _printable(match: re.Match[str]) -> str:
+    return " " if match[0].isspace() else match[0].encode("unicode_escape").decode()
+
+
+@lru_cache(maxsize=256)
+def log_once(level: int, message: str) -> None:
+    """Log a message about a robot, once per process however often the robot is loaded or planned for."""
+    _log.log(level, "%s", message)
 
 
 class InertidError(Exception):
@@ -38,7 +46,7 @@ class InertidError(Exception):
 
 
 class FormatError(ValueError):
-    """Content that is not of its format; who reads a file adds its name and the remedy."""
+    """Content that is not of its format; the reader of a file adds its name and the remedy."""
 
 
 class ModelError(InertidError):

@@ -1,6 +1,7 @@
 """Samples: prepared motion and measured forces of one experiment, in the order of the model, for a regressor."""
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +9,63 @@ from numpy.typing import NDArray
 from .arrays import Array
 from .errors import RecordingError
 from .findings import Finding
-from .undecimated_velocity import UndecimatedVelocity
 
-_OF_PRODUCTS = 4  # samples per period of the cutoff that show all of a product of two filtered signals
+# The square of a Hann window. Its leakage falls by 30 dB per octave, so that a motion without noise leaks hardly more
+# than rounding into the upper half of the band.
+LITTLE_LEAKAGE = ("general_cosine", (3 / 8, 1 / 2, 1 / 8))
+_MAX_CACHED_FUNCTIONS = 4  # each takes the memory of a few channels
+_SAMPLES_PER_PERIOD_OF_PRODUCTS = 4  # of the cutoff: they show all of a product of two filtered signals
+
+
+@dataclass(frozen=True, eq=False)
+class UndecimatedVelocity:
+    """Joint velocity at the rate of the recording, and the low-pass that the torque went through.
+
+    Friction is not linear in velocity, so that the friction of a low-passed velocity is wrong at every reversal: a
+    model of friction is evaluated at the rate of the recording, then low-passed like the torque, and decimated last.
+    Indexing selects samples, as in an array with one row per sample.
+
+    Attributes
+    ----------
+    pieces : tuple of ndarray, shape (N_i, n)
+        Velocity of each piece without gaps [rad/s or m/s].
+    low_pass : callable
+        ``(N_i, k)`` to ``(N_i, k)``, the filter of the torque.
+    rows : ndarray of int, shape (N,)
+        Rows of the concatenated pieces that are the samples.
+    """
+
+    pieces: tuple[Array, ...]
+    low_pass: Callable[[Array], Array]
+    rows: NDArray[np.intp]
+    _cache: dict[Hashable, tuple[NDArray[np.intp], Array]] = field(default_factory=dict, repr=False)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(N,)``."""
+        return (len(self.rows),)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: slice | NDArray) -> "UndecimatedVelocity":
+        return replace(self, rows=self.rows[rows])
+
+    def filtered(self, function: Callable[[Array], Array], key: Hashable = None) -> Array:
+        """``(N, k)`` low-passed values at the samples of a function of velocity, ``(N_i, n)`` to ``(N_i, k)``.
+
+        Values with a ``key`` are computed once for these samples and selections of them.
+        """
+        rows, values = self._cache.get(key, (np.zeros(0, dtype=np.intp), np.zeros(0)))
+        place = np.searchsorted(rows, self.rows)
+        if len(rows) and (rows[np.minimum(place, len(rows) - 1)] == self.rows).all():
+            return np.asarray(values[place])
+        values = np.concatenate([self.low_pass(function(piece)) for piece in self.pieces])[self.rows]
+        if key is not None:
+            if len(self._cache) >= _MAX_CACHED_FUNCTIONS:
+                self._cache.pop(next(iter(self._cache)))
+            self._cache[key] = self.rows, values
+        return np.asarray(values)
 
 
 @dataclass(frozen=True)
@@ -32,27 +87,26 @@ class Samples:
         external wrenches, by their contact Jacobians, have been added; before them, on a free base, the sum of the
         external wrenches on it, in its frame [N, N m]. What was not measured is zero, and masked.
     mask : ndarray of bool, shape (N, c)
-        An equation enters the fit where it is true.
+        Whether an equation enters the fit.
     usable : ndarray of bool, shape (N,)
         False at filter edges, gaps and transients. Torque errors are reported where it is true, however slow a joint
         is.
     name : str
         Recording that the samples come from.
     undecimated : UndecimatedVelocity, optional
-        Joint velocity from which friction is worked out and then low-passed like the torque; None where it is worked
-        out from ``v``.
+        Joint velocity for friction; None: friction is computed from ``v``.
     sliding : ndarray of bool, shape (N, c), optional
-        Where all drives that act on a channel slide, so that friction has a direction; None: everywhere.
+        Whether all drives that act on a channel slide, so that friction has a direction; None: always.
     cutoff_hz : float
         Cutoff of the low-pass that was applied [Hz]; 0 without a low-pass.
     measured : ndarray of bool, shape (N, c), optional
-        Where ``tau`` was measured; None: everywhere.
+        Whether ``tau`` was measured; None: always.
     noise : ndarray, shape (nv,), optional
-        Standard deviation of the noise of ``v``, where it was estimated.
+        Standard deviation of the noise of ``v``; None if not estimated.
     effort_noise : ndarray, shape (n,), optional
-        Standard deviation of the noise of every joint's effort below the cutoff, where it was estimated [N m or N].
+        Standard deviation of the noise of every joint's effort below the cutoff [N m or N]; None if not estimated.
     findings : tuple of Finding
-        What was found in the recording on the way.
+        Of the checks of the recording.
     """
 
     time: Array
@@ -95,17 +149,19 @@ class Samples:
 
     @property
     def stride_of_products(self) -> int:
-        """Every how many samples show all of a product of two channels, whose band is twice that of the low-pass."""
-        return max(1, int(1.0 / (_OF_PRODUCTS * self.cutoff_hz * self.period))) if self.cutoff_hz > 0 else 1
+        """Stride that still shows all of a product of two channels, whose band is twice that of the low-pass."""
+        if self.cutoff_hz <= 0:
+            return 1
+        return max(1, int(1.0 / (_SAMPLES_PER_PERIOD_OF_PRODUCTS * self.cutoff_hz * self.period)))
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """``(N, c)`` bool; where a prediction can be compared with a measurement, however slow a joint is."""
+        """``(N, c)`` bool, whether a prediction can be compared with a measurement, at any speed of the joint."""
         usable = np.repeat(self.usable[:, None], self.channels, axis=1)
         return usable if self.measured is None else usable & self.measured
 
     def select(self, rows: slice | NDArray[np.intp]) -> "Samples":
-        """Samples of some rows; every array that has one row per sample is cut."""
+        """Samples of some rows."""
         cut = {
             field.name: getattr(self, field.name)[rows]
             for field in fields(self)
@@ -114,7 +170,7 @@ class Samples:
         return replace(self, **cut)
 
     def block_rows(self, count: int) -> list[slice]:
-        """Rows of contiguous blocks of about equal length; fewer than ``count`` where there are fewer samples."""
+        """Rows of at most ``count`` contiguous blocks of about equal length, none empty."""
         edges = np.linspace(0, len(self), count + 1).astype(int).tolist()
         return [slice(start, end) for start, end in zip(edges[:-1], edges[1:], strict=True) if end > start]
 

@@ -1,13 +1,22 @@
-"""Drive regressor: torque linear in rotor inertia, friction, offset and stiffness ([Wensing2018]_ eq. 24)."""
+"""Drive regressor: joint torque linear in rotor inertia, friction, offset and stiffness ([Wensing2018]_ eq. 24), and in
+the unknowns of user terms.
 
+The torque that a drive transmits to the bodies behind it, on which the friction of gears depends ([Hamon2010]_ eq. 5),
+is not linear in the parameters: the signal ``load`` is that of given bodies, and
+:func:`~inertid_ros.identification.identify.identify` fits again with the bodies that it estimated.
+"""
+
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.dynamics.friction import dry_friction_columns
-from inertid_ros.robot.bodies.layout import COUPLING_TERMS, ParameterLayout
+from inertid_ros.robot.drives import dry_friction_columns, term_columns, term_torque
+from inertid_ros.robot.dynamics import rigid_torque
+from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
+from inertid_ros.robot.model import RobotModel
 
 
 class DriveMotion(NamedTuple):
@@ -20,7 +29,7 @@ class DriveMotion(NamedTuple):
     direction : ndarray, shape (N, n + couplings)
         Direction of sliding from -1 to 1, of joints, then of couplings, low-passed like the torque.
     fading : ndarray, shape (N, n)
-        Direction times the share of the Stribeck friction that is left at the speed of the joint, low-passed likewise.
+        Direction times the remaining share of Stribeck friction at the speed of the joint, low-passed alike.
     """
 
     q: Array
@@ -64,18 +73,18 @@ def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:
 
 
 def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
-    """Columns of the layout that joint's own drive and its couplings fill, in the order of :func:`drive_rows`."""
-    own = [layout.drive(term).start + joint for term in layout.drive_terms]
+    """Columns of the layout of a joint's drive and its couplings, in the order of :func:`drive_rows`."""
+    drives = [layout.drive(term).start + joint for term in layout.drive_terms]
     terms = np.arange(len(COUPLING_TERMS))
     coupled = [layout.coupling_start + len(terms) * k + terms for k in np.flatnonzero(layout.coupling_ratios[:, joint])]
-    return np.concatenate([np.array(own, dtype=int), *coupled])
+    return np.concatenate([np.array(drives, dtype=int), *coupled])
 
 
 def drive_rows(layout: ParameterLayout, motion: DriveMotion) -> list[list[Array]]:
-    """The columns of every joint, ``(N,)`` each; what joints share is worked out once."""
+    """Columns of every joint, ``(N,)`` each; shared ones are computed once."""
     of_joints = motion._replace(direction=motion.direction[:, : len(layout.joints)])
-    own = [COLUMNS[term](of_joints) for term in layout.drive_terms]
-    rows = [[signal[:, joint] for signal in own] for joint in range(len(layout.joints))]
+    signals = [COLUMNS[term](of_joints) for term in layout.drive_terms]
+    rows = [[signal[:, joint] for signal in signals] for joint in range(len(layout.joints))]
     for index, ratios in enumerate(layout.coupling_ratios):
         coupled = drive_columns(COUPLING_TERMS, motion.along(ratios, len(layout.joints) + index)).T
         for joint in np.flatnonzero(ratios):
@@ -90,7 +99,42 @@ def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion
     for term in layout.drive_terms:
         torque += parameters[layout.drive(term)] * COLUMNS[term](of_joints)
     coupled = parameters[layout.coupling_start : layout.term_start].reshape(-1, len(COUPLING_TERMS))
-    for index, (ratios, own) in enumerate(zip(layout.coupling_ratios, coupled, strict=True)):
+    for index, (ratios, values) in enumerate(zip(layout.coupling_ratios, coupled, strict=True)):
         columns = drive_columns(COUPLING_TERMS, motion.along(ratios, len(layout.joints) + index))
-        torque += np.outer(columns @ own, ratios)
+        torque += np.outer(columns @ values, ratios)
     return torque
+
+
+def channel_term_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
+    """Columns of the layout of a joint's user terms, in the order of :func:`term_rows`."""
+    columns = [layout.term(index) for index, term in enumerate(layout.terms) if term.joint == layout.joints[joint]]
+    return np.concatenate([np.zeros(0, dtype=int), *(np.arange(span.start, span.stop) for span in columns)])
+
+
+def term_rows(
+    model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice = slice(None)
+) -> list[list[Array]]:
+    """Columns of every joint's user terms, ``(N,)`` each, at some rows of samples; ``motion`` is that of these rows."""
+    layout = model.layout
+    columns: list[list[Array]] = [[] for _ in layout.joints]
+    if layout.terms:
+        for joint, column in term_columns(layout.terms, layout.joints, _signals(model, samples, motion, rows)):
+            columns[joint].append(column)
+    return columns
+
+
+def predicted_term_torque(model: RobotModel, parameters: Array, samples: Samples, motion: DriveMotion) -> Array:
+    """``(N, n)`` torque of all user terms; ``motion`` is that of the samples."""
+    layout = model.layout
+    signals = _signals(model, samples, motion, slice(None))
+    return term_torque(layout.terms, parameters[layout.term_start :], layout.joints, signals)
+
+
+def _signals(model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice) -> Mapping[str, Array]:
+    """``(N, n)`` signals by name, see :data:`~inertid_ros.config.robot.TERM_SIGNALS`."""
+    layout, joints = model.layout, model.joints
+    signals = {"q": motion.q, "v": motion.v, "a": motion.a, "direction": motion.direction[:, :joints]}
+    if any(term.uses_load for term in layout.terms):
+        load = rigid_torque(model, model.load_bodies, samples.q[rows], samples.v[rows], samples.a[rows])
+        signals["load"] = load[:, model.velocities - joints :]
+    return signals

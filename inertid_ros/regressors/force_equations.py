@@ -1,35 +1,40 @@
 """Equations of force: joint torques, and on a free base also the wrench that moves the whole robot.
 
-([Lee2019]_ eq. 3.2.13; [vanDerGaag2024]_ eqs. 10-14.)
-Row by row they are the inverse dynamics ``Y x = S^T tau + sum J_c^T f_c``: the base rows need no joint torque, only the
-external wrenches; the rows of joints without a contact behind them need no external wrench.
+The inverse dynamics ``Y x = S^T tau + sum J_c^T f_c``, row by row ([Lee2019]_ eq. 3.2.13; [vanDerGaag2024]_ eqs.
+10-14): base rows contain external wrenches and no joint torque; rows of joints without a contact behind them contain no
+external wrench.
 """
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import Samples
-from inertid_ros.dynamics.contact_wrenches import on_ground, turn_base_rows
-from inertid_ros.dynamics.newton_euler import rigid_torque
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.contacts import on_ground, turn_base_rows
+from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
-from .drive_regressor import DriveMotion, channel_drive_columns, drive_rows, drive_torque
+from . import drive_regressor as drives
 from .equations import Equations, RowWriter
-from .parent_regrouping import regroup_to_parents
-from .rigid_body_regressor import RigidBodyRegressor, moved_bodies
-from .rotor_regressor import RotorRegressor, channel_rotor_columns, rotor_torque
-from .user_terms import channel_term_columns, predicted_term_torque, term_rows
+from .rigid_body_regressor import (
+    RigidBodyRegressor,
+    RotorRegressor,
+    channel_rotor_columns,
+    moved_bodies,
+    regroup_to_parents,
+    rotor_torque,
+)
 
 MOMENTS = 4  # mass and first moments
 BASE_CHANNELS = tuple(f"base.{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
 
 
 class ForceEquations(Equations):
-    """Generalized force, one channel per velocity: six base rows first where the base is free."""
+    """Generalized force, one channel per velocity; the six base rows of a free base come first."""
 
     equation_type = "force"
 
@@ -42,7 +47,7 @@ class ForceEquations(Equations):
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
-        """Moved bodies, rotors, drives. Forces on the base do not depend on rotational inertia."""
+        """Of moved bodies, rotors, drives. Forces on the base do not depend on rotational inertia."""
         columns = []
         for velocity, bodies in enumerate(moved_bodies(self.model)):
             count = self.parameters_per_body(velocity)
@@ -52,7 +57,7 @@ class ForceEquations(Equations):
         return tuple(columns)
 
     def parameters_per_body(self, velocity: int) -> int:
-        """How many parameters of a body a row depends on, in their order: mass and first moments, or all."""
+        """Number of parameters of a body that a row depends on, in their order: mass and first moments, or all."""
         return MOMENTS if velocity < min(self.base, 3) else BODY_PARAMETERS
 
     def drive_columns(self, velocity: int) -> np.ndarray:
@@ -61,7 +66,7 @@ class ForceEquations(Equations):
         if joint < 0:
             return np.zeros(0, dtype=int)
         layout = self.model.layout
-        return np.concatenate([channel_drive_columns(layout, joint), channel_term_columns(layout, joint)])
+        return np.concatenate([drives.channel_drive_columns(layout, joint), drives.channel_term_columns(layout, joint)])
 
     @property
     def fingerprint(self) -> str:
@@ -77,18 +82,19 @@ class ForceEquations(Equations):
         """``(N, nv)`` generalized force of links, rotors and drives [N m or N]."""
         self.check(samples)
         layout, motion = self.model.layout, (samples.q, samples.v, samples.a)
+        drive_motion = drives.DriveMotion.of(layout, samples)
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
         force += rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
-        force[:, self.joint_channels] += drive_torque(layout, parameters, DriveMotion.of(layout, samples))
+        force[:, self.joint_channels] += drives.drive_torque(layout, parameters, drive_motion)
         if layout.terms:
-            force[:, self.joint_channels] += predicted_term_torque(self.model, parameters, samples)
+            force[:, self.joint_channels] += drives.predicted_term_torque(self.model, parameters, samples, drive_motion)
         return on_ground(self.model, samples.q, force)
 
 
 class ForceWriter(RowWriter):
-    """Of the ten parameters of a body only those are written that cannot be regrouped to its parent.
+    """Writes the parameters of a body that cannot be regrouped to its parent.
 
-    Rows of joints on a free base are written only where any of them is in use.
+    Rows of joints on a free base are written only if any of them is in use.
     """
 
     def __init__(self, equations: ForceEquations) -> None:
@@ -114,12 +120,12 @@ class ForceWriter(RowWriter):
             expansions.append(block_diag(grouping.matrix[np.ix_(written, columns)], np.eye(others)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
         self._forces = sum(equations.parameters_per_body(velocity) == MOMENTS for velocity in range(model.velocities))
-        self._drives: tuple[Samples, DriveMotion] | None = None
+        self._drives: tuple[Samples, drives.DriveMotion] | None = None
 
-    def _motion(self, samples: Samples) -> DriveMotion:
-        """Motion of the drives, which is worked out once for all batches of the same samples."""
+    def _motion(self, samples: Samples) -> drives.DriveMotion:
+        """Motion of the drives, computed once for all batches of the same samples."""
         if self._drives is None or self._drives[0] is not samples:
-            self._drives = samples, DriveMotion.of(self._layout, samples)
+            self._drives = samples, drives.DriveMotion.of(self._layout, samples)
         return self._drives[1]
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
@@ -137,18 +143,38 @@ class ForceWriter(RowWriter):
         if rotors is not None and self._ground is not None:
             turn_base_rows(self._ground, q, rotors)
         motion = self._motion(samples).select(rows)
-        terms = term_rows(self._model, samples, motion, rows)
-        own_rows = [drive + term for drive, term in zip(drive_rows(self._layout, motion), terms, strict=True)]
-        drives: list[list[Array]] = [[]] * self._base + own_rows
-        for velocity, (span, own) in enumerate(zip(self.spans, drives, strict=True)):
-            first = span.stop - 1 - len(own)
-            for column, drive in enumerate(own, start=first):
-                out[velocity, column] = drive
+        terms = drives.term_rows(self._model, samples, motion, rows)
+        joint_rows = [drive + term for drive, term in zip(drives.drive_rows(self._layout, motion), terms, strict=True)]
+        drive_rows: list[list[Array]] = [[]] * self._base + joint_rows
+        for velocity, (span, signals) in enumerate(zip(self.spans, drive_rows, strict=True)):
+            first = span.stop - 1 - len(signals)
+            for column, signal in enumerate(signals, start=first):
+                out[velocity, column] = signal
             if rotors is not None:
                 columns = self._rotor_columns[velocity]
                 out[velocity, first - len(columns) : first] = rotors[velocity, columns]
 
 
 def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Array:
-    """``(N, c)`` generalized force that a parameter vector predicts: of links, rotors and drives."""
+    """``(N, c)`` generalized force of links, rotors and drives with a parameter vector."""
     return ForceEquations(model).predict(parameters, samples)
+
+
+def without_load(model: RobotModel, load: Array, samples: Samples) -> Samples:
+    """Samples of force without the part of a load ``(nb, 10)``, see :func:`~.body_changes.load_bodies`."""
+    if not load.any():
+        return samples
+    return replace(samples, tau=samples.tau - load_torque(model, load, samples))
+
+
+def with_gains(model: RobotModel, gains: Array, load: Array, samples: Samples) -> Samples:
+    """Samples of joint torque without that of a load, with efforts multiplied by the gains ``(n,)`` of the drives."""
+    torque = load_torque(model, load, samples) if load.any() else 0.0
+    noise = None if samples.effort_noise is None else np.abs(gains) * samples.effort_noise
+    return replace(samples, tau=gains * (samples.tau + torque) - torque, effort_noise=noise)
+
+
+def load_torque(model: RobotModel, load: Array, samples: Samples) -> Array:
+    """``(N, c)`` generalized force that moves a load ``(nb, 10)`` along samples."""
+    force = rigid_torque(model, load, samples.q, samples.v, samples.a)
+    return np.asarray(on_ground(model, samples.q, force))

@@ -1,35 +1,73 @@
-"""Equations of momentum: six rows per sample of a floating robot, without torque or acceleration.
+"""Equations of momentum: six rows per sample of a floating robot, without torque or acceleration ([Naveen2019]_).
 
-The momentum of base and joints is the negative of that of the reaction wheels: ``K x = m`` ([Naveen2019]_ eq. 26).
-Linear momentum is zero, so that only the wheels, whose inertia is known, set the scale of the parameters.
+The momentum of base and joints is the negative of that of the reaction wheels: ``K x = m`` (eq. 26). Linear momentum is
+zero, so that only the wheels, whose inertia is known, set the scale of the parameters. In the base frame, about its
+origin, the pose does not matter; with zero total momentum that frame suffices, as zero is zero in every frame.
+Momentum about a fixed point, the origin of the world, is conserved.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import Samples
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.kinematics import BATCH, TreeJoint, batches
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.tree import TreeJoint
 
 from .equations import Equations, RowWriter
-from .momentum_regressor import momentum_regressor
+from .rigid_body_regressor import RigidBodyRegressor
 
-CHANNELS = tuple(f"momentum.{part}_{axis}" for part in ("linear", "angular") for axis in "xyz")
-_LINEAR = 3  # of the channels; linear momentum depends on masses and first moments only
-_NOISE_SAMPLES = 300  # poses over which noise is averaged
-_LEAST_NOISE = 1e-6  # of the fastest rate
-_FIRST = 4  # parameters of a body: mass and first moments
+MOMENTUM_CHANNELS = tuple(f"momentum.{part}_{axis}" for part in ("linear", "angular") for axis in "xyz")
+_LINEAR_CHANNELS = 3  # linear momentum depends on masses and first moments only
+_MASS_AND_MOMENTS = 4  # parameters of a body
+_NOISE_POSES = 300  # over which noise is averaged
+_MIN_NOISE_RATIO = 1e-6  # of the fastest rate
+
+
+def momentum_regressor(
+    tree: Sequence[TreeJoint], twist: Array, q: Array, v: Array, pose: Array | None = None
+) -> Array:
+    """System momentum regressor ``K`` of a tree on a free base ([Naveen2019]_ eqs. 1-12).
+
+    Momentum is linear in the velocity as force is in the acceleration of a robot at rest that weighs nothing: the rows
+    are those of the wrench on the base, with the velocity in place of the acceleration.
+
+    Parameters
+    ----------
+    tree : sequence of TreeJoint
+        Its first body is the base.
+    twist : ndarray, shape (N, 6)
+        Of the base in its own frame, linear [m/s] then angular [rad/s].
+    q, v : ndarray, shape (N, n)
+        Joint positions and velocities.
+    pose : ndarray, shape (N, 7), optional
+        Of the base in the world, x y z [m], qx qy qz qw, for momentum in the world frame, about its origin; default in
+        the base frame, about the base's origin.
+
+    Returns
+    -------
+    ndarray, shape (N, 6, 10 nb)
+        Linear momentum [N s], then angular [N m s]. The samples of one column are adjacent in memory.
+    """
+    regressor = RigidBodyRegressor(tree, np.zeros(3), base_only=True, world=pose is not None)
+    positions = np.hstack([np.zeros((len(q), 7)) if pose is None else pose, q])
+    velocities = np.hstack([twist, v])
+    out = np.empty((6, regressor.width, len(q)))
+    size = -(-len(q) // max(1, round(len(q) / BATCH)))  # batches of one size: the recursion keeps its arrays
+    for rows in batches(len(q), max(size, 1)):
+        position, velocity = (np.ascontiguousarray(channel[rows].T) for channel in (positions, velocities))
+        regressor.write(position, np.zeros_like(velocity), velocity, out[..., rows])
+    return out.transpose(2, 0, 1)
 
 
 class MomentumEquations(Equations):
-    """Momentum in the base frame about the base's origin, where that of robot and wheels together is zero.
+    """Momentum in the base frame, about the base's origin, if robot and wheels together have none.
 
-    The pose of the base does not matter: zero is zero in every frame. Drives are in no equation, and the model is that
-    of the bodies alone.
+    Drives are in no equation, and the model is that of the bodies alone.
     """
 
     equation_type = "momentum"
@@ -41,7 +79,7 @@ class MomentumEquations(Equations):
                 f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free"
             )
         self.model = model.with_bodies_alone()
-        self.channels = CHANNELS
+        self.channels = MOMENTUM_CHANNELS
         self.joint_channels = slice(0, 0)
         self.optional = False
 
@@ -49,8 +87,8 @@ class MomentumEquations(Equations):
     def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
         """Masses and first moments of all bodies; for angular momentum also their inertia."""
         every = np.arange(self.model.layout.inertial_size)
-        moments = every[every % BODY_PARAMETERS < _FIRST]
-        return tuple(moments if channel < _LINEAR else every for channel in range(len(CHANNELS)))
+        moments = every[every % BODY_PARAMETERS < _MASS_AND_MOMENTS]
+        return tuple(moments if channel < _LINEAR_CHANNELS else every for channel in range(len(MOMENTUM_CHANNELS)))
 
     @cached_property
     def tree(self) -> tuple[TreeJoint, ...]:
@@ -59,7 +97,7 @@ class MomentumEquations(Equations):
 
     @property
     def fingerprint(self) -> str:
-        """Wheels of other bodies or inertias are other equations."""
+        """Equations with other wheels differ."""
         wheels = self.model.wheels
         return f"{self.equation_type} {wheels.bodies} {np.round(wheels.axes, 9).tolist()}"
 
@@ -74,12 +112,13 @@ class MomentumEquations(Equations):
         return np.asarray(self.regressor(samples.q, samples.v) @ inertial)
 
     def noise(self, samples: Samples) -> Array:
-        """Of the measured rates: momentum is linear in them, with the prior's parameters as factors."""
-        chosen = np.linspace(0, len(samples) - 1, min(len(samples), _NOISE_SAMPLES)).astype(int)
+        """From the noise of the measured rates: momentum is linear in them, with the prior as factors."""
+        chosen = np.linspace(0, len(samples) - 1, min(len(samples), _NOISE_POSES)).astype(int)
         q, count = samples.q[chosen], samples.v.shape[1]
-        inertial, least = self.model.prior[: self.model.layout.inertial_size], _LEAST_NOISE * np.abs(samples.v).max()
+        inertial = self.model.prior[: self.model.layout.inertial_size]
+        least = _MIN_NOISE_RATIO * np.abs(samples.v).max()
         deviations = np.full(count, least) if samples.noise is None else np.maximum(samples.noise, least)
-        out = np.zeros(len(CHANNELS))
+        out = np.zeros(len(MOMENTUM_CHANNELS))
         for rate, deviation in enumerate(deviations):
             v = np.zeros((len(chosen), count))
             v[:, rate] = deviation
@@ -92,19 +131,18 @@ class MomentumEquations(Equations):
         return momentum_regressor(self.tree, v[:, :6], q[:, 7:] @ gearing.T, v[:, 6:] @ gearing.T, self.pose(q))
 
     def pose(self, q: Array) -> Array | None:
-        """``(k, 7)`` of the base, where momentum is expressed in the world frame."""
+        """``(k, 7)`` pose of the base; None: momentum is in the base frame."""
         return None
 
     def constant(self, samples: Samples) -> Array | float:
-        """``(6, p)`` what is subtracted from the rows of a recording."""
+        """``(6, p)`` to subtract from the rows of a recording."""
         return 0.0
 
 
 class MomentumChangeEquations(MomentumEquations):
-    """Change of momentum in the world about its origin, whatever constant momentum robot and wheels have together.
+    """Change of momentum in the world, about its origin, for any constant momentum of robot and wheels.
 
-    The constant is taken out by subtracting the mean over a recording from both sides. Unlike at zero momentum the
-    pose of the base must be known at all samples.
+    The mean over a recording is subtracted from both sides. The pose of the base must be known at all samples.
     """
 
     equation_type = "momentum_change"
@@ -124,19 +162,19 @@ class MomentumChangeEquations(MomentumEquations):
 
 
 class MomentumWriter(RowWriter):
-    """All ten parameters of every body: there are few samples and six rows, and nothing to save."""
+    """Writes all parameters of every body: there are few samples, and nothing to save."""
 
     def __init__(self, equations: MomentumEquations) -> None:
         self.equations = equations
-        self._of: Samples | None = None  # the recording of the constant, which is worked out once
+        self._recording: Samples | None = None  # of the constant, which is computed once
         self._constant: Array | float = 0.0
         self.spans = tuple(slice(0, len(columns) + 1) for columns in equations.columns)
         self.expansions = tuple(np.eye(len(columns)) for columns in equations.columns)
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         """Fill ``out (6, width, k)`` for ``k`` rows of samples."""
-        if self._of is not samples:
-            self._of, self._constant = samples, self.equations.constant(samples)
+        if self._recording is not samples:
+            self._recording, self._constant = samples, self.equations.constant(samples)
         regressor = self.equations.regressor(samples.q[rows], samples.v[rows]) - self._constant
         for channel, columns in enumerate(self.equations.columns):
             out[channel, : len(columns)] = regressor[:, channel, columns].T

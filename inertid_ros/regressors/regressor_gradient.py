@@ -1,11 +1,12 @@
 """Derivative of a weighted sum of regressor elements by the motion, without the derivative of each element.
 
-The sum ``<Z, Y(q, v, a)>`` over the elements of a regressor is differentiated in reverse ([Ayusawa2017]_ eqs. 24-40;
-[Lee2019]_ sec. B.3). Every element of a joint's row is the joint's screw times the wrench of a body, so the weights of
-all rows of one body add up to six numbers per parameter; these give how the sum depends on the motion of that body
-alone, and sums over subtrees how it depends on each joint. Nothing of size rows times columns times joints is ever
-formed: the cost is that of about two regressors, whatever the number of parameters of the motion. Rows of the ground
-reaction at the root are included at no cost: their screws are the unit vectors.
+The sum ``<Z, Y(q, v, a)>`` over the elements of a regressor is differentiated in reverse ([Ayusawa2017]_ eqs. 18-40;
+[Lee2019]_ sec. B.3). Every element is made of the wrench that a body takes, linear in its parameters, in the root
+frame: with the screw of a joint it is that joint's torque, without one a component of the wrench that the ground
+supplies at the root. The weights of all rows of one body therefore add up to six numbers per parameter; these give the
+derivatives by the motion of that body alone, and sums over subtrees those by the motion of each joint. No array of size
+rows times columns times joints is formed: the cost is that of about two regressors, for any number of parameters of the
+motion. Rows of the ground reaction at the root cost nothing: their screws are the unit vectors.
 
 With ``F`` the wrenches, ``D_b = sum_j S_j Z_jb`` and ``gV, gA`` the derivatives by the velocity and acceleration of
 body ``b`` in place, joint ``i`` turning everything beyond it about its screw ``S`` changes the sum by
@@ -23,15 +24,47 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.rotations import cross
-from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.spatial import force_cross, motion_cross
-from inertid_ros.kinematics.tree_kinematics import TreeKinematics, TreeState
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
-
-from .body_wrenches import BodyWrenches, moved_columns
+from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
+from inertid_ros.robot.kinematics import TreeKinematics, TreeState, force_cross, motion_cross, turned_forces
 
 _TABLE = WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
+_TRANSPOSED_TABLE = np.ascontiguousarray(_TABLE.T)
+
+
+@dataclass(frozen=True)
+class BodyWrenches:
+    """Wrenches of all bodies at N samples ([Lee2019]_ eq. B.3; [Ayusawa2017]_ eqs. 18-23).
+
+    Attributes
+    ----------
+    angular_velocity : ndarray, shape (N, nb, 3)
+        In the frame of the body [rad/s].
+    regressor : ndarray, shape (N, 6, 10 nb)
+        (force, torque) about the root origin, in the root frame, per unit of each parameter.
+    """
+
+    angular_velocity: Array
+    regressor: Array
+
+    @classmethod
+    def of(cls, state: TreeState) -> "BodyWrenches":
+        """Wrenches from the motion of the bodies."""
+        x, A = state.placements[..., :3, 3], state.acceleration
+        v, w = state.velocity[..., :3], state.velocity[..., 3:]
+        at_origin = A[..., :3] + cross(A[..., 3:], x) + cross(w, v + cross(w, x))
+        local = np.stack([at_origin, A[..., 3:], w], axis=-2) @ state.placements[..., :3, :3]  # rows: R^T applied
+        products = wrench_products(local[..., 0, :], local[..., 1, :], local[..., 2, :])
+        samples, bodies, count = products.shape
+        wrenches = (products.reshape(-1, count) @ _TRANSPOSED_TABLE).reshape(samples, bodies, 6, BODY_PARAMETERS)
+        regressor = turned_forces(state.placements, wrenches).swapaxes(1, 2)
+        return cls(local[..., 2, :], regressor.reshape(samples, 6, bodies * BODY_PARAMETERS))
+
+
+def moved_columns(kinematics: TreeKinematics) -> Array:
+    """``(n, 10 nb)`` one for columns of bodies that a joint moves, else zero."""
+    return np.repeat(kinematics.ancestry, BODY_PARAMETERS, axis=1).astype(float)
 
 
 @dataclass(frozen=True)
@@ -62,7 +95,7 @@ def regressor_product_gradient(
     base_weights : ndarray, shape (N, 6, 10 nb)
         Of the regressor of the reaction wrench at the root (force, torque).
     wrenches : BodyWrenches, optional
-        Of the state, where they are known already.
+        Of the state, if already computed.
     """
     wrenches = wrenches or BodyWrenches.of(state)
     S, V, F = state.screws, state.velocity, wrenches.regressor
@@ -89,7 +122,7 @@ def regressor_product_gradient(
 
 
 def _by_body_motion(state: TreeState, spin: Array, weights: Array) -> tuple[Array, Array]:
-    """``(N, nb, 6)`` derivatives by velocity and acceleration of the bodies, which stay in place."""
+    """``(N, nb, 6)`` derivatives by velocity and acceleration of the bodies, at constant placements."""
     R, x = state.placements[..., :3, :3], state.placements[..., :3, 3]
     w, u = state.velocity[..., 3:], state.velocity[..., :3]
     samples, bodies = R.shape[:2]

@@ -1,22 +1,28 @@
-"""Regressor of generalized force: ``tau = Y(q, v, a) pi`` for the inertial parameters of every moving body.
+"""Regressors of generalized force: of rigid bodies, of rotors, and the columns that regrouping to the parent leaves.
 
-Joint torques alone on a fixed base ([Lee2019]_ eq. 3.2.13); on a free one the wrench that moves the whole robot, in the
-frame of the base, comes first ([vanDerGaag2024]_ eqs. 10-14).
+``tau = Y(q, v, a) pi`` for the inertial parameters of every moving body: joint torques on a fixed base ([Lee2019]_ eq.
+3.2.13); on a free one the wrench that moves the whole robot, in the frame of the base, comes first ([vanDerGaag2024]_
+eqs. 10-14).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.dynamics.newton_euler import WRENCH_TABLE
-from inertid_ros.kinematics.body_recursion import PRODUCTS, TRANSLATIONS, BodyRecursion
-from inertid_ros.kinematics.tree_kinematics import batches
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.dynamics import PRODUCTS, TRANSLATIONS, WRENCH_TABLE, BodyRecursion
+from inertid_ros.robot.kinematics import TreeJoint, batches, path
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.tree import TreeJoint
 
+# Indices of parameters in a frame with the joint along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).
+_KEPT_TURNING = (1, 2, 4, 5, 7, 8, 9)
+_KEPT_SLIDING = (0, 1, 2, 3)
+_KEPT_TURNING_ABOUT_FIXED_AXIS = (1, 2, 9)  # about an axis fixed in space, only zz has a torque, and gravity
+_KEPT_SLIDING_ALONG_FIXED_AXIS = (0,)
+_YY, _XX = 6, 4
 _BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and where their screws stand
 
 
@@ -31,8 +37,7 @@ def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> A
     Returns
     -------
     ndarray, shape (N, nv, 10 nb)
-        Row ``j`` of a sample is zero outside the bodies that velocity ``j`` moves. In memory the samples of one element
-        are neighbours.
+        Row ``j`` is zero for bodies that velocity ``j`` does not move. Samples of one element are adjacent in memory.
     """
     regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear)
     out = np.zeros((model.velocities, model.layout.body_size, len(q)))
@@ -42,7 +47,7 @@ def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> A
 
 
 def moved_bodies(model: RobotModel) -> tuple[tuple[int, ...], ...]:
-    """For each velocity, the indices of the bodies that it moves, in ascending order."""
+    """Bodies that each velocity moves, in ascending order."""
     moved: list[list[int]] = [[] for _ in range(model.velocities)]
     for body, joint in enumerate(model.tree):
         for velocity in joint.ancestors:
@@ -60,14 +65,14 @@ class RigidBodyRegressor:
     ----------
     joints : sequence of TreeJoint
     gravity : ndarray, shape (3,)
-        m/s^2 in the root frame, in the world where the first body moves freely.
+        m/s^2 in the root frame; in the world if the first body moves freely.
     columns : sequence of sequence of int, optional
-        For each body the parameters to write, **in its frame of** :mod:`inertid_ros.robot.tree`; all ten, in the frames
-        of the URDF, if not given.
+        Parameters of each body to write, **in its frame of** :class:`~inertid_ros.robot.kinematics.TreeJoint`; default
+        all ten, in the frames of the URDF.
     base_only : bool
         Never write more than the six rows of a free base.
     world : bool
-        Write these in the frame of the world, about its origin; only with ``base_only``.
+        Write these rows in the frame of the world, about its origin; only with ``base_only``.
     """
 
     def __init__(
@@ -86,8 +91,8 @@ class RigidBodyRegressor:
             tables = np.einsum("rcz,bck->brkz", WRENCH_TABLE, frames)
         else:
             tables = np.broadcast_to(WRENCH_TABLE, (len(self._joints), *WRENCH_TABLE.shape))
-        self.columns = _slices([len(kept) for kept in columns])
-        self._wrenches = [_Wrenches(table, kept) for table, kept in zip(tables, columns, strict=True)]
+        self.columns = _slices([len(chosen) for chosen in columns])
+        self._wrenches = [_Wrenches(table, chosen) for table, chosen in zip(tables, columns, strict=True)]
         self._forces = TRANSLATIONS * self._joints[0].free
         self._runs = [[] if joint.free else list(_runs(joint.ancestors[self._forces : -1])) for joint in joints]
 
@@ -97,7 +102,7 @@ class RigidBodyRegressor:
         return self.columns[-1].stop
 
     def write(self, q: Array, v: Array, a: Array, out: Array, base_only: bool = False) -> None:
-        """Fill ``out (nv, >= width, k)`` from motion ``(nq, k)``, ``(nv, k)``, only where a velocity moves the body.
+        """Fill ``out (nv, >= width, k)`` from motion ``(nq, k)``, ``(nv, k)``, for bodies that a velocity moves.
 
         With ``base_only`` only the six rows of a free base.
         """
@@ -141,7 +146,7 @@ class _Wrenches:
     Attributes
     ----------
     columns : tuple of slice
-        Which of the chosen ones are masses, first moments, inertias.
+        Masses, first moments, inertias among the chosen ones.
     """
 
     def __init__(self, table: Array, chosen: Sequence[int]) -> None:
@@ -158,14 +163,132 @@ class _Wrenches:
 
 
 def _slices(sizes: Sequence[int]) -> tuple[slice, ...]:
-    """Neighbouring slices of given sizes."""
+    """Adjacent slices of given sizes."""
     return tuple(slice(a, b) for a, b in pairwise(accumulate(sizes, initial=0)))
 
 
 def _runs(ancestors: Sequence[int]) -> Iterator[tuple[slice, slice]]:
-    """Rows of neighbouring velocities, and where they stand among the ancestors."""
+    """Rows of consecutive velocities, and their places among the ancestors."""
     start = 0
     for end in range(1, len(ancestors) + 1):
         if end == len(ancestors) or ancestors[end] != ancestors[end - 1] + 1:
             yield slice(ancestors[start], ancestors[end - 1] + 1), slice(start, end)
             start = end
+
+
+def channel_rotor_columns(model: RobotModel, velocity: int) -> np.ndarray:
+    """Columns of the layout of the rotors that a row of the generalized force depends on."""
+    layout, links, joint = model.layout, len(model.link_names), velocity - 6 * model.free
+    columns = [np.zeros(0, dtype=int)]
+    for index, rotor in enumerate(model.rotor_tree[links:] if layout.rotors else ()):
+        geared = joint >= 0 and layout.gearing[model.joints + index, joint]
+        if geared or velocity in rotor.ancestors:
+            columns.append(np.arange(layout.size)[layout.body(links + index)])
+    return np.concatenate(columns)
+
+
+def rotor_torque(model: RobotModel, rotors: Array, q: Array, v: Array, a: Array) -> Array:
+    """``(N, nv)`` generalized force that moves rotors of parameters ``(r, 10)``."""
+    torque = np.zeros(np.shape(v))
+    if rotors.size == 0:
+        return torque
+    regressor = RotorRegressor(model)
+    for rows in batches(len(torque)):
+        motion = (np.ascontiguousarray(channel[rows].T) for channel in (q, v, a))
+        torque[rows] = np.einsum("jck,c->kj", regressor.of(*motion), rotors.ravel())
+    return torque
+
+
+class RotorRegressor:
+    """Regressor of rotors as bodies, for batches of samples ([Wensing2018]_ sec. VI). One object serves one thread.
+
+    A rotor is a body behind a joint that turns ``ratio`` times as fast as the joint it belongs to. The force that moves
+    it acts on the joints before its bearings and, by the ratio, on its own joint: ``Y = G^T Y_ext(G q)``.
+    """
+
+    def __init__(self, model: RobotModel) -> None:
+        tree, links = model.rotor_tree, len(model.link_names)
+        self._gearing = model.layout.gearing
+        self._base, self._joints = model.velocities - model.joints, model.joints
+        self._links, self._rotors = links, range(links, len(tree))
+        self._needed = sorted({body for rotor in self._rotors for body in path(tree, rotor)})
+        self._forces = TRANSLATIONS * bool(self._base)
+        self._ancestors = [list(tree[rotor].ancestors[self._forces : -1]) for rotor in self._rotors]
+        self._recursion = BodyRecursion(tree, model.pinocchio.gravity.linear)
+        self._tables = [
+            np.einsum("rcz,ck->rkz", WRENCH_TABLE, tree[rotor].turned_parameters).reshape(-1, PRODUCTS)
+            for rotor in self._rotors
+        ]
+
+    def of(self, q: Array, v: Array, a: Array) -> Array:
+        """``(nv, 10 r, k)`` from motion ``(nq, k)``, ``(nv, k)``."""
+        out = np.zeros((len(v), BODY_PARAMETERS * len(self._rotors), q.shape[1]))
+        self._recursion.start(*map(self._geared, (q, v, a)))
+        for body in self._needed:
+            motions = self._recursion.advance(body)
+            if body < self._links:
+                continue
+            rotor = body - self._links
+            wrench = (self._tables[rotor] @ self._recursion.products(motions)).reshape(6, BODY_PARAMETERS, -1)
+            block = out[:, BODY_PARAMETERS * rotor : BODY_PARAMETERS * (rotor + 1)]
+            block[: self._forces] = np.einsum("isk,ick->sck", motions[3:, 2 : 2 + self._forces], wrench[:3])
+            block[self._ancestors[rotor]] = np.einsum("isk,ick->sck", motions[:, 2:-1], wrench)
+            gearing = self._gearing[self._joints + rotor]
+            for joint in np.flatnonzero(gearing):
+                block[self._base + joint] += gearing[joint] * wrench[5]
+        return out
+
+    def _geared(self, motion: Array) -> Array:
+        """Motion of base, joints and rotors from that of base and joints."""
+        base, joints = motion[: len(motion) - self._joints], motion[len(motion) - self._joints :]
+        return np.vstack([base, self._gearing @ joints])
+
+
+@dataclass(frozen=True)
+class ParentRegrouping:
+    """Fewer columns that span those of all body parameters.
+
+    Parameters that a joint does not move relative to the parent can be counted to the parent: masses along the axis of
+    a revolute joint, and all rotational inertia behind a prismatic one (the general rules of [Gautier1990]_). Seven
+    columns of a body behind a revolute joint and four behind a prismatic one span those of all ten. Unlike a choice of
+    base parameters this needs no tolerance: it holds to rounding, for any geometry.
+
+    Attributes
+    ----------
+    columns : tuple of tuple of int
+        Parameters of each body that remain, in its frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`.
+    matrix : ndarray, shape (c, 10 nb)
+        ``Y = Y[columns] @ matrix`` for every motion, ``Y`` the regressor of the parameters in URDF frames.
+    """
+
+    columns: tuple[tuple[int, ...], ...]
+    matrix: Array
+
+
+def regroup_to_parents(joints: tuple[TreeJoint, ...]) -> ParentRegrouping:
+    """Regrouping of a tree on a fixed or a free base."""
+    columns = tuple(_kept(joint) for joint in joints)
+    size = sum(len(kept) for kept in columns)
+    spans: list[Array] = []  # (size, 10) of each body, in its frame of the tree
+    start = 0
+    for joint, kept in zip(joints, columns, strict=True):
+        span = np.zeros((size, BODY_PARAMETERS))
+        span[start + np.arange(len(kept)), kept] = 1.0
+        start += len(kept)
+        if joint.parent >= 0:
+            regrouped = spans[joint.parent] @ joint.parent_parameters
+            dropped = [c for c in range(BODY_PARAMETERS) if c not in kept]
+            span[:, dropped] = regrouped[:, dropped]
+            if not joint.prismatic:  # xx and yy together are invariant, one of them is not
+                span[:, _YY] += regrouped[:, _XX] - span[:, _XX]
+        spans.append(span)
+    turned = [span @ joint.turned_parameters for span, joint in zip(spans, joints, strict=True)]
+    return ParentRegrouping(columns, np.hstack(turned))
+
+
+def _kept(joint: TreeJoint) -> tuple[int, ...]:
+    if joint.free:
+        return tuple(range(BODY_PARAMETERS))
+    if joint.parent < 0:
+        return _KEPT_SLIDING_ALONG_FIXED_AXIS if joint.prismatic else _KEPT_TURNING_ABOUT_FIXED_AXIS
+    return _KEPT_SLIDING if joint.prismatic else _KEPT_TURNING

@@ -1,15 +1,30 @@
-"""Where external wrenches act on the robot, and in which frame they are measured."""
+"""Contacts: where external wrenches act on the robot, how they are measured, and their generalized forces.
 
-from collections.abc import Sequence
+``Y x = S^T tau + sum J_c^T f_c`` ([vanDerGaag2024]_ sec. 4, [Lee2019]_ eq. 3.6.3).
+
+A balance board measures the force along its normal and the centre of pressure. In the frame of the base that is a
+mixture of all six rows; in the frame of the board three rows are complete and three are unknown.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError
+from inertid_ros.core.errors import ModelError, RecordingError
+from inertid_ros.core.rotations import cross, rotate_back, rotation_matrices
 
-_LEVEL = 1e-6  # m and rad
+from .kinematics import TreeKinematics, batches, path, subtree, turned_forces
+
+if TYPE_CHECKING:
+    from .model import RobotModel
+
+UNMEASURED = (0, 1, 5)  # of force and torque in the frame of a partial plate
+_PLANE_TOLERANCE = 1e-6  # m and rad
+_MIN_SINGULAR_VALUE = 0.01  # of the largest; components with less effect on the joints are not predicted
 
 
 @dataclass(frozen=True)
@@ -23,8 +38,8 @@ class Plate:
     rpy : tuple of float
         Orientation in the world [rad].
     partial : bool
-        Whether it measures the force along its z-axis and the centre of pressure only, as a balance board does. Of its
-        wrench, force along x and y and torque about z are unknown then, whatever is recorded.
+        Whether it measures only the force along its z-axis and the centre of pressure, as a balance board does: force
+        along x and y and torque about z are unknown, whatever is recorded.
     """
 
     xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -39,16 +54,16 @@ class Plate:
 
 @dataclass(frozen=True)
 class Contact:
-    """A measured external wrench.
+    """Measured external wrench.
 
     Attributes
     ----------
     name : str
-        Of the measurement, the key of ``Recording.wrenches``.
+        Key of ``Recording.wrenches``.
     frame : str
-        Of the robot, that of a link for example. The wrench acts on its body.
+        Frame of the robot, such as a link. The wrench acts on its body.
     plate : Plate, optional
-        Where the wrench is measured by a plate in the world; None where it is measured in ``frame`` itself.
+        Plate in the world that measures the wrench; None: the wrench is measured in ``frame``.
     """
 
     name: str
@@ -65,12 +80,12 @@ class Contact:
 
 
 def ground_of(contacts: Sequence[Contact]) -> Plate | None:
-    """The plate in whose frame the forces on the base are expressed: the first partial one; None where all are whole.
+    """Plate in whose frame the forces on the base are expressed: the first partial one; None if all are complete.
 
     Raises
     ------
     ModelError
-        Partial plates in several planes. What one does not measure would enter what the other does.
+        Partial plates in several planes: unmeasured components of one would enter measured components of another.
     """
     partial = [(contact.name, contact.plate) for contact in contacts if contact.plate and contact.plate.partial]
     if not partial:
@@ -79,7 +94,7 @@ def ground_of(contacts: Sequence[Contact]) -> Plate | None:
     normal = ground.rotation[:, 2]
     for name, plate in partial[1:]:
         apart = abs(normal @ (np.array(plate.xyz) - np.array(ground.xyz)))
-        if apart > _LEVEL or np.linalg.norm(np.cross(normal, plate.rotation[:, 2])) > _LEVEL:
+        if apart > _PLANE_TOLERANCE or np.linalg.norm(np.cross(normal, plate.rotation[:, 2])) > _PLANE_TOLERANCE:
             raise ModelError(
                 f"plates '{first}' and '{name}': measure only a part of the wrench and do not lie in one plane;"
                 " correct their poses, or measure whole wrenches"
@@ -88,8 +103,7 @@ def ground_of(contacts: Sequence[Contact]) -> Plate | None:
 
 
 def check_contacts(kinematics: pin.Model, contacts: Sequence[Contact]) -> None:
-    """Raise ``ModelError`` for a contact in a frame that the robot does not have, or with the name of another, and for
-    partial plates in several planes."""
+    """Raise ModelError for an unknown frame, a name given twice, and partial plates in several planes."""
     ground_of(contacts)
     names = [contact.name for contact in contacts]
     for contact in contacts:
@@ -100,3 +114,158 @@ def check_contacts(kinematics: pin.Model, contacts: Sequence[Contact]) -> None:
             raise ModelError(
                 f"contact '{contact.name}': the robot has no frame '{contact.frame}'; its links are {known}"
             )
+
+
+def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array]) -> Array:
+    """Generalized force of measured external wrenches on a robot.
+
+    Parameters
+    ----------
+    model : RobotModel
+    q : ndarray, shape (N, nq)
+        Positions in the model's order.
+    wrenches : mapping of str to ndarray, shape (N, 6)
+        Name of a contact of the model to force [N] and torque [N m] on the robot, in the frame of the measurement.
+
+    Returns
+    -------
+    ndarray, shape (N, nv)
+
+    Raises
+    ------
+    RecordingError
+        Unknown contact.
+    """
+    known = {contact.name: contact for contact in model.options.contacts}
+    for name in wrenches:
+        if name not in known:
+            raise RecordingError(f"wrench '{name}': the robot has no contact of this name; it has {', '.join(known)}")
+    out = np.zeros((len(q), model.velocities))
+    paths = [ContactPath(model, known[name]) for name in wrenches]
+    for rows in batches(len(q)):
+        for contact, wrench in zip(paths, wrenches.values(), strict=True):
+            out[rows] += contact.generalized_forces(q[rows], wrench[rows, :, None])[..., 0]
+    return out
+
+
+def contact_jacobians(model: "RobotModel", q: Array) -> Array:
+    """``(N, nv, 6 k)`` transposed Jacobians of the model's ``k`` contacts: wrenches to generalized force."""
+    unit = np.broadcast_to(np.eye(6), (len(q), 6, 6))
+    columns = [ContactPath(model, contact).generalized_forces(q, unit) for contact in model.options.contacts]
+    return np.concatenate(columns, axis=-1)
+
+
+class ContactPath:
+    """Kinematics of the bodies from the root to the one that a contact acts on.
+
+    Attributes
+    ----------
+    velocities : tuple of int
+        Velocities that the wrench enters: of a free base, and of the joints between it and the contact.
+    """
+
+    def __init__(self, model: "RobotModel", contact: Contact) -> None:
+        frame = model.pinocchio.frames[model.pinocchio.getFrameId(contact.frame)]
+        body = int(frame.parentJoint) - 1  # -1: the ground of a fixed base
+        bodies = path(model.tree, body)
+        self.velocities = model.tree[body].ancestors if bodies else ()
+        self._free, self._plate, self._frame = model.free, contact.plate, frame.placement.homogeneous
+        self._kinematics = TreeKinematics(subtree(model.tree, bodies))
+        self._positions = [model.positions - model.joints + b - model.free for b in bodies if not model.tree[b].free]
+        self._size = model.velocities
+
+    def frames(self, q: Array) -> Array:
+        """``(N, 4, 4)`` placement of the contact frame in the root frame, from positions ``(N, nq)``."""
+        return self._on_robot(self._kinematics.placements(q[:, self._positions]))
+
+    def generalized_forces(self, q: Array, wrenches: Array) -> Array:
+        """``(N, nv, k)`` from ``k`` wrenches ``(N, 6, k)`` in the frame of the measurement."""
+        placements = self._kinematics.placements(q[:, self._positions])
+        out = np.zeros((len(q), self._size, wrenches.shape[-1]))
+        wrenches = turned_forces(self._measuring_frames(q, placements), wrenches)
+        if self._free:
+            out[:, :6] = wrenches
+        screws = self._kinematics.screws(placements)[:, int(self._free) :]  # of joints
+        out[:, self.velocities[6 * self._free :]] = screws @ wrenches
+        return out
+
+    def _on_robot(self, placements: Array) -> Array:
+        bodies = placements.shape[1]
+        return np.asarray(placements[:, -1] @ self._frame if bodies else np.tile(self._frame, (len(placements), 1, 1)))
+
+    def _measuring_frames(self, q: Array, placements: Array) -> Array:
+        """``(N, 4, 4)`` placement of the frame of the measurement in the root frame."""
+        if self._plate is None:
+            return self._on_robot(placements)
+        out = np.tile(np.eye(4), (len(q), 1, 1))
+        out[:, :3, :3], out[:, :3, 3] = self._plate.rotation, self._plate.xyz
+        if self._free:
+            out[:, :3, 3] = rotate_back(q[:, 3:7], out[:, :3, 3] - q[:, :3])
+            out[:, :3, :3] = rotation_matrices(q[:, 3:7]).swapaxes(1, 2) @ self._plate.rotation
+        return out
+
+
+def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array) -> dict[str, Array]:
+    """Least-squares contact wrenches for the generalized force that joint torques do not explain.
+
+    ``J^T f = Y x - S^T tau`` ([vanDerGaag2024]_ sec. 4.1). Two feet flat on the ground and ten joints leave 12 unknowns
+    for 16 equations. Internal wrenches between the feet that load no joint, such as about the vertical if no leg can
+    turn about it, are set to zero.
+
+    Parameters
+    ----------
+    model : RobotModel
+    force : ndarray, shape (N, nv)
+        Generalized force ``Y x`` of the motion.
+    torque : ndarray, shape (N, n)
+        Of the joints [N m or N].
+    q : ndarray, shape (N, nq)
+        Positions in the model's order.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (N, 6)
+        Contact name to wrench in the frame of the measurement.
+
+    Raises
+    ------
+    ModelError
+        The model has no contacts.
+    """
+    contacts = model.options.contacts
+    if not contacts:
+        raise ModelError(f"'{model.name}' has no contacts to predict wrenches of; give robot.contacts or robot.plates")
+    missing = np.array(force)
+    missing[:, model.velocities - model.joints :] -= torque
+    wrenches = (np.linalg.pinv(contact_jacobians(model, q), rcond=_MIN_SINGULAR_VALUE) @ missing[..., None])[..., 0]
+    return {contact.name: wrenches[:, 6 * k : 6 * k + 6] for k, contact in enumerate(contacts)}
+
+
+def turn_base_rows(ground: Plate, q: Array, rows: Array) -> None:
+    """Turn forces and torques on the base, about its origin and in its frame, into the frame of a plate, in place.
+
+    Parameters
+    ----------
+    ground : Plate
+    q : ndarray, shape (nq, k)
+        Positions, the pose of the base first.
+    rows : ndarray, shape (>= 6, c, k)
+        The first six are turned.
+    """
+    turns = ground.rotation.T @ rotation_matrices(q[3:7].T)
+    turn = np.ascontiguousarray(np.moveaxis(turns, 0, -1))  # samples are neighbours, as in the rows
+    lever = ground.rotation.T @ (q[:3] - np.array(ground.xyz)[:, None])
+    force = np.einsum("imk,mck->ick", turn, rows[:3])
+    rows[3:6] = np.einsum("imk,mck->ick", turn, rows[3:6]) + cross(lever[:, None], force, axis=0)
+    rows[:3] = force
+
+
+def on_ground(model: "RobotModel", q: Array, force: Array) -> Array:
+    """``(N, nv)`` generalized force with its base rows in the frame of ``model.ground``, if there is one."""
+    if model.ground is None:
+        return force
+    out = np.array(force)
+    rows = np.ascontiguousarray(out[:, :6].T)[:, None]
+    turn_base_rows(model.ground, q.T, rows)
+    out[:, :6] = rows[:, 0].T
+    return out

@@ -1,30 +1,33 @@
-"""The collision shapes of a robot's links, each placed in the moving body that it belongs to."""
+"""Collision shapes of the links of a robot, and ellipsoids around them that bound where the mass of a link is."""
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.geometry.collision_shapes import CollisionShape, collision_shape, with_surfaces
+from inertid_ros.core.inertial_parameters import Ellipsoid
 from inertid_ros.robot.urdf import parsing
+from inertid_ros.robot.urdf.shapes import CollisionShape, collision_shape, corners, with_surfaces
+from inertid_ros.robot.urdf.units import longest_chain
 
 from .model import RobotModel
-from .units import longest_chain
 
-# Times the longest way along joints; over the robots of example-robot-data, meshes of moving links have 1.7 at most.
-_LARGEST = 30.0
+_log = logging.getLogger(__name__)
+# Size of a mesh over the longest way along joints. In example-robot-data, meshes of moving links have 1.7 at most.
+_MAX_MESH_SIZE_RATIO = 30.0
 
 
 def collision_shapes(
     model: RobotModel, packages: Sequence[str] = ()
 ) -> tuple[tuple[CollisionShape, ...], dict[str, str]]:
-    """Shapes of all links that can be used, and why another link's cannot: link to reason.
+    """Usable shapes of all links, and the reasons why other shapes are not usable, by link.
 
     Parameters
     ----------
     packages : sequence of str
-        Folders in which ``package://`` meshes are looked for first, see :func:`.locate_mesh`.
+        Folders that are searched first for ``package://`` meshes, see :func:`.locate_mesh`.
     """
     robot = model.pinocchio
     placed: list[CollisionShape] = []
@@ -38,26 +41,70 @@ def collision_shapes(
                 placed.append(collision_shape(element, name, body, (packages, model.folder)))
             except ModelError as error:
                 unusable.setdefault(name, str(error))
-    read, problems = with_surfaces(placed)
-    found = [shape for shape in read if not _is_in_millimetres(model, shape, problems)]
-    return tuple(found), {**problems, **unusable}
+    shapes, problems = with_surfaces(placed)
+    usable = [shape for shape in shapes if not _is_in_millimetres(model, shape, problems)]
+    return tuple(usable), {**problems, **unusable}
 
 
 def _is_in_millimetres(model: RobotModel, shape: CollisionShape, problems: dict[str, str]) -> bool:
-    """Whether a mesh of a moving link is far larger than the whole robot, which is told as a problem of the link."""
+    """Whether a mesh of a moving link is far larger than the whole robot; then a problem of the link is noted."""
     length = longest_chain(model.pinocchio)
     if shape.surface is None or shape.body < 0 or not length:
         return False
     size = float(np.ptp(shape.surface.hull_vertices, axis=0).max())
-    if size <= _LARGEST * length:
+    if size <= _MAX_MESH_SIZE_RATIO * length:
         return False
+    scale = " ".join(f"{1e-3 * factor:g}" for factor in shape.scale)
     problems.setdefault(
         shape.link,
         f"URDF link '{shape.link}' collision: mesh '{shape.mesh}' is {size:.3g} m large, in a robot of {length:.2g} m;"
-        f' if it is in millimetres, write scale="{_scaled(shape.scale)}" into its <mesh>',
+        f' if it is in millimetres, write scale="{scale}" into its <mesh>',
     )
     return True
 
 
-def _scaled(scale: tuple[float, float, float]) -> str:
-    return " ".join(f"{1e-3 * factor:g}" for factor in scale)
+def collision_ellipsoids(
+    model: RobotModel, packages: tuple[str, ...] = (), margin: float = 1.0
+) -> dict[str, tuple[Ellipsoid, ...]]:
+    """For each moving link, one ellipsoid around each of its collision shapes, lumped links included.
+
+    Boxes, cylinders and spheres are enclosed tightly; a mesh by the ellipsoid around its bounding box. Links without
+    collision geometry, or with a mesh that cannot be read, are left out; the latter with a warning.
+
+    Parameters
+    ----------
+    packages : tuple of str
+        Folders that are searched for ``package://`` meshes.
+    margin : float
+        Factor on all semi-axes.
+    """
+    shapes, problems = collision_shapes(model, packages)
+    frames = [frame for frame in model.pinocchio.frames if frame.type == pin.FrameType.BODY]
+    bodies = {str(frame.name): int(frame.parentJoint) - 1 for frame in frames}
+    unbounded: set[str] = set()
+    for link, problem in problems.items():
+        if bodies[link] >= 0:
+            name = model.link_names[bodies[link]]
+            unbounded.add(name)
+            _log.warning("%s; '%s' is not bounded", problem, name)
+    ellipsoids: dict[str, list[Ellipsoid]] = {link: [] for link in model.link_names}
+    for shape in shapes:
+        if shape.body >= 0:
+            ellipsoids[model.link_names[shape.body]].append(_ellipsoid(shape, margin))
+    return {link: tuple(around) for link, around in ellipsoids.items() if around and link not in unbounded}
+
+
+def _ellipsoid(shape: CollisionShape, margin: float) -> Ellipsoid:
+    rotation, centre = shape.placement[:3, :3], shape.placement[:3, 3]
+    if shape.geometry == "sphere":
+        return Ellipsoid.from_axes(centre, rotation, margin * np.full(3, shape.size[0]))
+    if shape.geometry in ("cylinder", "capsule"):
+        radius, length = shape.size
+        length += 2 * radius if shape.geometry == "capsule" else 0.0
+        return Ellipsoid.around_cylinder(centre, rotation, margin * radius, margin * length)
+    if shape.geometry == "box":
+        return Ellipsoid.around_box(centre, rotation, margin * 0.5 * np.array(shape.size))
+    points = corners(shape)
+    low, high = points.min(axis=0), points.max(axis=0)
+    half = np.maximum(0.5 * (high - low), 1e-3)
+    return Ellipsoid.around_box(centre + rotation @ (0.5 * (low + high)), rotation, margin * half)

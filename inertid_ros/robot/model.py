@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,62 +12,59 @@ import pinocchio as pin
 from lxml import etree
 from numpy.typing import NDArray
 
-from inertid_ros.config.robot import BASES, DRIVE_TERMS
+from inertid_ros.config.robot import BASES, DRIVE_TERMS, TERM_SHAPES, RobotOptions, RotorOptions, TermOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError
-from inertid_ros.core.log_once import log_once
-from inertid_ros.robot.bodies.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
-from inertid_ros.robot.bodies.layout import STRIBECK_SPEED, Coupling, ParameterLayout
-from inertid_ros.robot.bodies.rotors import Rotor, with_rotors
-from inertid_ros.robot.bodies.user_terms import UserTerm, misnamed
+from inertid_ros.core.errors import ModelError, log_once
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import JointLimits
+from inertid_ros.robot.urdf.missing_inertias import DENSITY, with_inertias
+from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
 
 from .contacts import Contact, Plate, check_contacts, ground_of
-from .missing_inertias import DENSITY, with_inertias
+from .kinematics import TreeJoint, tree_joints
+from .layout import STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misnamed
 from .recorded_joints import RecordedJoints
-from .tree import TreeJoint, tree_joints
-from .units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
-from .wheels import MountedWheels, Wheel, completed, mount
+from .rotors import MountedWheels, Rotor, Wheel, completed, mount, with_rotors
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """How to read a URDF.
+    """Options for reading a URDF.
 
     Attributes
     ----------
     locked_joints : mapping of str to float
         Joint name to the position [rad or m] at which it is held; its subtree moves with its parent. Mimic joints of a
-        locked joint are locked with it. Joints that others mimic are held too, at zero or as near as they can be; a
-        loaded model's options name them.
+        locked joint are locked with it. Joints that others mimic are held too, at zero or as near as they can be; the
+        options of a loaded model name them.
     drive_terms : tuple of str
-        The drive terms to identify per joint, see :class:`ParameterLayout`.
+        Drive terms to identify per joint, see :class:`ParameterLayout`.
     gravity : tuple of float
-        (3,) m/s^2 in the frame of the root link; of the world where the base is free.
+        (3,) m/s^2 in the frame of the root link; in the world if the base is free.
     couplings : tuple of Coupling
         Drives that turn with several joints.
     rotors : tuple of Rotor
-        Motors that are bodies of their own.
+        Motors modelled as separate bodies.
     base : str
-        "fixed", or "free" where the root link moves in the world and is a body to identify like the others.
+        "fixed", or "free" if the root link moves in the world and is identified like the other bodies.
     contacts : tuple of Contact
-        External wrenches that are measured.
+        Measured external wrenches.
     stribeck_speeds : mapping of str to float
-        Joint name to the speed of its Stribeck friction [rad/s or m/s], where it is known.
-    without_stribeck : tuple of str
-        Joints that show no Stribeck friction.
-    transition_speeds : mapping of str to float
-        Joint name to the speed within which its friction turns [rad/s or m/s], where it is known.
+        Joint name to the known speed of its Stribeck friction [rad/s or m/s].
     wheels : tuple of Wheel
         Reaction wheels on a free base; their joints are held.
     effort_scale : mapping of str to float
-        Joint name to the factor on its measured effort [N m or N per unit of effort]; 1 where it is not named.
+        Joint name to the factor on its measured effort [N m or N per unit of effort]; default 1.
     terms : tuple of UserTerm
-        Torques that a configuration adds.
+        Torques added by the configuration.
+    without_stribeck : tuple of str
+        Joints without Stribeck friction.
+    transition_speeds : mapping of str to float
+        Joint name to the known speed within which its friction turns [rad/s or m/s].
     joint_names : mapping of str to str
         Name of a joint in recordings to that in the URDF, see :class:`RecordedJoints`.
     """
@@ -96,19 +93,19 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class RobotModel:
-    """A robot of one-degree-of-freedom joints on a fixed base, or on one that moves freely.
+    """Robot of one-degree-of-freedom joints on a fixed base, or on one that moves freely.
 
     A free base is Pinocchio's free-flyer: the root link is the first body, ``q`` is the base's position and quaternion
     (x, y, z, w), then the joints, ``v`` the twist of the base in its own frame (linear, angular), then the joints, and
-    ``a`` the derivative of ``v``. Joints and bodies of a fixed base are the same in number, those of a free one are
-    one body more; body ``b`` is Pinocchio's joint ``b + 1`` in both.
+    ``a`` the derivative of ``v``. A fixed base has as many bodies as joints, a free one has one body more; body ``b``
+    is Pinocchio's joint ``b + 1`` in both.
 
     Attributes
     ----------
     name : str
-        Of the robot in the URDF.
+        Name in the URDF.
     urdf : str
-        The text as given; with inertias of their shapes for links that had none.
+        Text as given, with the inertia of their shapes for links that had none.
     pinocchio : pin.Model
         Model of the moving bodies; locked and fixed joints are lumped into them.
     layout : ParameterLayout
@@ -116,18 +113,18 @@ class RobotModel:
     body_prior : ndarray, shape (nb, 10)
         Parameters of the moving bodies as the URDF states them, lumped links included.
     body_locked : ndarray, shape (nb, 10)
-        The part of ``body_prior`` that links behind locked joints contribute. It keeps its own inertial elements in the
-        written URDF, so that a consistent estimate is at least this much.
+        Part of ``body_prior`` from links behind locked joints. These keep their inertial elements in the written URDF,
+        so that a consistent estimate is at least this much.
     drive_prior : mapping of str to ndarray
-        Drive term to ``(n,)``; friction from ``<dynamics>``, zero where absent.
+        Drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
     limits : JointLimits
         Of the joints.
     wheels : MountedWheels
         Reaction wheels on the bodies.
     fitted_bodies : ndarray or None, shape (nb, 10)
-        Bodies by which user terms know the load of a joint, in place of the prior.
+        Bodies that the load of user terms is computed from, instead of the prior.
     folder : Path or None
-        Folder of the URDF, from which its meshes are looked for; None where it is a text.
+        Folder of the URDF, for its meshes; None if it was given as text.
     """
 
     name: str
@@ -139,13 +136,13 @@ class RobotModel:
     drive_prior: Mapping[str, Array]
     limits: JointLimits
     options: ModelOptions
-    wheels: MountedWheels
+    wheels: MountedWheels = field(default_factory=MountedWheels)
     fitted_bodies: Array | None = None
     folder: Path | None = None
 
     @cached_property
     def consistent_body_prior(self) -> Array:
-        """``(nb, 10)`` ``body_prior``, repaired where it is not physically consistent: the prior of identification."""
+        """``(nb, 10)`` prior of identification: ``body_prior``, made physically consistent."""
         return self.body_locked + nearest_consistent(self.body_prior - self.body_locked)
 
     @property
@@ -155,12 +152,12 @@ class RobotModel:
 
     @cached_property
     def consistent_prior(self) -> Array:
-        """``(nb + r, 10)`` the same of links and rotors."""
+        """``(nb + r, 10)`` prior of identification of links and rotors."""
         return np.vstack([self.consistent_body_prior, nearest_consistent(self.rotor_prior)])
 
     @cached_property
     def inertial_locked(self) -> Array:
-        """``(nb + r, 10)`` known part of it, of links behind locked joints."""
+        """``(nb + r, 10)`` known part of the prior, from links behind locked joints."""
         return np.vstack([self.body_locked, np.zeros_like(self.rotor_prior)])
 
     @property
@@ -175,12 +172,12 @@ class RobotModel:
 
     @property
     def link_names(self) -> tuple[str, ...]:
-        """The moving bodies: the root link where the base is free, then one per joint."""
+        """Moving bodies: the root link if the base is free, then one per joint."""
         return self.layout.links
 
     @property
     def recorded_joints(self) -> RecordedJoints:
-        """Movable joints, then wheels, and what recordings call them."""
+        """Movable joints, then wheels, and their names in recordings."""
         return RecordedJoints(self.joint_names + self.wheels.names, self.options.joint_names)
 
     @property
@@ -210,7 +207,7 @@ class RobotModel:
 
     @cached_property
     def ground(self) -> Plate | None:
-        """The plate in whose frame the six rows of a free base are expressed; None for the frame of the base itself."""
+        """Plate in whose frame the six rows of a free base are expressed; None: the frame of the base itself."""
         return ground_of(self.options.contacts) if self.free else None
 
     @cached_property
@@ -223,12 +220,12 @@ class RobotModel:
 
     @property
     def load_bodies(self) -> Array:
-        """``(nb, 10)`` bodies by which user terms know the load of a joint."""
+        """``(nb, 10)`` bodies that the load of user terms is computed from."""
         return self.body_prior if self.fitted_bodies is None else self.fitted_bodies
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of the kinematics: joint names, types, axes, placements. Inertia, meshes and limits do not count."""
+        """SHA-256 of the kinematics: joint names, types, axes, placements; not of inertia, meshes and limits."""
         model, digest = self.pinocchio, hashlib.sha256()
         for index in range(1, model.njoints):
             placement = model.jointPlacements[index]
@@ -256,54 +253,53 @@ class RobotModel:
 
     @cached_property
     def tree(self) -> tuple[TreeJoint, ...]:
-        """The joints for batched recursions."""
+        """Joints for batched recursions."""
         return tree_joints(self.pinocchio, self.axes)
 
     @cached_property
     def rotor_tree(self) -> tuple[TreeJoint, ...]:
-        """The same with every rotor as a further body behind a joint of its own."""
+        """Joints, and every rotor as a further body behind a joint of its own."""
         axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in self.layout.rotors]
         return tree_joints(with_rotors(self.pinocchio, self.layout.rotors), np.vstack([self.axes, *axes]))
 
     def with_stribeck_speeds(self, speeds: Array) -> "RobotModel":
-        """The same robot with Stribeck friction of all joints, at other speeds ``(n,)`` [rad/s or m/s]."""
+        """Robot with Stribeck friction of all joints, at other speeds ``(n,)`` [rad/s or m/s]."""
         named = dict(zip(self.joint_names, map(float, speeds), strict=True))
         layout = replace(self.layout, stribeck_speeds=tuple(named.values()), without_stribeck=())
         options = replace(self.options, stribeck_speeds=named, without_stribeck=())
         return replace(self, layout=layout, options=options)
 
     def with_stribeck_of(self, present: NDArray[np.bool_]) -> "RobotModel":
-        """The same robot with Stribeck friction of some joints alone, ``(n,)``."""
+        """Robot with Stribeck friction of some joints only, ``(n,)``."""
         absent = tuple(name for name, shown in zip(self.joint_names, present, strict=True) if not shown)
         layout = replace(self.layout, without_stribeck=absent)
         return replace(self, layout=layout, options=replace(self.options, without_stribeck=absent))
 
     def with_transition_speeds(self, speeds: Array) -> "RobotModel":
-        """The same robot with other speeds within which friction turns, ``(n,)`` [rad/s or m/s]."""
+        """Robot with other speeds within which friction turns, ``(n,)`` [rad/s or m/s]."""
         named = dict(zip(self.joint_names, map(float, speeds), strict=True))
         layout = replace(self.layout, transition_speeds=tuple(named.values()))
         return replace(self, layout=layout, options=replace(self.options, transition_speeds=named))
 
     def with_terms(self, terms: tuple[UserTerm, ...]) -> "RobotModel":
-        """The same robot with other user terms."""
+        """Robot with other user terms."""
         return replace(self, layout=replace(self.layout, terms=terms), options=replace(self.options, terms=terms))
 
     def with_bodies_alone(self) -> "RobotModel":
-        """The same robot without drive terms, couplings and user terms: what momentum shows."""
+        """Robot without drive terms, couplings and user terms, which momentum does not depend on."""
         layout = replace(self.layout, drive_terms=(), couplings=(), terms=())
         return replace(self, layout=layout, options=replace(self.options, drive_terms=(), couplings=(), terms=()))
 
     def with_prior_bodies(self, bodies: Array) -> "RobotModel":
-        """The same robot with other parameters of its links ``(nb, 10)`` as the prior; its URDF stays as given."""
+        """Robot with other parameters of its links ``(nb, 10)`` as the prior; its URDF stays."""
         return replace(self, body_prior=bodies)
 
     def with_bodies(self, bodies: Array) -> pin.Model:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
         model = pin.Model(self.pinocchio)
         for index, pi in enumerate(bodies):
-            model.inertias[index + 1] = (
-                pin.Inertia.FromDynamicParameters(np.array(pi)) if pi[0] else pin.Inertia.Zero()  # it divides by mass
-            )
+            # Pinocchio divides by the mass.
+            model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(np.array(pi)) if pi[0] else pin.Inertia.Zero()
         return model
 
 
@@ -315,8 +311,8 @@ def load_model(source: str | Path, options: ModelOptions | None = None, shapes: 
     source : str or Path
     options : ModelOptions, optional
     shapes : bool
-        Whether links without inertia have that of their shapes, whose meshes may take long to be read. Otherwise they
-        are bars in the model, though not in its ``urdf``: enough for whoever watches a robot.
+        Whether links without inertia get that of their shapes, whose meshes may take long to read. Otherwise they are
+        bars in the model, but not in its ``urdf``: enough for watching a robot.
 
     Raises
     ------
@@ -343,24 +339,19 @@ def _from_text(text: str, options: ModelOptions, folder: Path | None, shapes: bo
     urdf_joints.check_supported(root)
     options = _with_leaders_held(root, options, {**held, **options.locked_joints})
     locked = urdf_joints.locked_joints(root, {**held, **options.locked_joints})
-    free = options.base == "free"
-    try:
-        flyer = (pin.JointModelFreeFlyer(),) if free else ()
-        full = pin.buildModelFromXML(urdf_joints.without_geometry(root), *flyer)
-    except (ValueError, RuntimeError) as error:
-        raise ModelError(f"URDF: Pinocchio refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
-    full.gravity.linear = np.array(options.gravity, dtype=float)
-    model, full_ids = _reduce(full, locked)
+    full = urdf_joints.full_model(root, options.gravity, options.base == "free")
+    model, full_ids = urdf_joints.reduced_model(full, locked)
     if model.njoints < 2:
         raise ModelError(
             f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify"
             " unless its base moves (robot.base: free)"
         )
+    free = options.base == "free"
     joints = tuple(model.names)[1 + free :]
     links = urdf_joints.moving_links(root, joints, free)
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
-    own = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
-    body_locked = np.where(np.abs(prior - own) > 1e-12 * np.abs(prior).max(), prior - own, 0.0)
+    unlocked = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
+    body_locked = np.where(np.abs(prior - unlocked) > 1e-12 * np.abs(prior).max(), prior - unlocked, 0.0)
     massless = [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]
     if massless:
         log_once(
@@ -373,23 +364,16 @@ def _from_text(text: str, options: ModelOptions, folder: Path | None, shapes: bo
     _warn_of_inconsistent("URDF link", links, prior)
     check_units(model, links, prior)
     _check_rotors(model, links, options.rotors)
-    _check_effort_scale(joints, options.effort_scale)
+    _check_per_joint(
+        "effort scale", joints, options.effort_scale, lambda scale: scale != 0,
+        "leaves no torque; give N m per unit of effort",
+    )  # fmt: skip
     check_contacts(model, options.contacts)
     return RobotModel(
         name=root.get("name") or "robot",
         urdf=text,
         pinocchio=model,
-        layout=ParameterLayout(
-            links,
-            joints,
-            tuple(options.drive_terms),
-            _couplings(joints, options.couplings),
-            tuple(options.rotors),
-            _stribeck_speeds(joints, options.stribeck_speeds),
-            _terms(joints, options.terms),
-            options.without_stribeck,
-            _transition_speeds(joints, options.transition_speeds),
-        ),
+        layout=_layout(links, joints, options),
         body_prior=prior,
         body_locked=body_locked,
         drive_prior=urdf_joints.drive_prior(root, joints),
@@ -400,7 +384,7 @@ def _from_text(text: str, options: ModelOptions, folder: Path | None, shapes: bo
 
 
 def _with_leaders_held(root: etree._Element, options: ModelOptions, locked: Mapping[str, float]) -> ModelOptions:
-    """The options with the joints that mimic joints follow among the locked ones."""
+    """Options with the joints that mimic joints follow among the locked ones."""
     held = urdf_joints.held_leaders(root, locked)
     if not held:
         return options
@@ -415,72 +399,19 @@ def _with_leaders_held(root: etree._Element, options: ModelOptions, locked: Mapp
 
 
 def _few(names: Sequence[str], most: int = 4) -> str:
-    """Names for a message, cut short where there are many."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
-
-
-def _reduce(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Model, list[int]]:
-    """Model without the locked joints, and the index in ``full`` of each joint that stays."""
-    if not locked:
-        return full, list(range(1, full.njoints))
-    reference = pin.neutral(full)
-    ids = [full.getJointId(name) for name in locked]
-    for index, position in zip(ids, locked.values(), strict=True):
-        reference[full.joints[index].idx_q] = position
-    try:
-        reduced = pin.buildReducedModel(full, ids, reference)
-    except ValueError:
-        raise ModelError("URDF: a joint and a link have the same name, so no joint can be held; rename one") from None
-    return reduced, [full.getJointId(name) for name in list(reduced.names)[1:]]
 
 
 def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None:
     bad = [name for name, consistent in zip(names, is_consistent(bodies), strict=True) if not consistent]
-    if bad:
-        _log.warning(
-            "%s '%s': inertia is not physically consistent (no mass distribution has it)%s;"
-            " identification starts from the nearest that is",
-            what,
-            bad[0],
-            _and_others(bad),
-        )
-
-
-def _check_effort_scale(joints: tuple[str, ...], scales: Mapping[str, float]) -> None:
-    for joint, scale in scales.items():
-        if joint not in joints:
-            raise ModelError(f"effort scale of '{joint}': no such joint; the robot has {joints}")
-        if not np.isfinite(scale) or scale == 0:
-            raise ModelError(f"effort scale of '{joint}': {scale} leaves no torque; give N m per unit of effort")
-
-
-def _and_others(names: list[str]) -> str:
-    others = "another" if len(names) == 2 else f"{len(names) - 1} others"
-    return f", as have {others} ({', '.join(names[1:])})" if len(names) > 1 else ""
-
-
-def _stribeck_speeds(joints: tuple[str, ...], wanted: Mapping[str, float]) -> tuple[float, ...]:
-    for joint, speed in wanted.items():
-        if joint not in joints:
-            raise ModelError(f"Stribeck speed of '{joint}': no such joint; the robot has {joints}")
-        if not (np.isfinite(speed) and speed > 0):
-            raise ModelError(f"Stribeck speed of '{joint}': {speed} is not a positive number; give rad/s or m/s")
-    return tuple(float(wanted.get(joint, STRIBECK_SPEED)) for joint in joints) if wanted else ()
-
-
-def _terms(joints: tuple[str, ...], wanted: tuple[UserTerm, ...]) -> tuple[UserTerm, ...]:
-    wrong = misnamed(wanted, joints)
-    if wrong:
-        raise ModelError(wrong)
-    return tuple(wanted)
-
-
-def _couplings(joints: tuple[str, ...], wanted: tuple[Coupling, ...]) -> tuple[Coupling, ...]:
-    for coupling in wanted:
-        for joint in coupling.joints:
-            if joint not in joints:
-                raise ModelError(f"coupling '{coupling.name}': joint '{joint}' does not exist; the robot has {joints}")
-    return tuple(wanted)
+    if not bad:
+        return
+    others = "another" if len(bad) == 2 else f"{len(bad) - 1} others"
+    rest = f", as have {others} ({', '.join(bad[1:])})" if len(bad) > 1 else ""
+    _log.warning(
+        "%s '%s': inertia is not physically consistent (no mass distribution has it)%s; identification starts from the"
+        " nearest that is", what, bad[0], rest,
+    )  # fmt: skip
 
 
 def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor, ...]) -> None:
@@ -492,10 +423,79 @@ def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor,
     _warn_of_inconsistent("rotor", names, np.array([rotor.parameters for rotor in rotors]).reshape(-1, BODY_PARAMETERS))
 
 
-def _transition_speeds(joints: tuple[str, ...], wanted: Mapping[str, float]) -> tuple[float, ...]:
-    for joint, speed in wanted.items():
+def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: ModelOptions) -> ParameterLayout:
+    for coupling in options.couplings:
+        for joint in coupling.joints:
+            if joint not in joints:
+                raise ModelError(f"coupling '{coupling.name}': joint '{joint}' does not exist; the robot has {joints}")
+    _check_per_joint(
+        "Stribeck speed", joints, options.stribeck_speeds, lambda speed: speed > 0,
+        "is not a positive number; give rad/s or m/s",
+    )  # fmt: skip
+    if problem := misnamed(options.terms, joints):
+        raise ModelError(problem)
+    _check_per_joint(
+        "transition speed", joints, options.transition_speeds, lambda speed: speed >= 0,
+        "is below zero or not finite; give rad/s or m/s",
+    )  # fmt: skip
+    return ParameterLayout(
+        links,
+        joints,
+        tuple(options.drive_terms),
+        tuple(options.couplings),
+        tuple(options.rotors),
+        _per_joint(joints, options.stribeck_speeds, STRIBECK_SPEED),
+        tuple(options.terms),
+        options.without_stribeck,
+        _per_joint(joints, options.transition_speeds, 0.0),
+    )
+
+
+def _check_per_joint(
+    what: str, joints: tuple[str, ...], values: Mapping[str, float], usable: Callable[[float], bool], problem: str
+) -> None:
+    for joint, value in values.items():
         if joint not in joints:
-            raise ModelError(f"transition speed of '{joint}': no such joint; the robot has {joints}")
-        if not (np.isfinite(speed) and speed >= 0):
-            raise ModelError(f"transition speed of '{joint}': {speed} is below zero or not finite; give rad/s or m/s")
-    return tuple(float(wanted.get(joint, 0.0)) for joint in joints) if wanted else ()
+            raise ModelError(f"{what} of '{joint}': no such joint; the robot has {joints}")
+        if not (np.isfinite(value) and usable(value)):
+            raise ModelError(f"{what} of '{joint}': {value} {problem}")
+
+
+def _per_joint(joints: tuple[str, ...], values: Mapping[str, float], default: float) -> tuple[float, ...]:
+    return tuple(float(values.get(joint, default)) for joint in joints) if values else ()
+
+
+def model_options(options: RobotOptions) -> ModelOptions:
+    """Options of :func:`load_model` from those of a configuration; ModelError for values that no robot has."""
+    x, y, z = options.gravity
+    contacts = [Contact(name, contact.frame or name) for name, contact in options.contacts.items()]
+    for name, plate in options.plates.items():
+        contacts.append(Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure")))
+    return ModelOptions(
+        locked_joints=dict(options.locked_joints),
+        drive_terms=options.drive_terms,
+        gravity=(x, y, z),
+        couplings=tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items()),
+        rotors=tuple(_rotor(name, rotor) for name, rotor in options.rotors.items()),
+        base=options.base,
+        contacts=tuple(contacts),
+        stribeck_speeds=dict(options.stribeck_speeds),
+        wheels=tuple(Wheel(name, w.inertia or np.nan, w.link, w.axis) for name, w in options.wheels.items()),
+        effort_scale=dict(options.effort_scale),
+        terms=tuple(_term(name, term) for name, term in options.terms.items()),
+        joint_names=dict(options.joint_names),
+    )
+
+
+def _term(name: str, term: TermOptions) -> UserTerm:
+    expressions, non_negative = TERM_SHAPES[term.shape] if term.shape else (term.expressions, term.non_negative)
+    non_negative = non_negative or term.non_negative
+    return UserTerm(name, term.joint, tuple(expressions), non_negative, term.values, term.always)
+
+
+def _rotor(name: str, rotor: RotorOptions) -> Rotor:
+    placement = {"com": rotor.com, "xyz": rotor.xyz, "rpy": rotor.rpy, "axis": rotor.axis}
+    if rotor.inertia:
+        return Rotor(name, rotor.joint, rotor.link, rotor.ratio, rotor.mass, rotor.inertia, **placement)
+    size = (rotor.radius, rotor.length)
+    return Rotor.cylinder(name, rotor.joint, rotor.link, rotor.ratio, rotor.mass, size, **placement)

@@ -1,4 +1,4 @@
-"""What recordings and controllers call the joints of a robot, where they have other names than the URDF."""
+"""Names of joints in recordings and controllers that differ from those of the URDF."""
 
 import os
 import re
@@ -24,29 +24,29 @@ class RecordedJoints:
     Attributes
     ----------
     joints : tuple of str
-        Names in the URDF; empty where the robot is not known.
+        Names in the URDF; empty if the robot is unknown.
     names : mapping of str to str
-        Name in recordings to name in the URDF. Both may hold one ``*``, which stands for the same text in both. A name
-        without ``*`` goes before patterns, these go in their order; other names are the same in both.
+        Name in recordings to name in the URDF. Both may hold one ``*``, which stands for the same text in both. Names
+        without ``*`` take precedence over patterns, which are tried in their order; other names are not translated.
     """
 
     joints: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
     def own(self, recorded: Sequence[str], where: str) -> tuple[str, ...]:
-        """Names in the URDF of names in recordings; ``where`` they stand begins messages.
+        """Names in the URDF of names in recordings; ``where`` is the start of messages.
 
         Raises
         ------
         RecordingError
             Two names become one.
         """
-        own = tuple(_translated(name, self.names) for name in recorded)
-        twice = sorted({name for name in own if own.count(name) > 1})
+        names = tuple(_translated(name, self.names) for name in recorded)
+        twice = sorted({name for name in names if names.count(name) > 1})
         if twice and len(set(recorded)) == len(recorded):
-            same = " and ".join(other for other, name in zip(recorded, own, strict=True) if name == twice[0])
-            raise RecordingError(f"{where}: {same} both become {twice[0]}; correct robot.joint_names")
-        return own
+            sources = " and ".join(source for source, name in zip(recorded, names, strict=True) if name == twice[0])
+            raise RecordingError(f"{where}: {sources} both become {twice[0]}; correct robot.joint_names")
+        return names
 
     def recorded(self, own: Sequence[str]) -> tuple[str, ...]:
         """Names in recordings, and of commands to controllers, of names in the URDF."""
@@ -60,7 +60,7 @@ class RecordedJoints:
         return inverse
 
     def told(self, recorded: Sequence[str]) -> str:
-        """A line on names that are translated; empty where none is."""
+        """Line about translated names; empty if there are none."""
         own = self.own(recorded, "joints")
         changed = [f"{name} is {new}" for name, new in zip(recorded, own, strict=True) if name != new]
         others = f" and {len(changed) - 2} others by robot.joint_names" if len(changed) > 2 else " by robot.joint_names"
@@ -68,20 +68,17 @@ class RecordedJoints:
 
 
 def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
-    """Names, or one pattern, by which a recording might hold the joints that it lacks; empty where none fits.
+    """Proposal for ``robot.joint_names`` if a recording lacks joints of the robot; empty if none fits.
+
+    A pattern if one gives all joints in their order; single names if there are as many and the numbers in them do not
+    contradict their order.
 
     Parameters
     ----------
     recorded : sequence of str
-        Names in the recording that are no names of the robot.
+        Names in the recording that are unknown to the robot.
     joints : sequence of str
         Joints of the robot that the recording lacks, in the order of the URDF.
-
-    Returns
-    -------
-    dict of str to str
-        Value of ``robot.joint_names``: a pattern where one gives all joints in their order, single names where their
-        number is the same and the numbers in them do not contradict their order.
     """
     if not joints or len(recorded) < len(joints):
         return {}
@@ -90,12 +87,12 @@ def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, 
             if {_translated(name, pattern) for name in recorded} >= set(joints):
                 return pattern
     numbers = [[int("0" + re.sub(r"\D", "", name)) for name in names] for names in (recorded, joints)]
-    ordered = all(np.array_equal(np.argsort(each, kind="stable"), np.arange(len(each))) for each in numbers)
+    ordered = all(np.array_equal(np.argsort(row, kind="stable"), np.arange(len(row))) for row in numbers)
     return dict(zip(recorded, joints, strict=True)) if ordered and len(recorded) == len(joints) else {}
 
 
 def _patterns(recorded: str, own: str) -> list[dict[str, str]]:
-    """Patterns that replace the beginning, or the end, in which two names differ."""
+    """Patterns that replace the beginning, or the end, that differs between two names."""
     same = len(os.path.commonprefix([recorded[::-1], own[::-1]]))
     begins = [name[: len(name) - same] for name in (recorded, own)]
     if same and recorded[-same] in _SEPARATORS:
@@ -108,7 +105,7 @@ def _patterns(recorded: str, own: str) -> list[dict[str, str]]:
 
 
 def _translated(name: str, names: Mapping[str, str]) -> str:
-    """The name of the first entry that fits, without ``*`` before those with; else the same name."""
+    """Name of the first match, names without ``*`` first; the name itself if nothing matches."""
     if name in names and _ANY not in name:
         return names[name]
     for pattern, new in names.items():

@@ -7,43 +7,44 @@ from lxml import etree
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
-from inertid_ros.robot.urdf import parsing, xml_edits
+from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.robot.urdf import parsing
+from inertid_ros.robot.urdf import text as markup
 
 from .model import RobotModel
 
 
 def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] | None = None) -> str:
-    """The given URDF with other inertial parameters; everything else stays byte for byte.
+    """URDF with other inertial parameters; all other bytes stay.
 
-    A moving link gets the inertia of its whole body, and links fixed to it an inertia of zero: not none, as MuJoCo
-    would compute one from their collision shapes. Links behind locked joints keep theirs
-    (:attr:`RobotModel.body_locked`), which is taken off the body. The base is left alone. Inertial origins have
-    ``rpy="0 0 0"``, and numbers are written so that they read back exactly.
+    A moving link gets the inertia of its whole body, and links fixed to it get zero inertia: without an ``<inertial>``,
+    MuJoCo would compute one from their collision shapes. Links behind locked joints keep theirs
+    (:attr:`RobotModel.body_locked`), which is subtracted from the body. The base is left alone. Inertial origins have
+    ``rpy="0 0 0"``, and numbers read back exactly.
 
     Parameters
     ----------
     bodies : ndarray, shape (nb, 10)
         Parameters of the moving bodies about their joint frames.
     friction : mapping of str to ndarray, optional
-        ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``; written as ``<dynamics damping
-        friction>`` where they are not NaN.
+        ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``, for ``<dynamics damping friction>``;
+        joints with NaN stay.
 
     Raises
     ------
     ModelError
-        A body has impossible parameters, or is less than what its links behind locked joints have.
+        A body is not physically consistent, or is less than its links behind locked joints.
     """
-    own = np.asarray(bodies, dtype=float) - model.body_locked
-    _check(model, bodies, own)
+    unlocked = np.asarray(bodies, dtype=float) - model.body_locked
+    _check(model, bodies, unlocked)
     text = model.urdf.encode("utf-8")
-    robot = xml_edits.locate(text)
+    robot = markup.locate(text)
     links = {link.attributes["name"]: link for link in robot.all("link")}
-    edits: list[xml_edits.Edit] = []
-    for name, pi in zip(model.link_names, own, strict=True):
-        edits += _set_child(text, links[name], "inertial", xml_edits.inertial_lines(pi))
+    edits: list[markup.Edit] = []
+    for name, pi in zip(model.link_names, unlocked, strict=True):
+        edits += _set_child(text, links[name], "inertial", markup.inertial_lines(pi))
     for name in _lumped_links(model):
-        edits += _set_child(text, links[name], "inertial", xml_edits.inertial_lines(np.zeros(10)))
+        edits += _set_child(text, links[name], "inertial", markup.inertial_lines(np.zeros(10)))
     if friction is not None:
         joints = {joint.attributes["name"]: joint for joint in robot.all("joint")}
         for index, name in enumerate(model.joint_names):
@@ -52,24 +53,24 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
                 continue
             content = ['<dynamics damping="{!r}" friction="{!r}"/>'.format(*values)]
             edits += _set_child(text, joints[name], "dynamics", content)
-    return xml_edits.apply(text, edits).decode("utf-8")
+    return markup.apply(text, edits).decode("utf-8")
 
 
 def _lumped_links(model: RobotModel) -> list[str]:
-    """Links fixed to a moving link that have an inertia, or a collision shape from which MuJoCo would compute one."""
+    """Links fixed to a moving link that have an inertia, or a collision shape that MuJoCo would compute one from."""
     root = parsing.parse_description(model.urdf)
     fixed: dict[str, list[str]] = {}
     for joint in root.findall("joint"):
         if joint.get("type") == "fixed":
             fixed.setdefault(joint.find("parent").get("link"), []).append(joint.find("child").get("link"))
-    found: list[str] = []
+    lumped: list[str] = []
     waiting = list(model.link_names)
     while waiting:
         children = fixed.get(waiting.pop(), [])
-        found += children
+        lumped += children
         waiting += children
     massive = {link.get("name") for link in root.findall("link") if _has_inertia(link)}
-    return [name for name in found if name in massive]
+    return [name for name in lumped if name in massive]
 
 
 def _has_inertia(link: etree._Element) -> bool:
@@ -79,10 +80,10 @@ def _has_inertia(link: etree._Element) -> bool:
     return any(values)
 
 
-def _check(model: RobotModel, bodies: Array, own: Array) -> None:
-    if own.shape != model.body_prior.shape:
-        raise ModelError(f"bodies have shape {own.shape}, the model needs {model.body_prior.shape}")
-    for name, whole, pi in zip(model.link_names, bodies, own, strict=True):
+def _check(model: RobotModel, bodies: Array, unlocked: Array) -> None:
+    if unlocked.shape != model.body_prior.shape:
+        raise ModelError(f"bodies have shape {unlocked.shape}, the model needs {model.body_prior.shape}")
+    for name, whole, pi in zip(model.link_names, bodies, unlocked, strict=True):
         if not is_consistent(whole):
             raise ModelError(f"link '{name}': parameters are not physically consistent; they are not written to a URDF")
         if pi.any() and not is_consistent(pi):
@@ -92,12 +93,12 @@ def _check(model: RobotModel, bodies: Array, own: Array) -> None:
             )
 
 
-def _set_child(text: bytes, parent: xml_edits.Element, tag: str, content: list[str]) -> list[xml_edits.Edit]:
-    """Edits that give ``parent`` one child of a tag."""
+def _set_child(text: bytes, parent: markup.Element, tag: str, content: list[str]) -> list[markup.Edit]:
+    """Edits that give ``parent`` exactly one child with a tag."""
     present = parent.all(tag)
     if present:
         first, *others = present
-        lines = f"\n{xml_edits.indentation(text, first.start).decode()}".join(content).encode()
-        return [xml_edits.Edit(first.start, first.end, lines), *(xml_edits.remove(text, element) for element in others)]
-    margin = xml_edits.indentation(text, parent.start).decode() + "  "
-    return [xml_edits.insert_first(text, parent, f"\n{margin}".join(content).encode())]
+        lines = f"\n{markup.indentation(text, first.start).decode()}".join(content).encode()
+        return [markup.Edit(first.start, first.end, lines), *(markup.remove(text, element) for element in others)]
+    margin = markup.indentation(text, parent.start).decode() + "  "
+    return [markup.insert_first(text, parent, f"\n{margin}".join(content).encode())]

@@ -14,11 +14,11 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import TERM_SHAPES
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
-from inertid_ros.data.screening.efforts.checks import check_efforts
+from inertid_ros.data.screening.channel_checks import refuse
+from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
-from inertid_ros.data.screening.screen import refuse
 from inertid_ros.identification.assessment.gate import Verdict
-from inertid_ros.robot.bodies.user_terms import UserTerm
+from inertid_ros.robot.layout import UserTerm
 from inertid_ros.robot.model import load_model
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
@@ -31,7 +31,7 @@ def _causes(case) -> tuple[str, list[str]]:
         motion = check_motion(samples, case.given)
         refuse(motion)
     except RecordingError as error:
-        causes = [cause for cause, line in CAUSES.items() if f"({line})" in str(error)]
+        causes = [name for name, cause in CAUSES.items() if f"({cause.meaning})" in str(error)]
         return causes[0], causes
     findings = [finding for each in samples for finding in each.findings] + list(motion)
     findings = sorted((f for f in findings if f.severity >= Severity.CARE), key=lambda f: -f.severity)

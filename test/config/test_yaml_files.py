@@ -11,9 +11,9 @@ from support.paths import CONFIG
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError, InertidError
-from inertid_ros.robot.bodies.layout import Coupling
-from inertid_ros.robot.bodies.rotors import Rotor
-from inertid_ros.robot.configured_model import model_options
+from inertid_ros.robot.layout import Coupling
+from inertid_ros.robot.model import model_options
+from inertid_ros.robot.rotors import Rotor
 
 PLAIN = """
 robot:

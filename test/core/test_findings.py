@@ -20,4 +20,4 @@ def test_a_cause_has_to_be_listed() -> None:
 
 
 def test_causes_are_clauses_without_punctuation_at_the_end() -> None:
-    assert all(text[-1].isalpha() and text[0].islower() for text in CAUSES.values())
+    assert all(text[-1].isalpha() and text[0].islower() for text in (cause.meaning for cause in CAUSES.values()))

@@ -7,7 +7,7 @@ import sys
 
 from support.paths import ROOT
 
-from inertid_ros.core.causes.table import CAUSES, SYMPTOMS, remedy_for
+from inertid_ros.core.findings import CAUSES, SYMPTOMS, remedy_for
 
 PAGE = (ROOT / "docs" / "guides" / "bad_result.md").read_text(encoding="utf-8")
 LIBRARY = ROOT / "inertid_ros"

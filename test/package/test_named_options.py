@@ -8,7 +8,7 @@ from support.guides import PAGES
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.schema.option_fields import options
 from inertid_ros.config.yaml_files import load_configuration
-from inertid_ros.core.causes.table import CAUSES
+from inertid_ros.core.findings import CAUSES
 
 TREES = (Configuration, ExcitationConfiguration)
 KEYS = {option.key.split("<")[0].rstrip(".") for tree in TREES for option in options(tree)}

@@ -5,10 +5,9 @@ import pinocchio as pin
 import pytest
 from support.robots.random_robots import random_model, random_states
 
-from inertid_ros.kinematics.tree_kinematics import RootMotion, TreeKinematics
-from inertid_ros.regressors.body_wrenches import BodyWrenches, moved_columns
-from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
+from inertid_ros.regressors.regressor_gradient import BodyWrenches, moved_columns, regressor_product_gradient
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
+from inertid_ros.robot.kinematics import RootMotion, TreeKinematics
 
 STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
 

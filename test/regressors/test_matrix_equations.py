@@ -8,13 +8,13 @@ from support.paths import ROOT
 from support.robots.random_robots import random_bodies, random_model, random_states
 
 from inertid_ros.core.errors import IdentificationError, ModelError
+from inertid_ros.core.inertial_parameters import Ellipsoid, is_consistent
 from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.regressors.equations import Equations, dense_equations
+from inertid_ros.regressors.body_equations import MatrixEquations
+from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.bodies.ellipsoids import Ellipsoid
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
 
 
 def test_a_robot_s_own_matrix_gives_its_own_information():
@@ -27,7 +27,7 @@ def test_a_robot_s_own_matrix_gives_its_own_information():
     (chunk,) = dense_equations(own, samples)
     for channel, (rows, _) in enumerate(chunk):
         A[:, channel, own.columns[channel]] = rows
-    equations, given = Equations.from_matrix(A, samples.tau, model, channels=model.joint_names)
+    equations, given = MatrixEquations.from_matrix(A, samples.tau, model, channels=model.joint_names)
     weights = rng.uniform(1, 2, 3)
     expected, found = (each.whitened(weights)[0] for each in (compress(own, [samples]), compress(equations, [given])))
     np.testing.assert_allclose(found.T @ found, expected.T @ expected, rtol=1e-9, atol=1e-9)
@@ -43,7 +43,7 @@ def bodies_of_a_person(seed=0, count=300):
     rank = rng.normal(size=(90, 160))
     A = rng.normal(size=(count, 6, 90)) @ rank / 10
     b = A @ truth.ravel() + 0.1 * rng.normal(size=(count, 6))
-    Q = [rng.uniform(0.5, 5) * Ellipsoid.of_body(body, 2.5).quadric for body in truth]
+    Q = [rng.uniform(0.5, 5) * Ellipsoid.from_body(body, 2.5).quadric for body in truth]
     return A, b, prior, np.array(Q), truth
 
 
@@ -68,14 +68,14 @@ def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch, capsys):
 def test_parts_that_were_not_measured_are_left_out_and_others_validate():
     A, b, prior, _, truth = bodies_of_a_person()
     b[10:20, 2], A[10:20, 2] = np.nan, np.nan
-    equations, samples = Equations.from_matrix(A[:200], b[:200], prior, names=[f"segment {k}" for k in range(16)])
+    equations, samples = MatrixEquations.from_matrix(A[:200], b[:200], prior, names=[f"segment {k}" for k in range(16)])
     assert samples.mask.sum() == 1200 - 10 and equations.model.link_names[3] == "segment 3"
     estimate = identify(equations, [samples])
     tested = equations.samples(A[200:], b[200:], "tested")
     candidates = estimate.parameters, equations.model.prior
     errors = [torque_errors(equations, parameters, [tested]).relative_error for parameters in candidates]
     assert errors[0] < 0.2 * errors[1]
-    single, one = Equations.from_matrix(A[:, 0], np.nan_to_num(b[:, 0]), prior)
+    single, one = MatrixEquations.from_matrix(A[:, 0], np.nan_to_num(b[:, 0]), prior)
     assert single.count == 1 and one.tau.shape == (300, 1)
     assert torque_errors(equations, truth.ravel(), [tested]).relative_error < errors[0] * 1.5
 
@@ -84,12 +84,12 @@ def test_what_does_not_fit_is_refused():
     A, b, prior, _, _ = bodies_of_a_person(count=10)
     for wrong in ((A[:, :, :-1], b), (A, b[:, :3]), (A[:5], b), (np.full_like(A, np.nan), b)):
         with pytest.raises(IdentificationError):
-            Equations.from_matrix(*wrong, prior)
+            MatrixEquations.from_matrix(*wrong, prior)
     with pytest.raises(ModelError, match="no mass"):
-        Equations.from_matrix(A, b, np.zeros((16, 10)))
-    equations, samples = Equations.from_matrix(A, b, prior)
+        MatrixEquations.from_matrix(A, b, np.zeros((16, 10)))
+    equations, samples = MatrixEquations.from_matrix(A, b, prior)
     with pytest.raises(IdentificationError, match="other equations"):
-        Equations.from_matrix(A[:, 0], b[:, 0], prior)[0].predict(prior.ravel(), samples)
+        MatrixEquations.from_matrix(A[:, 0], b[:, 0], prior)[0].predict(prior.ravel(), samples)
     assert equations.predict(prior.ravel(), samples).shape == (10, 6)
 
 

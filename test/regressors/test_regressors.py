@@ -10,7 +10,7 @@ from inertid_ros.regressors.drive_regressor import DriveMotion, drive_columns
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor, moved_bodies
-from inertid_ros.robot.bodies.layout import Coupling
+from inertid_ros.robot.layout import Coupling
 
 
 @pytest.mark.parametrize("seed", range(8))

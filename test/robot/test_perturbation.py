@@ -7,9 +7,9 @@ from support.robots.example_robots import load_with_locks
 from support.robots.random_robots import random_bodies, random_model
 
 from inertid_ros.config.simulation import PerturbationOptions
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent, mass_com_inertia, pseudo_inertia
+from inertid_ros.core.inertial_parameters import is_consistent, mass_com_inertia, pseudo_inertia
+from inertid_ros.robot.body_changes import perturb, perturb_body
 from inertid_ros.robot.model import load_model
-from inertid_ros.robot.perturbation import perturb, perturb_body
 from inertid_ros.robot.urdf_writing import write_urdf
 
 

@@ -11,9 +11,9 @@ from support.robots.example_robots import ARMS, all_locked, load_with_locks, wit
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.bodies.inertial_parameters import from_pseudo_inertia, pseudo_inertia
+from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.urdf import xml_edits as markup
+from inertid_ros.robot.urdf import text as markup
 from inertid_ros.robot.urdf_writing import write_urdf
 
 STATES = 5

@@ -6,9 +6,8 @@ from support.robots.floating_robots import diver, floating, satellite, wheel_urd
 
 from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import ModelOptions, load_model
-from inertid_ros.robot.wheels import Wheel
+from inertid_ros.robot.model import ModelOptions, load_model, model_options
+from inertid_ros.robot.rotors import Wheel
 
 
 def test_wheels_of_the_urdf_are_held_and_known():

@@ -1,9 +1,10 @@
-"""Joints of a parsed URDF: which can move or are held, their links, limits and friction."""
+"""Joints of a parsed URDF: which can move or are held, their links, limits, friction, and their Pinocchio model."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
 from lxml import etree
 
 from inertid_ros.config.robot import DRIVE_TERMS
@@ -12,12 +13,12 @@ from inertid_ros.core.errors import ModelError
 
 from . import parsing
 
-_UNBOUNDED = 1e6  # rad; stands for the limits of a continuous joint, far beyond any multi-turn encoder
+_CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
 
 
 @dataclass(frozen=True)
 class JointLimits:
-    """Limits of every joint; infinite where the URDF gives none.
+    """Limits of every joint; infinite by default.
 
     Attributes
     ----------
@@ -67,8 +68,8 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
 def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str, float]:
     """Joints that others mimic and that are not locked yet, with the position nearest to zero that they can have.
 
-    They are held, and what mimics them with them: a joint that is driven by another one has no torque of its own to
-    fit. Chains of mimic joints lead to the joint that leads them all; one whose leader does not exist is held itself.
+    They are held together with their followers, because a joint that another one drives has no torque to fit. Chains of
+    mimic joints lead to the first leader; a joint whose leader does not exist is held itself.
 
     Raises
     ------
@@ -93,13 +94,13 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
 
 
 def followers(root: etree._Element, leaders: Collection[str]) -> tuple[str, ...]:
-    """Joints that mimic any of these, or one that the URDF does not have."""
+    """Joints that mimic one of these leaders, or a joint that does not exist."""
     names = {joint.get("name") for joint in root.findall("joint")}
     return tuple(name for name, leader in _leaders(root).items() if leader in leaders or leader not in names)
 
 
 def position_range(joint: etree._Element) -> tuple[float, float]:
-    """Lower and upper limit of a joint's position [rad or m]; infinite where it has none."""
+    """Lower and upper limit of a joint's position [rad or m]; infinite if it has none."""
     limit, where = joint.find("limit"), f"URDF joint '{joint.get('name')}'"
     if limit is None or joint.get("type") == "continuous":
         return -np.inf, np.inf
@@ -109,12 +110,12 @@ def position_range(joint: etree._Element) -> tuple[float, float]:
 
 def _leaders(root: etree._Element) -> dict[str, str]:
     """Joint to the one that it mimics."""
-    found = ((str(joint.get("name")), _mimic(joint)) for joint in root.findall("joint"))
-    return {name: str(mimic.get("joint")) for name, mimic in found if mimic is not None}
+    mimics = ((str(joint.get("name")), _mimic(joint)) for joint in root.findall("joint"))
+    return {name: str(mimic.get("joint")) for name, mimic in mimics if mimic is not None}
 
 
 def _follow(name: str, joints: Mapping[str, etree._Element], locked: dict[str, float]) -> None:
-    """Lock a joint where it mimics one that is locked or cannot move."""
+    """Lock a joint that mimics one that is locked or cannot move."""
     mimic = _mimic(joints[name])
     if name in locked or mimic is None:
         return
@@ -143,9 +144,35 @@ def check_supported(root: etree._Element) -> None:
             )
 
 
+def full_model(root: etree._Element, gravity: Sequence[float], free: bool) -> pin.Model:
+    """Pinocchio's model of all joints, on a base that is fixed or moves freely."""
+    base = (pin.JointModelFreeFlyer(),) if free else ()
+    try:
+        model = pin.buildModelFromXML(without_geometry(root), *base)
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(f"URDF: Pinocchio refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
+    model.gravity.linear = np.array(gravity, dtype=float)
+    return model
+
+
+def reduced_model(full: pin.Model, locked: Mapping[str, float]) -> tuple[pin.Model, list[int]]:
+    """Model without the locked joints, and the index in ``full`` of each joint that stays."""
+    if not locked:
+        return full, list(range(1, full.njoints))
+    reference = pin.neutral(full)
+    ids = [full.getJointId(name) for name in locked]
+    for index, position in zip(ids, locked.values(), strict=True):
+        reference[full.joints[index].idx_q] = position
+    try:
+        reduced = pin.buildReducedModel(full, ids, reference)
+    except ValueError:
+        raise ModelError("URDF: a joint and a link have the same name, so no joint can be held; rename one") from None
+    return reduced, [full.getJointId(name) for name in list(reduced.names)[1:]]
+
+
 def without_geometry(root: etree._Element) -> str:
-    """URDF for Pinocchio: no meshes to look for, no friction, which is modelled here and which it may refuse, and
-    continuous joints as unbounded revolute ones (one number each)."""
+    """URDF without meshes, without friction, which Pinocchio may refuse, and with continuous joints as revolute ones of
+    very wide limits (one number each)."""
     copy = etree.fromstring(etree.tostring(root))
     etree.strip_elements(copy, "visual", "collision", "dynamics", with_tail=False)
     for limit in copy.iterfind("joint/limit"):
@@ -157,13 +184,13 @@ def without_geometry(root: etree._Element) -> str:
             limit = joint.find("limit")
             if limit is None:
                 limit = etree.SubElement(joint, "limit", velocity="0", effort="0")
-            limit.set("lower", str(-_UNBOUNDED))
-            limit.set("upper", str(_UNBOUNDED))
+            limit.set("lower", str(-_CONTINUOUS_LIMIT))
+            limit.set("upper", str(_CONTINUOUS_LIMIT))
     return etree.tostring(copy, encoding="unicode")
 
 
 def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> tuple[str, ...]:
-    """Links that move: the root of a base that moves freely, then the child of every joint."""
+    """Moving links: the root link if the base is free, then the child of every joint."""
     children = {joint.get("name"): str(joint.find("child").get("link")) for joint in root.findall("joint")}
     names = [str(link.get("name")) for link in root.findall("link")]
     roots = [name for name in names if name not in children.values()]
@@ -171,12 +198,12 @@ def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> t
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
-    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, zero where absent.
+    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero.
 
     Raises
     ------
     ModelError
-        Friction below zero.
+        Negative friction.
     """
     prior = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}
     elements = {joint.get("name"): joint for joint in root.findall("joint")}
@@ -194,7 +221,7 @@ def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Arra
 
 
 def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
-    """Limits of joints; those of the position of continuous ones are infinite."""
+    """Limits of joints; position limits of continuous joints are infinite."""
     elements = {joint.get("name"): joint for joint in root.findall("joint")}
     rows = []
     for name in joints:

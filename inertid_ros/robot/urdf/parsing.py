@@ -1,31 +1,33 @@
-"""URDF text, checked before a less strict parser reads it.
+"""URDF text, checked before a less strict parser reads it; expansion of xacro.
 
-Pinocchio turns a NaN mass silently into zero, loads negative masses, and crashes on a chain of thousands of links;
-so all that it would accept silently is refused here, with the element named.
+Pinocchio turns a NaN mass silently into zero, loads negative masses, and crashes on a chain of thousands of links. All
+that it would accept silently is refused here, and the element is named.
 """
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from lxml import etree
 
 from inertid_ros.core.errors import ModelError, one_line
-from inertid_ros.core.foreign_content import HEAD, foreign_content
+from inertid_ros.core.formats import HEAD, foreign_content
 
-MAX_BYTES = 16 * 1024 * 1024
-MAX_LINKS = 1000
-MAX_DEPTH = 200
-_MAX_PATH = 4096
 MOVABLE = ("revolute", "continuous", "prismatic")
-_LARGEST = 1e6  # m; nothing of a robot is that far
-_ROUNDING = 1e-9  # a diagonal of -1e-20 is a computed zero
+XACRO_SUFFIX = ".xacro"
+_MAX_URDF_BYTES = 16 * 1024 * 1024
+_MAX_LINKS = 1000
+_MAX_CHAIN_LENGTH = 200  # joints from the root
+_MAX_PATH_LENGTH = 4096
+_MAX_COORDINATE = 1e6  # m; no part of a robot is that far
+_INERTIA_ROUNDING = 1e-9  # a diagonal of -1e-20 is a computed zero
 _HINT = "fix the URDF"
 _XACRO = "http://www.ros.org/wiki/xacro"
 
 
 def read_description(source: str | Path) -> str:
-    """URDF text from a file path, or from the text itself where ``source`` starts with ``<``.
+    """URDF text from a file, or ``source`` itself if it starts with ``<``.
 
     Raises
     ------
@@ -35,14 +37,14 @@ def read_description(source: str | Path) -> str:
     text = str(source)
     if text.lstrip("\ufeff \t\r\n").startswith("<"):
         return text
-    if len(text) > _MAX_PATH or "\0" in text or "\n" in text:
+    if len(text) > _MAX_PATH_LENGTH or "\0" in text or "\n" in text:
         raise ModelError("URDF: is neither a file name nor XML; give a URDF file (xacro must be expanded first)")
     path = Path(text)
     try:
         with path.open("rb") as file:  # a pipe has no size to ask for
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise ModelError(f"{path}: larger than {MAX_BYTES // 2**20} MiB; this is not a URDF")
+            content = file.read(_MAX_URDF_BYTES + 1)
+        if len(content) > _MAX_URDF_BYTES:
+            raise ModelError(f"{path}: larger than {_MAX_URDF_BYTES // 2**20} MiB; this is not a URDF")
         if foreign := foreign_content(content[:HEAD]):
             raise ModelError(f"{path}: {foreign}")
         return content.decode("utf-8")
@@ -56,15 +58,15 @@ def read_description(source: str | Path) -> str:
 
 
 def parse_description(text: str) -> etree._Element:
-    """Root element of a URDF that passed every check; comments stay.
+    """Root element of a URDF that passes every check; comments stay.
 
     Raises
     ------
     ModelError
         Not XML, not a robot, absurd size, not one tree, or a link or joint with impossible numbers.
     """
-    if len(text) > MAX_BYTES:
-        raise ModelError(f"URDF: larger than {MAX_BYTES // 2**20} MiB; this is not a robot description")
+    if len(text) > _MAX_URDF_BYTES:
+        raise ModelError(f"URDF: larger than {_MAX_URDF_BYTES // 2**20} MiB; this is not a robot description")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
         root = etree.fromstring(text.encode("utf-8"), parser)
@@ -84,15 +86,15 @@ def parse_description(text: str) -> etree._Element:
 
 
 def _check_expanded(root: etree._Element) -> None:
-    found = next(root.iter(f"{{{_XACRO}}}*"), None)
-    what = "" if found is None else f"<xacro:{etree.QName(found).localname}>"
-    if found is None:
+    element = next(root.iter(f"{{{_XACRO}}}*"), None)
+    what = "" if element is None else f"<xacro:{etree.QName(element).localname}>"
+    if element is None:
         parts = (element for part in root.iterchildren("link", "joint") for element in part.iter(etree.Element))
-        written = (each for each in parts if any(f"${mark}" in str(each.attrib.values()) for mark in "{("))
-        found, what = next(written, None), "an expression of xacro"
-    if found is not None:
+        unexpanded = (part for part in parts if any(f"${mark}" in str(part.attrib.values()) for mark in "{("))
+        element, what = next(unexpanded, None), "an expression of xacro"
+    if element is not None:
         raise ModelError(
-            f"URDF: has {what} in line {found.sourceline}; expand it first: inertid init FILE --xacro"
+            f"URDF: has {what} in line {element.sourceline}; expand it first: inertid init FILE --xacro"
         )
 
 
@@ -100,8 +102,8 @@ def _check_links(root: etree._Element) -> None:
     links = root.findall("link")
     if not links:
         raise ModelError(f"URDF: has no <link>; {_HINT} (xacro must be expanded first: inertid init FILE --xacro)")
-    if len(links) > MAX_LINKS:
-        raise ModelError(f"URDF: has {len(links)} links, more than {MAX_LINKS}; {_HINT}")
+    if len(links) > _MAX_LINKS:
+        raise ModelError(f"URDF: has {len(links)} links, more than {_MAX_LINKS}; {_HINT}")
     _check_unique(links, "link")
     for link in links:
         inertial = link.find("inertial")
@@ -114,7 +116,7 @@ def _check_links(root: etree._Element) -> None:
         tensor = inertial.find("inertia")
         values = [number(tensor, key, where, "inertia") for key in ("ixx", "iyy", "izz")]
         values += [number(tensor, key, where, "inertia") for key in ("ixy", "ixz", "iyz")]
-        if min(values[:3]) < -_ROUNDING * max(1e-6, *np.abs(values)):
+        if min(values[:3]) < -_INERTIA_ROUNDING * max(1e-6, *np.abs(values)):
             raise ModelError(f"{where}: inertia has a negative diagonal ({min(values[:3]):g} kg m^2); {_HINT}")
         origin(inertial, where)
 
@@ -158,8 +160,8 @@ def _check_tree(root: etree._Element) -> None:
         depth, link = 0, name
         while link in parent_of:
             link, depth = parent_of[link], depth + 1
-            if depth > MAX_DEPTH:
-                raise ModelError(f"URDF: link '{name}' is more than {MAX_DEPTH} joints from the root; {_HINT}")
+            if depth > _MAX_CHAIN_LENGTH:
+                raise ModelError(f"URDF: link '{name}' is more than {_MAX_CHAIN_LENGTH} joints from the root; {_HINT}")
 
 
 def _check_unique(elements: list[etree._Element], tag: str) -> None:
@@ -175,7 +177,7 @@ def _check_unique(elements: list[etree._Element], tag: str) -> None:
 
 
 def _check_name(name: str, tag: str) -> None:
-    """Names stand in logs, tables and files, where a line break would begin another entry."""
+    """Refuse names that would break the lines of logs, tables and files."""
     if one_line(name) != name:
         raise ModelError(f"URDF {tag} '{name}': its name is too long, or has control characters; {_HINT}")
 
@@ -183,7 +185,7 @@ def _check_name(name: str, tag: str) -> None:
 def number(
     element: etree._Element | None, key: str, where: str, what: str, default: float | None = None
 ) -> float:
-    """Finite attribute ``key`` of ``element``; ``default`` where the attribute (not the element) is absent.
+    """Finite attribute ``key`` of ``element``; ``default`` if the attribute (not the element) is absent.
 
     Raises
     ------
@@ -215,21 +217,52 @@ def vector(element: etree._Element | None, key: str, where: str, default: tuple[
         values = np.zeros(0)
     if values.shape != (3,) or not np.isfinite(values).all():
         raise ModelError(f"{where}: {key}='{text}' is not three finite numbers; {_HINT}")
-    if np.abs(values).max() > _LARGEST:
-        raise ModelError(f"{where}: {key}='{text}' is larger than {_LARGEST:g}; {_HINT}")
+    if np.abs(values).max() > _MAX_COORDINATE:
+        raise ModelError(f"{where}: {key}='{text}' is larger than {_MAX_COORDINATE:g}; {_HINT}")
     return values
 
 
 def origin(parent: etree._Element, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """``(xyz [m], rpy [rad])`` of an element's first ``<origin>``; zeros where absent."""
+    """``(xyz [m], rpy [rad])`` of an element's first ``<origin>``; default zero."""
     element = parent.find("origin")
     return vector(element, "xyz", where, (0, 0, 0)), vector(element, "rpy", where, (0, 0, 0))
 
 
 def axis(joint: etree._Element, where: str) -> np.ndarray:
-    """Unit axis of a movable joint; (1, 0, 0) where absent, the default of URDF."""
+    """Unit axis of a movable joint; default (1, 0, 0)."""
     value = vector(joint.find("axis"), "xyz", where, (1, 0, 0))
     length = float(np.linalg.norm(value))
     if length < 1e-9:
         raise ModelError(f"{where}: axis is zero; {_HINT}")
     return value / length
+
+
+def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
+    """Expand a xacro file by the library of ROS 2, which evaluates expressions of the file and reads its includes: only
+    for trusted files.
+
+    Parameters
+    ----------
+    path : Path
+    arguments : mapping of str to str
+        ``xacro:arg`` to value.
+
+    Raises
+    ------
+    ModelError
+        The library is not installed, or the file does not exist or cannot be expanded.
+    """
+    try:
+        import xacro
+    except ModuleNotFoundError:
+        raise ModelError(
+            f"{path}: is xacro, whose library is not installed; install ros-$ROS_DISTRO-xacro, or pip install xacro"
+        ) from None
+    if not path.is_file():
+        raise ModelError(f"{path}: no such xacro file; check the path")
+    try:
+        document = xacro.process_file(str(path), mappings=dict(arguments))
+    except Exception as error:  # of the library, or of an expression in the file
+        reason = one_line(str(error)) or error.__class__.__name__
+        raise ModelError(f"{path}: xacro cannot expand it ({reason}); correct it or its arguments") from None
+    return str(document.toprettyxml(indent="  "))

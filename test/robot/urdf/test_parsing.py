@@ -5,9 +5,8 @@ import re
 
 import pytest
 
-from inertid_ros.core.errors import ModelError
-from inertid_ros.core.log_once import log_once
-from inertid_ros.robot.bodies.inertial_parameters import is_consistent
+from inertid_ros.core.errors import ModelError, log_once
+from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf.parsing import parse_description, read_description
 

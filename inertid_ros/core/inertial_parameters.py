@@ -1,0 +1,268 @@
+"""Inertial parameters of one rigid body, their equivalent forms, and ellipsoids that bound where its mass is.
+
+Everywhere in the project parameters have the order of Pinocchio's ``Inertia.toDynamicParameters``::
+
+    pi = (m, m c_x, m c_y, m c_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)
+
+with the inertia about the origin of the joint frame, in SI units. Functions accept any number of leading axes, so that
+a robot of ``nb`` bodies is one array ``(nb, 10)``.
+
+Sources: [Lee2019]_ sec. 3.2.1 (pseudo-inertia, eqs. 3.2.5-3.2.7) and sec. 3.3 (distances, eq. 3.3.25), [Wensing2018]_
+def. 7 and theorem 3.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .arrays import Array
+from .errors import ModelError
+from .rotations import skew
+
+BODY_PARAMETERS = 10
+INERTIA_ELEMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # in the order of the parameters
+POSITIVE = (0, 4, 6, 9)  # mass and diagonal of the inertia among the parameters
+_FLAT_MOMENT_RATIO = 1e-9  # smallest to largest second moment; a body that is thinner has no thickness but rounding
+NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+
+
+def _pseudo_inertia_basis() -> Array:
+    """``(10, 4, 4)`` symmetric matrices E_k with ``J(pi) = sum_k pi_k E_k``."""
+    basis = np.zeros((BODY_PARAMETERS, 4, 4))
+    basis[0, 3, 3] = 1.0
+    for axis in range(3):
+        basis[1 + axis, axis, 3] = basis[1 + axis, 3, axis] = 1.0
+    for column, axis in ((4, 0), (6, 1), (9, 2)):  # a diagonal moment adds 1/2 to every diagonal element of Sigma ...
+        basis[column, range(3), range(3)] = 0.5
+        basis[column, axis, axis] -= 1.0  # ... and is subtracted from its own
+    for column, (row, col) in ((5, (0, 1)), (7, (0, 2)), (8, (1, 2))):
+        basis[column, row, col] = basis[column, col, row] = -1.0
+    basis.flags.writeable = False
+    return basis
+
+
+PSEUDO_INERTIA_BASIS = _pseudo_inertia_basis()
+_FLAT_BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
+
+
+class MassComInertia(NamedTuple):
+    """Mass [kg], centre of mass [m] in the joint frame, inertia [kg m^2] about the centre of mass."""
+
+    mass: Array
+    com: Array
+    inertia: Array
+
+
+def pseudo_inertia(pi: ArrayLike) -> Array:
+    """Pseudo-inertia ``J = [[Sigma, h], [h^T, m]]``, ``(..., 10)`` to ``(..., 4, 4)`` ([Lee2019]_ eq. 3.2.5)."""
+    pi = np.asarray(pi, dtype=float)
+    return (pi @ _FLAT_BASIS).reshape(*pi.shape[:-1], 4, 4)
+
+
+def from_pseudo_inertia(matrix: ArrayLike) -> Array:
+    """Inverse of :func:`pseudo_inertia`: ``(..., 4, 4)`` to ``(..., 10)``."""
+    J = np.asarray(matrix, dtype=float)
+    sigma = J[..., :3, :3]
+    inertia = np.trace(sigma, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - sigma
+    return np.concatenate([J[..., 3:4, 3], J[..., :3, 3], _upper(inertia)], axis=-1)
+
+
+def inertia_about_origin(pi: ArrayLike) -> Array:
+    """Rotational inertia about the joint frame origin, ``(..., 3, 3)`` [kg m^2]."""
+    pi = np.asarray(pi, dtype=float)
+    xx, xy, yy, xz, yz, zz = np.moveaxis(pi[..., 4:10], -1, 0)
+    return np.stack([np.stack([xx, xy, xz], -1), np.stack([xy, yy, yz], -1), np.stack([xz, yz, zz], -1)], axis=-2)
+
+
+def mass_com_inertia(pi: ArrayLike) -> MassComInertia:
+    """Split into mass, centre of mass and inertia about the centre of mass; a body of zero mass has com 0."""
+    pi = np.asarray(pi, dtype=float)
+    mass = pi[..., 0]
+    com = np.divide(pi[..., 1:4], mass[..., None], out=np.zeros_like(pi[..., 1:4]), where=mass[..., None] != 0)
+    shift = skew(com)
+    inertia = inertia_about_origin(pi) + mass[..., None, None] * (shift @ shift)
+    return MassComInertia(mass, com, inertia)
+
+
+def from_mass_com_inertia(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> Array:
+    """Inverse of :func:`mass_com_inertia`: ``(...)``, ``(..., 3)``, ``(..., 3, 3)`` about the com to ``(..., 10)``."""
+    m, c = np.asarray(mass, dtype=float), np.asarray(com, dtype=float)
+    shift = skew(c)
+    about_origin = np.asarray(inertia, dtype=float) - m[..., None, None] * (shift @ shift)
+    return np.concatenate([m[..., None], m[..., None] * c, _upper(about_origin)], axis=-1)
+
+
+def transform(pi: ArrayLike, rotation: ArrayLike, translation: ArrayLike) -> Array:
+    """Parameters of the same body seen from frame a, given those in frame b and the pose of b in a ([Lee2019]_
+    eq. 3.3.24).
+
+    ``x_a = rotation @ x_b + translation``.
+    """
+    placement = np.zeros((4, 4))
+    placement[:3, :3], placement[:3, 3], placement[3, 3] = rotation, translation, 1.0
+    return from_pseudo_inertia(placement @ pseudo_inertia(pi) @ placement.T)
+
+
+def min_eigenvalue(pi: ArrayLike) -> Array:
+    """Smallest eigenvalue of the pseudo-inertia, ``(...)``; positive if and only if a real body can have ``pi``."""
+    return np.asarray(np.linalg.eigvalsh(pseudo_inertia(pi))[..., 0], dtype=float)
+
+
+def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
+    """Whether each body is physically consistent: ``J(pi)`` positive definite ([Lee2019]_ eq. 3.2.7,
+    [Wensing2018]_ theorem 3)."""
+    pi = np.asarray(pi, dtype=float)
+    finite = np.isfinite(pi).all(axis=-1)
+    return finite & (min_eigenvalue(np.where(finite[..., None], pi, 0.0)) > 0.0)
+
+
+def nearest_consistent(pi: ArrayLike, floor: float = 0.01) -> Array:
+    """Bodies with second moments about the com lifted until they are consistent, ``(..., 10)``.
+
+    Mass and com stay; eigenvalues of the second moment matrix below ``floor`` times the largest are raised to it,
+    which is the nearest such matrix in the Frobenius norm. A body without extent gets a centimetre. Consistent
+    bodies stay as they are, unless they are flat, as discs of no thickness: nothing can be inside of such a bound.
+    """
+    pi = np.asarray(pi, dtype=float)
+    mass, com, inertia = mass_com_inertia(pi)
+    moments = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia
+    values, vectors = np.linalg.eigh(moments)
+    least = np.maximum(floor * values[..., -1:], 1e-4 * np.abs(mass)[..., None] * floor)
+    lifted = (vectors * np.maximum(values, least)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    about_com = np.trace(lifted, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - lifted
+    thick = is_consistent(pi) & (values[..., 0] > _FLAT_MOMENT_RATIO * values[..., -1])
+    return np.where(thick[..., None], pi, from_mass_com_inertia(mass, com, about_com))
+
+
+def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
+    """Affine-invariant Riemannian distance of two bodies, ``(...)``, free of units and frames ([Lee2019]_
+    eq. 3.3.25).
+
+    ``d^2 = 1/2 sum_k log^2 lambda_k(J_1^{-1} J_2)``. Infinite where either body is not physically consistent.
+    """
+    first, second = np.broadcast_arrays(np.asarray(pi, dtype=float), np.asarray(other, dtype=float))
+    valid = is_consistent(first) & is_consistent(second)
+    unit = from_pseudo_inertia(np.eye(4))
+    lower = np.linalg.cholesky(pseudo_inertia(np.where(valid[..., None], first, unit)))
+    inner = np.linalg.solve(lower, pseudo_inertia(np.where(valid[..., None], second, unit)))
+    whitened = np.linalg.solve(lower, np.swapaxes(inner, -1, -2))
+    eigenvalues = np.linalg.eigvalsh(0.5 * (whitened + np.swapaxes(whitened, -1, -2)))
+    distance = np.sqrt(0.5 * np.sum(np.log(np.maximum(eigenvalues, np.finfo(float).tiny)) ** 2, axis=-1))
+    return np.where(valid, distance, np.inf)
+
+
+def _upper(inertia: Array) -> Array:
+    """(xx, xy, yy, xz, yz, zz) of ``(..., 3, 3)``."""
+    rows, columns = zip(*INERTIA_ELEMENTS, strict=True)
+    return inertia[..., rows, columns]
+
+
+def uniform_ellipsoid(pi: Array) -> tuple[Array, Array, Array]:
+    """Centre (3,) [m], rotation (3, 3) of the axes, semi-axes (3,) [m] of the solid ellipsoid of even density that has
+    the mass, centre of mass and second moments of a body ``(10,)``: ``m r^2 / 5`` about its centre for semi-axes ``r``.
+    """
+    matrix = pseudo_inertia(pi)
+    centre = matrix[:3, 3] / matrix[3, 3]
+    second = matrix[:3, :3] / matrix[3, 3] - np.outer(centre, centre)
+    moments, axes = np.linalg.eigh(second)
+    if np.linalg.det(axes) < 0:
+        axes[:, 0] *= -1
+    return centre, axes, np.sqrt(5.0 * np.maximum(moments, 0.0))
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """``{x : (x - centre)^T shape^-1 (x - centre) <= 1}`` in the link's frame ([Wensing2018]_ eqs. 21-23).
+
+    Attributes
+    ----------
+    centre : ndarray, shape (3,)
+        Centre [m].
+    shape : ndarray, shape (3, 3)
+        Positive definite [m^2]; semi-axes are the roots of its eigenvalues.
+    """
+
+    centre: Array
+    shape: Array
+
+    @classmethod
+    def from_axes(cls, centre: Array, rotation: Array, semi_axes: Array) -> "Ellipsoid":
+        """From semi-axes ``(3,)`` m along the columns of ``rotation``."""
+        return cls(np.asarray(centre, dtype=float), rotation @ np.diag(np.square(semi_axes)) @ rotation.T)
+
+    @classmethod
+    def around_box(cls, centre: Array, rotation: Array, half_sizes: Array) -> "Ellipsoid":
+        """Smallest ellipsoid through the corners of a box."""
+        return cls.from_axes(centre, rotation, np.sqrt(3.0) * np.asarray(half_sizes, dtype=float))
+
+    @classmethod
+    def around_cylinder(cls, centre: Array, rotation: Array, radius: float, length: float) -> "Ellipsoid":
+        """Smallest ellipsoid around a cylinder along z."""
+        axes = np.array([radius * np.sqrt(1.5), radius * np.sqrt(1.5), 0.5 * length * np.sqrt(3.0)])
+        return cls.from_axes(centre, rotation, axes)
+
+    @classmethod
+    def from_quadric(cls, Q: Array) -> "Ellipsoid":
+        """From a matrix ``(4, 4)`` with ``[x; 1]^T Q [x; 1] >= 0`` inside, of any scale; see :attr:`quadric`.
+
+        Raises
+        ------
+        ModelError
+            It is no ellipsoid, such as a hyperboloid, or has the opposite sign.
+        """
+        Q = 0.5 * (np.asarray(Q, dtype=float) + np.transpose(Q))
+        inverse = -Q[:3, :3]
+        try:
+            np.linalg.cholesky(inverse)
+        except (np.linalg.LinAlgError, ValueError):
+            raise ModelError("ellipsoid: the upper left 3 x 3 of Q is not negative definite; change its sign") from None
+        centre: Array = np.asarray(np.linalg.solve(inverse, Q[:3, 3]), dtype=float)
+        size = float(Q[3, 3] + centre @ inverse @ centre)
+        if not size > 0:
+            raise ModelError("ellipsoid: no point is inside of Q; correct its last element")
+        return cls(centre, np.asarray(size * np.linalg.inv(inverse), dtype=float))
+
+    @classmethod
+    def from_body(cls, pi: Array, scale: float = 1.0) -> "Ellipsoid":
+        """Homogeneous ellipsoid with the second moments of a body ``(10,)`` about its centre of mass, scaled."""
+        mass, com, inertia = mass_com_inertia(pi)
+        return cls(com, 5 * scale**2 * (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass)
+
+    def uniform(self, rng: np.random.Generator, count: int, scale: float = 1.0) -> Array:
+        """``(count, 3)`` random points in it, or in a multiple of it."""
+        direction = rng.normal(size=(count, 3))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        radius = rng.uniform(size=(count, 1)) ** (1 / 3)
+        return np.asarray(self.centre + scale * radius * direction @ np.linalg.cholesky(self.shape).T)
+
+    @property
+    def quadric(self) -> Array:
+        """``(4, 4)`` matrix Q with ``[x; 1]^T Q [x; 1] >= 0`` inside; density realizable if ``tr(J Q) >= 0``
+        ([Wensing2018]_ eq. 23)."""
+        inverse = np.linalg.inv(self.shape)
+        side = inverse @ self.centre
+        return np.block([[-inverse, side[:, None]], [side[None], 1.0 - self.centre @ side]])
+
+    @property
+    def row(self) -> Array:
+        """``(10,)`` with ``row @ pi = tr(J(pi) Q)``."""
+        return np.einsum("kij,ij->k", PSEUDO_INERTIA_BASIS, self.quadric)
+
+    def com_block(self) -> Array:
+        """``(16, 10)`` map from ``pi`` to ``[[m, (h - m c)^T], [h - m c, m shape]]``.
+
+        The centre of mass is inside exactly if that is positive semidefinite ([Wensing2018]_ eq. 22).
+        """
+        block = np.zeros((10, 4, 4))
+        block[0, 0, 0] = 1.0
+        block[0, 1:, 1:] = self.shape
+        block[0, 0, 1:] = block[0, 1:, 0] = -self.centre
+        for axis in range(3):
+            block[1 + axis, 0, 1 + axis] = block[1 + axis, 1 + axis, 0] = 1.0
+        return block.reshape(10, 16).T
+
+
+Ellipsoids = Mapping[str, tuple[Ellipsoid, ...]]

@@ -1,0 +1,256 @@
+"""Equations of bodies without joints: given as matrices, or from the measured motion of every body segment.
+
+Matrices may come from any measurement, and need no URDF. Motion capture of a person gives the motion of every body
+segment: ``sum of external wrenches = sum over segments of Y_b x_b`` ([Lee2019]_ eq. 3.6.3), whatever holds the segments
+together. These are the base rows of a floating base, from the motion of the segments instead of joint angles.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError, ModelError
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.core.rotations import cross, rotation_matrices
+from inertid_ros.core.samples import Samples
+from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
+from inertid_ros.robot.kinematics import turned_forces
+from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.model import JointLimits, ModelOptions, RobotModel
+
+from .equations import Equations, RowWriter, dense_equations
+
+SEGMENT_CHANNELS = tuple(f"{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
+
+
+class MatrixEquations(Equations):
+    """``A x = b`` with a given ``A (N, c, p)``: ``c`` channels at ``N`` instants.
+
+    The rows come with the samples: ``q (N, c p)`` holds the rows of all channels one after another, ``tau (N, c)`` the
+    measured side.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Bodies, and the layout of ``x``.
+    channels : sequence of str
+        ``c`` names.
+    """
+
+    equation_type = "matrix"
+    quantity = ("measured side", "as given")
+
+    def __init__(self, model: RobotModel, channels: Sequence[str]) -> None:
+        self.model = model
+        self.channels = tuple(channels)
+        self.columns = (np.arange(model.layout.size),) * len(self.channels)
+        self.joint_channels = slice(0, 0)
+        self.optional = True
+
+    @classmethod
+    def from_matrix(
+        cls, A: Array, b: Array, bodies: RobotModel | Array, names: Sequence[str] = (), channels: Sequence[str] = ()
+    ) -> tuple["MatrixEquations", Samples]:
+        """Equations ``A x = b`` that are given as a matrix, and the samples that hold their rows.
+
+        Parameters
+        ----------
+        A : ndarray, shape (N, c, p), or (N, p) for a single channel
+            Coefficients at ``N`` instants, ten columns of every body in the order of the layout (docs/conventions.md).
+        b : ndarray, shape (N, c) or (N,)
+            Measured side; NaN if not measured. Every channel has its own noise.
+        bodies : ndarray, shape (nb, 10), or RobotModel
+            Prior of the bodies, ``p = 10 nb``; or a robot, whose layout has ``p`` columns.
+        names, channels : sequence of str, optional
+            Of the ``nb`` bodies and the ``c`` channels.
+
+        Returns
+        -------
+        equations : MatrixEquations
+            To identify, compress or validate with; ``equations.samples(A, b)`` makes samples of further data.
+        samples : Samples
+            Of ``A`` and ``b``.
+
+        Raises
+        ------
+        ModelError, IdentificationError
+            Wrong shapes, a body without mass, or numbers that are not finite.
+        """
+        A, b = _with_channels(A, b)
+        if isinstance(bodies, RobotModel):
+            model = bodies
+        else:
+            bodies = np.asarray(bodies, dtype=float).reshape(-1, BODY_PARAMETERS)
+            model = body_segment_model("bodies", names or [f"body{k}" for k in range(len(bodies))], bodies)
+        count = b.shape[1] if b.ndim == 2 else 0
+        equations = cls(model, channels or [f"channel{k}" for k in range(count)])
+        return equations, equations.samples(A, b)
+
+    def check(self, samples: Samples) -> None:
+        """Raise IdentificationError for samples of other equations."""
+        if samples.q.shape[1] != self.count * self.model.layout.size or samples.channels != self.count:
+            raise IdentificationError(f"{samples.name}: is of other equations; make it by samples() of these")
+
+    def samples(self, A: Array, b: Array, name: str = "matrix") -> Samples:
+        """Samples of further data.
+
+        Parameters
+        ----------
+        A : ndarray, shape (N, c, p), or (N, p) for a single channel
+            Coefficients.
+        b : ndarray, shape (N, c) or (N,)
+            Measured side; NaN if not measured.
+
+        Raises
+        ------
+        IdentificationError
+            Wrong shapes, or coefficients that are not finite.
+        """
+        A, b = _with_channels(A, b)
+        count, size = len(b), self.model.layout.size
+        if A.shape != (count, self.count, size) or b.shape != (count, self.count):
+            raise IdentificationError(
+                f"{name}: A of shape {A.shape} and b of shape {b.shape} do not fit {self.count} channels and {size}"
+                " parameters; give A (N, c, p) and b (N, c)"
+            )
+        measured = np.isfinite(b)
+        if not np.isfinite(A[measured]).all():
+            raise IdentificationError(f"{name}: a coefficient is not finite; leave the row out (NaN in b)")
+        nothing = np.zeros((count, 0))
+        rows = np.where(measured[..., None], A, 0.0).reshape(count, -1)
+        return Samples(
+            np.arange(count, dtype=float), rows, nothing, nothing, np.where(measured, b, 0.0), measured,
+            np.asarray(measured.any(axis=1)), name, measured=measured,
+        )  # fmt: skip
+
+    def writer(self) -> "MatrixWriter":
+        """Writer of all columns."""
+        return MatrixWriter(self)
+
+    def predict(self, parameters: Array, samples: Samples) -> Array:
+        """``(N, c)`` of ``A x``."""
+        self.check(samples)
+        return np.asarray(samples.q.reshape(len(samples), self.count, -1) @ parameters)
+
+
+class MatrixWriter(RowWriter):
+    """Writes all columns of the given rows."""
+
+    def __init__(self, equations: MatrixEquations) -> None:
+        size = equations.model.layout.size
+        self.spans, self.expansions = (slice(0, size + 1),) * equations.count, (np.eye(size),) * equations.count
+        self._shape = equations.count, size
+
+    def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        """Fill ``out (c, p, k)`` for ``k`` rows of samples."""
+        out[:, : self._shape[1]] = samples.q[rows].reshape(-1, *self._shape).transpose(1, 2, 0)
+
+
+def _with_channels(A: Array, b: Array) -> tuple[Array, Array]:
+    A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
+    if A.ndim == 2:
+        A, b = A[:, None], b.reshape(-1, 1)
+    return A, b
+
+
+class BodySegmentEquations(Equations):
+    """Force and torque about the origin of the first segment, in the axes of the world.
+
+    Samples of ``nb`` segments hold ``q (N, 7 nb)`` poses, ``v, a (N, 6 nb)`` twists and their derivatives, each in the
+    segment's own frame as those of a free base, and ``tau (N, 6)``; see :func:`~.segment_samples`.
+    """
+
+    equation_type = "segments"
+    quantity = ("wrench", "N or N m")
+
+    def __init__(self, model: RobotModel) -> None:
+        self.model = model
+        self.channels = SEGMENT_CHANNELS
+        self.columns = (np.arange(model.layout.size),) * len(SEGMENT_CHANNELS)
+        self.joint_channels = slice(0, 0)
+        self.optional = True
+
+    def writer(self) -> "BodySegmentWriter":
+        """Writer of all ten columns of every segment."""
+        return BodySegmentWriter(self)
+
+    def predict(self, parameters: Array, samples: Samples) -> Array:
+        """``(N, 6)`` wrench that moves the segments [N, N m]."""
+        unmasked = replace(samples, mask=np.ones_like(samples.mask))
+        chunks = [[rows @ parameters for rows, _ in chunk] for chunk in dense_equations(self, unmasked)]
+        return np.hstack(chunks).T
+
+
+class BodySegmentWriter(RowWriter):
+    """Writes all ten columns of every segment."""
+
+    def __init__(self, equations: BodySegmentEquations) -> None:
+        size = equations.model.layout.size
+        self.spans = (slice(0, size + 1),) * len(SEGMENT_CHANNELS)
+        self.expansions = (np.eye(size),) * len(SEGMENT_CHANNELS)
+        self._gravity = np.array(equations.model.options.gravity)
+        self._bodies = len(equations.model.link_names)
+
+    def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        """Fill ``out (6, 10 nb, k)`` for ``k`` rows of samples."""
+        q, v, a = samples.q[rows], samples.v[rows], samples.a[rows]
+        table = WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
+        for body in range(self._bodies):
+            pose, twist = q[:, 7 * body : 7 * body + 7], v[:, 6 * body : 6 * body + 6]
+            placement = np.tile(np.eye(4), (len(q), 1, 1))
+            placement[:, :3, :3], placement[:, :3, 3] = rotation_matrices(pose[:, 3:]), pose[:, :3] - q[:, :3]
+            w, at_origin = twist[:, 3:], a[:, 6 * body : 6 * body + 3] - self._gravity @ placement[:, :3, :3]
+            at_origin = at_origin + cross(w, twist[:, :3])
+            products = wrench_products(at_origin, a[:, 6 * body + 3 : 6 * body + 6], w)
+            wrench = (products @ table.T).reshape(-1, 6, BODY_PARAMETERS)
+            columns = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
+            out[:, columns] = turned_forces(placement, wrench).transpose(1, 2, 0)
+
+
+def body_segment_model(
+    name: str, segments: Sequence[str], prior: Array, gravity: Sequence[float] = (0.0, 0.0, -9.81)
+) -> RobotModel:
+    """Model of bodies without joints, each of which moves freely.
+
+    Parameters
+    ----------
+    prior : ndarray, shape (nb, 10)
+        Parameters of the segments in their own frames.
+    gravity : sequence of float
+        ``(3,)`` m/s^2 in the world.
+
+    Raises
+    ------
+    ModelError
+        A name is given twice, or the prior has a wrong shape or no mass.
+    """
+    prior = np.asarray(prior, dtype=float)
+    if len(set(segments)) != len(segments) or prior.shape != (len(segments), BODY_PARAMETERS):
+        raise ModelError(
+            f"{name}: {len(segments)} segments and a prior of shape {prior.shape}; give each a name of its own and ten"
+            " parameters"
+        )
+    if not np.isfinite(prior).all() or (prior[:, 0] <= 0).any():
+        raise ModelError(f"{name}: the prior of a segment has no mass or is not finite; give a rough guess")
+    model = pin.Model()
+    model.name = name
+    model.gravity.linear = np.array(gravity, dtype=float)
+    for segment, parameters in zip(segments, prior, strict=True):
+        joint = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), segment)
+        model.appendBodyToJoint(joint, pin.Inertia.FromDynamicParameters(parameters), pin.SE3.Identity())
+    nothing = np.zeros(0)
+    x, y, z = map(float, gravity)
+    return RobotModel(
+        name=name,
+        urdf="",
+        pinocchio=model,
+        layout=ParameterLayout(tuple(segments), (), ()),
+        body_prior=prior,
+        body_locked=np.zeros_like(prior),
+        drive_prior={},
+        limits=JointLimits(nothing, nothing, nothing, nothing),
+        options=ModelOptions(drive_terms=(), gravity=(x, y, z), base="free"),
+    )

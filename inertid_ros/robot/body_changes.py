@@ -1,0 +1,95 @@
+"""Bodies that differ from the URDF: known loads of recordings, and perturbed bodies as a wrong prior."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.config.robot import LoadOptions
+from inertid_ros.config.simulation import PerturbationOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.core.inertial_parameters import (
+    BODY_PARAMETERS,
+    Ellipsoid,
+    from_pseudo_inertia,
+    is_consistent,
+    pseudo_inertia,
+)
+
+from .model import RobotModel
+
+_DRAWS_PER_MASS_CHANGE = 100  # before less mass is taken away
+
+
+def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: str) -> Array:
+    """``(nb, 10)`` parameters that the loads of a recording add to the links.
+
+    Parameters
+    ----------
+    loads : mapping of str to LoadOptions
+        Name to load.
+    recording : str
+        Name of the recording; patterns match the whole or its last part, with or without suffix.
+
+    Raises
+    ------
+    ModelError
+        The link of a load is unknown or does not move, or no body can have its inertia.
+    """
+    bodies = np.zeros((len(model.link_names), BODY_PARAMETERS))
+    names = {recording, Path(recording).name, Path(recording).stem}
+    for name, load in loads.items():
+        body, parameters = _placed(model, name, load)
+        if any(fnmatch(text, pattern) for text in names for pattern in load.recordings):
+            bodies[body] += parameters
+    return bodies
+
+
+def _placed(model: RobotModel, name: str, load: LoadOptions) -> tuple[int, Array]:
+    """Index of the body that a load moves with, and the parameters of the load in the frame of that body."""
+    tree = model.pinocchio
+    if not tree.existFrame(load.link):
+        raise ModelError(f"load '{name}': the URDF has no link '{load.link}'; name the link that holds it")
+    frame = tree.frames[tree.getFrameId(load.link)]
+    if frame.parentJoint == 0:
+        raise ModelError(f"load '{name}': link '{load.link}' does not move, so that nothing shows the load")
+    xx, xy, xz, yy, yz, zz = load.inertia or (0.0,) * 6
+    rotational = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    body = pin.Inertia(load.mass, np.array(load.com), rotational)
+    # A point mass lies on the border of what can exist.
+    if load.inertia and not is_consistent(body.toDynamicParameters()[None]).all():
+        raise ModelError(f"load '{name}': no body has this inertia; give it about the centre of mass")
+    return int(frame.parentJoint) - 1, np.array((frame.placement.act(body)).toDynamicParameters())
+
+
+def perturb(model: RobotModel, rng: np.random.Generator, options: PerturbationOptions | None = None) -> Array:
+    """``(nb, 10)`` perturbed parameters of the moving bodies of a robot; all are physically consistent.
+
+    Links behind locked joints keep their parameters, so that the result can be written to a URDF.
+    """
+    own = model.consistent_body_prior - model.body_locked
+    return np.array([perturb_body(pi, rng, options) if pi.any() else pi for pi in own]) + model.body_locked
+
+
+def perturb_body(pi: Array, rng: np.random.Generator, options: PerturbationOptions | None = None) -> Array:
+    """One body ``(10,)`` with point masses added or taken away ([Lee2019]_ sec. B.2, eq. B.2.11).
+
+    ``P + sum_i dm eta_i [x_i; 1] [x_i; 1]^T``: the mass change ``dm`` is uniform in ``[-d m, d m]``, the shares
+    ``eta_i`` are uniform on the simplex, the points ``x_i`` uniform in the ellipsoid of the body. If taking mass away
+    leaves no physically consistent body, points are drawn again, and after many draws less mass is taken.
+    """
+    options = options or PerturbationOptions()
+    P, region = pseudo_inertia(pi), Ellipsoid.from_body(pi)
+    change = options.mass_uncertainty * float(pi[0]) * rng.uniform(-1.0, 1.0)
+    while True:
+        for _ in range(_DRAWS_PER_MASS_CHANGE):
+            shares = rng.dirichlet(np.ones(options.point_masses))
+            points = region.uniform(rng, options.point_masses, options.region_scale)
+            points = np.column_stack([points, np.ones(options.point_masses)])
+            perturbed = from_pseudo_inertia(P + change * np.einsum("i,ij,ik->jk", shares, points, points))
+            if is_consistent(perturbed):
+                return perturbed
+        change *= 0.5

@@ -1,0 +1,138 @@
+"""Torque of drives, the one formula of fit, validation, controllers and simulator: friction, and user terms."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import Samples
+
+from .layout import ParameterLayout, UserTerm
+
+
+def friction_direction(velocity: Array, transition_speed: Array) -> Array:
+    """Direction of sliding from -1 to 1, ``tanh(v / transition_speed)``; the sign for a transition speed of zero.
+
+    Parameters
+    ----------
+    velocity : ndarray, shape (..., d)
+        Of every drive [rad/s or m/s].
+    transition_speed : ndarray, shape (d,)
+        Speed within which the direction turns [rad/s or m/s].
+
+    Returns
+    -------
+    ndarray, shape (..., d)
+    """
+    smooth = transition_speed > 0
+    if not smooth.any():
+        return np.sign(velocity)
+    return np.where(smooth, np.tanh(velocity / np.where(smooth, transition_speed, 1.0)), np.sign(velocity))
+
+
+def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_speed: Array) -> Array:
+    """Magnitude of dry friction, ``coulomb + stribeck exp(-|v| / stribeck_speed)`` [N m or N].
+
+    Parameters
+    ----------
+    velocity : ndarray, shape (..., d)
+        Of every drive [rad/s or m/s].
+    coulomb, stribeck : ndarray, shape (d,)
+        Of every drive [N m or N].
+    stribeck_speed : ndarray, shape (d,)
+        Speed at which most of the extra friction of slow motion is gone [rad/s or m/s].
+
+    Returns
+    -------
+    ndarray, shape (..., d)
+    """
+    return coulomb + stribeck * np.exp(-np.abs(velocity) / stribeck_speed)
+
+
+def friction_torque(
+    velocity: Array, terms: Mapping[str, Array], stribeck_speed: Array, transition_speed: Array
+) -> Array:
+    """Friction torque of drives ([Wensing2018]_ eq. 24, with Stribeck's term and a direction that turns smoothly).
+
+    ``viscous v + (coulomb + stribeck exp(-|v| / stribeck_speed)) tanh(v / transition_speed)``
+
+    Parameters
+    ----------
+    velocity : ndarray, shape (..., d)
+        Of every drive [rad/s or m/s].
+    terms : mapping of str to ndarray, shape (d,)
+        ``viscous``, ``coulomb`` and ``stribeck`` [N m s/rad, N m, N m; or in m and N].
+    stribeck_speed, transition_speed : ndarray, shape (d,)
+        Speeds that shape it [rad/s or m/s].
+
+    Returns
+    -------
+    ndarray, shape (..., d)
+        Torque or force that the drive must apply against friction [N m or N].
+    """
+    dry = dry_friction(velocity, terms["coulomb"], terms["stribeck"], stribeck_speed)
+    return terms["viscous"] * velocity + dry * friction_direction(velocity, transition_speed)
+
+
+def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Array, Array]:
+    """Columns of dry friction, low-passed like the measured torque.
+
+    Without a velocity before decimation, friction is computed from the velocity of the samples.
+
+    Returns
+    -------
+    direction : ndarray, shape (N, n + couplings)
+        Of Coulomb friction of every drive, joints first.
+    fading : ndarray, shape (N, n)
+        Of Stribeck friction of every joint; zero for joints without.
+    """
+    columns, drives = partial(_columns, layout), len(layout.drive_ratios)
+    if samples.undecimated is None:
+        velocity = samples.v[:, samples.v.shape[1] - len(layout.joints) :]
+        if not layout.with_stribeck.any():
+            direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
+            return direction, np.zeros_like(velocity)
+        dry = columns(velocity)
+    else:
+        shapes = (layout.drive_ratios, layout.transition_speed, layout.with_stribeck, layout.stribeck_speed)
+        dry = samples.undecimated.filtered(columns, tuple(shape.tobytes() for shape in shapes))
+    return dry[:, :drives], dry[:, drives:]
+
+
+def _columns(layout: ParameterLayout, velocity: Array) -> Array:
+    """``(N, n + couplings + n)`` of joint velocities ``(N, n)``, not yet low-passed."""
+    direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
+    extra = dry_friction(velocity, np.zeros(()), layout.with_stribeck.astype(float), layout.stribeck_speed)
+    return np.hstack([direction, direction[:, : len(layout.joints)] * extra])
+
+
+def term_columns(
+    terms: Sequence[UserTerm], joint_names: Sequence[str], signals: Mapping[str, Array]
+) -> list[tuple[int, Array]]:
+    """Joint and values ``(N,)`` of every formula of user terms, in the order of the parameters.
+
+    Parameters
+    ----------
+    joint_names : sequence of str
+        ``n`` names, one per column of the signals.
+    signals : mapping of str to ndarray, shape (N, n)
+        Signals of :data:`~inertid_ros.config.robot.TERM_SIGNALS` that the terms use.
+    """
+    joint_signals = {name: dict(zip(joint_names, np.transpose(array), strict=True)) for name, array in signals.items()}
+    columns = []
+    for term in terms:
+        own_signals = {name: by_joint[term.joint] for name, by_joint in joint_signals.items()}
+        joint = joint_names.index(term.joint)
+        columns += [(joint, np.asarray(formula(own_signals, joint_signals), dtype=float)) for formula in term.formulas]
+    return columns
+
+
+def term_torque(
+    terms: Sequence[UserTerm], values: Array, joint_names: Sequence[str], signals: Mapping[str, Array]
+) -> Array:
+    """``(N, n)`` torque [N m or N] of terms with parameters ``values (k,)``; see :func:`term_columns`."""
+    torque = np.zeros((len(next(iter(signals.values()))), len(joint_names)))
+    for value, (joint, column) in zip(values, term_columns(terms, joint_names, signals), strict=True):
+        torque[:, joint] += value * column
+    return torque

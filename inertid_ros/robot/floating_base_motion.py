@@ -1,0 +1,150 @@
+"""Motion of a floating base when joints and reaction wheels move, and torques of the joints ([Naveen2019]_ sec. 6.4).
+
+Everything is in the base frame, about its origin, where momentum is ``M(q) twist + h(q, v)``. Joints and wheels follow
+a given motion; no wrench acts from outside. Base parameters determine the motion of the base and the torques, so that
+all parameter vectors with the same base parameters give the same prediction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
+from inertid_ros.core.rotations import cross, skew
+
+from .dynamics import WRENCH_TABLE, rigid_torque
+from .kinematics import RootMotion, TreeJoint, TreeKinematics, path
+from .model import RobotModel
+from .rotors import MountedWheels
+
+
+class BaseMotion:
+    """Motion of the base of one robot, from momentum alone.
+
+    Parameters
+    ----------
+    tree : sequence of TreeJoint
+        Its first body is the base.
+    bodies : ndarray, shape (nb, 10)
+        Inertial parameters; they need not be physically consistent.
+    wheels : MountedWheels, optional
+    """
+
+    def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels | None = None) -> None:
+        self._kinematics = TreeKinematics(tree)
+        self._pseudo_inertias = pseudo_inertia(bodies)
+        self._wheels = wheels or MountedWheels()
+
+    def momentum(self, q: Array, v: Array, speeds: Array) -> tuple[Array, Array]:
+        """Inertia of the robot with its joints held, and its momentum while the base stands still.
+
+        Parameters
+        ----------
+        q, v : ndarray, shape (N, n)
+            Of the joints [rad or m, per s].
+        speeds : ndarray, shape (N, w)
+            Of the wheels [rad/s].
+
+        Returns
+        -------
+        inertia : ndarray, shape (N, 6, 6)
+        momentum : ndarray, shape (N, 6)
+            Linear [N s], angular [N m s].
+        """
+        placements, _, velocity = self._kinematics.motion(q, v)
+        # The pseudo-inertia of a body with the placement P is P J P^T; that of its velocities and points, dP/dt J P^T.
+        placed = placements @ self._pseudo_inertias
+        rates = np.concatenate([skew(velocity[..., 3:]), velocity[..., :3, None]], axis=-1)
+        whole = _summed(placed, placements)
+        moving = _summed(rates @ placements, placed)
+        momentum = np.stack([moving[:, 0, 3], moving[:, 1, 3], moving[:, 2, 3], moving[:, 2, 1] - moving[:, 1, 2],
+                             moving[:, 0, 2] - moving[:, 2, 0], moving[:, 1, 0] - moving[:, 0, 1]], axis=-1)
+        momentum[:, 3:] += self._wheel_momentum(placements, speeds)
+        return np.einsum("rcz,kc->krz", WRENCH_TABLE[..., :6], from_pseudo_inertia(whole)), momentum
+
+    def wheel_momentum(self, q: Array, speeds: Array) -> Array:
+        """``(N, 3)`` angular momentum of the wheels relative to their links [N m s], about any point."""
+        return self._wheel_momentum(self._kinematics.placements(q), speeds)
+
+    def twist(self, q: Array, v: Array, speeds: Array, total: Array | float = 0.0) -> Array:
+        """``(N, 6)`` twist of the base in its own frame.
+
+        ``total`` is the momentum of robot and wheels, ``(N, 6)`` about the origin of the base, in base coordinates.
+        """
+        inertia, momentum = self.momentum(q, v, speeds)
+        return np.asarray(np.linalg.solve(inertia, (total - momentum)[..., None])[..., 0])
+
+    def _wheel_momentum(self, placements: Array, speeds: Array) -> Array:
+        rotations = placements[:, list(self._wheels.bodies), :3, :3]
+        return np.asarray(np.einsum("kwij,wj,kw->ki", rotations, self._wheels.axes, speeds))
+
+
+def _summed(left: Array, right: Array) -> Array:
+    """``(N, i, j)`` sum over bodies of ``L R^T``, from ``(N, nb, i, 4)`` and ``(N, nb, j, 4)``."""
+    left, right = (np.ascontiguousarray(x.swapaxes(1, 2)).reshape(len(x), x.shape[2], -1) for x in (left, right))
+    return np.asarray(left @ right.swapaxes(1, 2))
+
+
+@dataclass(frozen=True)
+class FloatingPrediction:
+    """Motion of the base and torques of the joints along ``N`` samples.
+
+    Attributes
+    ----------
+    twist, acceleration : ndarray, shape (N, 6)
+        Of the base in its own frame, linear then angular; the acceleration is the derivative of the twist. With gravity
+        the robot falls freely.
+    torque : ndarray, shape (N, n)
+        Of the joints [N m or N], without drives.
+    """
+
+    twist: Array
+    acceleration: Array
+    torque: Array
+
+
+def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array) -> FloatingPrediction:
+    """Motion of the base and torques of the joints if robot and wheels together have no momentum.
+
+    Parameters
+    ----------
+    model : RobotModel
+    bodies : ndarray, shape (nb, 10)
+        Inertial parameters.
+    q, v, a : ndarray, shape (N, n + w)
+        Of joints, then wheels.
+
+    Raises
+    ------
+    ModelError
+        The base is fixed.
+    """
+    if not model.free:
+        raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")
+    count = model.joints
+    twist = BaseMotion(model.tree, bodies, model.wheels).twist(q[:, :count], v[:, :count], v[:, count:])
+    pose = np.tile([0.0, 0, 0, 0, 0, 0, 1], (len(q), 1))
+    state = np.hstack([pose, q[:, :count]]), np.hstack([twist, v[:, :count]])
+    acceleration = np.hstack([np.zeros((len(q), 6)), a[:, :count]])
+    wheels = _wheel_force(model, q[:, :count], state[1], v[:, count:], a[:, count:])
+    force = rigid_torque(model, bodies, *state, acceleration) + wheels
+    inertia, _ = BaseMotion(model.tree, bodies).momentum(state[0][:, 7:], 0 * v[:, :count], np.zeros((len(q), 0)))
+    acceleration[:, :6] = -np.linalg.solve(inertia, force[:, :6, None])[..., 0]
+    torque = rigid_torque(model, bodies, *state, acceleration) + wheels
+    return FloatingPrediction(twist, acceleration[:, :6], torque[:, 6:])
+
+
+def _wheel_force(model: RobotModel, q: Array, v: Array, speeds: Array, rates: Array) -> Array:
+    """``(N, 6 + n)`` generalized force that it takes to change the momentum of the wheels."""
+    placements, screws, velocity = TreeKinematics(model.tree).motion(q, v[:, 6:], RootMotion.from_twist(v[:, :6]))
+    out = np.zeros((len(q), model.velocities))
+    for index, body in enumerate(model.wheels.bodies):
+        axis = placements[:, body, :3, :3] @ model.wheels.axes[index]
+        torque = axis * rates[:, index, None] + cross(velocity[:, body, 3:], axis * speeds[:, index, None])
+        out[:, 3:6] += torque
+        joints = path(model.tree, body)[1:]
+        out[:, [5 + joint for joint in joints]] += (screws[:, joints, 3:] @ torque[..., None])[..., 0]
+    return out

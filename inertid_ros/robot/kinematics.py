@@ -1,0 +1,370 @@
+"""Kinematic tree of a robot, and its forward kinematics for many samples at once.
+
+Placements, joint screws, velocities and accelerations are in the root frame: the world of a fixed base, the frame of a
+base that moves freely. Spatial vectors are (linear, angular) or (force, torque), about the root origin. Plain array
+arithmetic over samples, so that a few hundred poses cost little more than one.
+:class:`~inertid_ros.robot.dynamics.BodyRecursion` walks the same joints in the frames of the bodies, for regressors of
+whole recordings.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, transform
+from inertid_ros.core.rotations import cross, skew
+
+if TYPE_CHECKING:
+    from .model import RobotModel
+
+BATCH = 4096  # samples computed together: the arrays of one body fit the cache, and calls cost little per sample
+
+
+def batches(count: int, size: int = BATCH) -> Iterator[slice]:
+    """Rows of ``count`` samples, batch after batch."""
+    return (slice(start, min(start + size, count)) for start in range(0, count, size))
+
+
+@dataclass(frozen=True)
+class TreeJoint:
+    """One joint and the body behind it; the frame of the body is its joint frame, turned until z is the axis.
+
+    Attributes
+    ----------
+    parent : int
+        Index of the body before it; -1 at the root.
+    prismatic : bool
+        Whether it slides along z; otherwise it turns about z.
+    ancestors : tuple of int
+        Velocities that move the body, root first, its own last: six of a free base, one of every joint.
+    rotation : ndarray, shape (3, 3)
+        This frame in the joint frame.
+    placement_rotation, placement_translation : ndarray
+        This frame at zero position in that of the parent, ``(3, 3)``, ``(3,)``.
+    free : bool
+        Whether it is a base that moves freely instead of a joint; only the first body can be.
+    """
+
+    parent: int
+    prismatic: bool
+    ancestors: tuple[int, ...]
+    rotation: Array
+    placement_rotation: Array
+    placement_translation: Array
+    free: bool = False
+
+    @cached_property
+    def axis(self) -> Array:
+        """``(6,)`` motion subspace (linear, angular) in the joint frame; zero for a free base."""
+        out = np.zeros(6)
+        if not self.free:
+            out[slice(0, 3) if self.prismatic else slice(3, 6)] = self.rotation[:, 2]
+        return out
+
+    @cached_property
+    def motion_transform(self) -> Array:
+        """``(6, 6)``: a motion (linear, angular) of the parent seen in this frame at zero position."""
+        R, p = self.placement_rotation, self.placement_translation
+        return np.block([[R.T, -R.T @ skew(p)], [np.zeros((3, 3)), R.T]])
+
+    @cached_property
+    def turned_parameters(self) -> Array:
+        """``(10, 10)``: body parameters in the joint frame to those in this frame."""
+        return transform(np.eye(BODY_PARAMETERS), self.rotation.T, np.zeros(3)).T
+
+    @cached_property
+    def parent_parameters(self) -> Array:
+        """``(10, 10)``: body parameters in this frame at zero position to those in the parent's."""
+        return transform(np.eye(BODY_PARAMETERS), self.placement_rotation, self.placement_translation).T
+
+
+def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
+    """Joints of a Pinocchio model whose motion subspaces, (linear, angular), are ``axes (nb, 6)``, zero for a free
+    base."""
+    joints: list[TreeJoint] = []
+    for index, axis in enumerate(axes):
+        if not axis.any():
+            joints.append(TreeJoint(-1, False, tuple(range(6)), np.eye(3), np.eye(3), np.zeros(3), free=True))
+            continue
+        prismatic = not axis[3:].any()
+        rotation = _frame_of(axis[:3] if prismatic else axis[3:])
+        parent = int(kinematics.parents[index + 1]) - 1
+        before = joints[parent].rotation if parent >= 0 else np.eye(3)
+        placement = kinematics.jointPlacements[index + 1]
+        joints.append(
+            TreeJoint(
+                parent=parent,
+                prismatic=prismatic,
+                ancestors=(*(joints[parent].ancestors if parent >= 0 else ()), kinematics.joints[index + 1].idx_v),
+                rotation=rotation,
+                placement_rotation=before.T @ placement.rotation @ rotation,
+                placement_translation=before.T @ placement.translation,
+            )
+        )
+    return tuple(joints)
+
+
+def path(joints: Sequence[TreeJoint], body: int) -> list[int]:
+    """Bodies from the root to a body."""
+    bodies: list[int] = []
+    while body >= 0:
+        bodies.append(body)
+        body = joints[body].parent
+    return bodies[::-1]
+
+
+def subtree(joints: Sequence[TreeJoint], bodies: Sequence[int]) -> tuple[TreeJoint, ...]:
+    """Tree of ascending bodies, closed under parents; ``ancestors`` remain velocities of the whole tree."""
+    index = {body: place for place, body in enumerate(bodies)}
+    return tuple(replace(joints[body], parent=index.get(joints[body].parent, -1)) for body in bodies)
+
+
+def _frame_of(axis: Array) -> Array:
+    """Rotation whose third column is ``axis``; for x, y and z a signed permutation without rounding."""
+    axis = np.where(np.abs(axis) < 1e-15, 0.0, axis)
+    axis = axis / np.linalg.norm(axis)
+    helper = np.eye(3)[np.argmin(np.abs(axis))]
+    first = np.cross(helper, axis)
+    first /= np.linalg.norm(first)
+    return np.column_stack([first, np.cross(axis, first), axis])
+
+
+def motion_cross(V: Array, M: Array) -> Array:
+    """``V x M`` of spatial motions ``(..., 6)``."""
+    v, w, m, k = V[..., :3], V[..., 3:], M[..., :3], M[..., 3:]
+    return np.concatenate([cross(w, m) + cross(v, k), cross(w, k)], axis=-1)
+
+
+def force_cross(V: Array, F: Array) -> Array:
+    """``V x* F`` of a spatial motion and a spatial force ``(..., 6)``."""
+    v, w, f, n = V[..., :3], V[..., 3:], F[..., :3], F[..., 3:]
+    return np.concatenate([cross(w, f), cross(w, n) + cross(v, f)], axis=-1)
+
+
+def turned_forces(placements: Array, forces: Array) -> Array:
+    """Spatial forces about the root origin, in the root frame.
+
+    Parameters
+    ----------
+    placements : ndarray, shape (..., 4, 4)
+        Of frames in the root frame.
+    forces : ndarray, shape (..., 6, k)
+        ``k`` forces (force, torque) in each of the frames, about its origin.
+
+    Returns
+    -------
+    ndarray, shape (..., 6, k)
+    """
+    R, x = placements[..., :3, :3], placements[..., :3, 3]
+    split = forces.reshape(*forces.shape[:-2], 2, 3, forces.shape[-1])
+    out = R[..., None, :, :] @ split
+    out[..., 1, :, :] += cross(x[..., None, :], out[..., 0, :, :].swapaxes(-1, -2)).swapaxes(-1, -2)
+    return np.asarray(out.reshape(forces.shape))
+
+
+@dataclass(frozen=True)
+class TreeState:
+    """A tree at N samples; all in the root frame.
+
+    Attributes
+    ----------
+    placements : ndarray, shape (N, nb, 4, 4)
+        Of the bodies' joint frames.
+    screws : ndarray, shape (N, nb, 6)
+        Of the joints before the bodies; zero for a base that moves freely.
+    velocity : ndarray, shape (N, nb, 6)
+        Of the bodies.
+    acceleration : ndarray, shape (N, nb, 6)
+        Spatial acceleration of the bodies, gravity subtracted.
+    root_velocity, root_acceleration : ndarray, shape (N, 6)
+        Of the body that the first joints are mounted on, defined alike.
+    """
+
+    placements: Array
+    screws: Array
+    velocity: Array
+    acceleration: Array
+    root_velocity: Array
+    root_acceleration: Array
+
+
+@dataclass(frozen=True)
+class RootMotion:
+    """Known motion of the mount of a robot, or of its free base, in a frame that stands still.
+
+    Attributes
+    ----------
+    placement : ndarray, shape (N, 4, 4)
+    velocity, acceleration : ndarray, shape (N, 6)
+        Spatial (linear, angular) about the origin of the still frame; gravity is not subtracted.
+    """
+
+    placement: Array
+    velocity: Array
+    acceleration: Array
+
+    @classmethod
+    def from_twist(cls, twist: Array) -> "RootMotion":
+        """Free base with a twist ``(N, 6)`` in its own frame; the still frame coincides with it."""
+        return cls(np.broadcast_to(np.eye(4), (len(twist), 4, 4)), twist, np.zeros_like(twist))
+
+
+class TreeKinematics:
+    """Forward kinematics of a tree for samples of its ``n`` joints.
+
+    Parameters
+    ----------
+    joints : sequence of TreeJoint
+        If the first body is a free base, it moves with the root.
+    gravity : ndarray, shape (3,)
+        m/s^2 in the root frame.
+
+    Attributes
+    ----------
+    parents : tuple of int
+        Index of the parent body of each body, -1 for the root.
+    axes : ndarray, shape (nb, 6)
+        Joint screws in the joint frames.
+    ancestry : ndarray of bool, shape (nb, nb)
+        Whether joint r moves body b.
+    """
+
+    def __init__(self, joints: Sequence[TreeJoint], gravity: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
+        self.parents = tuple(joint.parent for joint in joints)
+        self.axes = np.array([joint.axis for joint in joints]).reshape(-1, 6)
+        self.gravity = np.concatenate([np.array(gravity, dtype=float), np.zeros(3)])
+        self._free = int(any(joint.free for joint in joints[:1]))
+        self._joints = joints
+        self._steps = [_step(joint, joints) for joint in joints]
+        n = len(self.parents)
+        self.ancestry = np.zeros((n, n), dtype=bool)
+        for body in range(n):
+            self.ancestry[path(joints, body), body] = True
+        self._root = np.array([parent < 0 for parent in self.parents], dtype=bool)
+        self._moves = self.ancestry.astype(float)
+
+    @classmethod
+    def of(cls, model: "RobotModel") -> "TreeKinematics":
+        """Kinematics of a robot model."""
+        return cls(model.tree, model.options.gravity)
+
+    def placements(self, q: Array, root: RootMotion | None = None) -> Array:
+        """``(N, nb, 4, 4)`` placements of the bodies' joint frames, from joint positions ``(N, n)``."""
+        start = np.tile(np.eye(4), (len(q), 1, 1)) if root is None else root.placement
+        before = start[:, :3, :3].reshape(-1, 3), start[:, :3, 3]
+        done: list[tuple[Array, Array]] = []
+        out = np.zeros((len(q), len(self.parents), 4, 4))
+        out[..., 3, 3] = 1.0
+        for body, (joint, step) in enumerate(zip(self._joints, self._steps, strict=True)):
+            rotation, origin = done[joint.parent] if joint.parent >= 0 else before
+            if not joint.free:
+                position = q[:, body - self._free, None]
+                moved = (rotation @ step).reshape(len(q), 3, step.shape[1])
+                origin = origin + moved[..., 0]
+                turned = moved[..., 1:4]
+                if joint.prismatic:
+                    origin = origin + moved[..., 4] * position
+                else:
+                    sin, cos = np.sin(position)[..., None], np.cos(position)[..., None]
+                    turned = turned + sin * moved[..., 4:7] + (1 - cos) * moved[..., 7:]
+                rotation = turned.reshape(-1, 3)
+            done.append((rotation, origin))
+            out[:, body, :3, :3], out[:, body, :3, 3] = rotation.reshape(-1, 3, 3), origin
+        return out
+
+    def screws(self, placements: Array) -> Array:
+        """``(N, nb, 6)`` joint screws from the placements."""
+        rotation, origin = placements[..., :3, :3], placements[..., :3, 3]
+        angular = (rotation @ self.axes[:, 3:, None])[..., 0]
+        linear = (rotation @ self.axes[:, :3, None])[..., 0] + cross(origin, angular)
+        return np.concatenate([linear, angular], axis=-1)
+
+    def motion(self, q: Array, v: Array, root: RootMotion | None = None) -> tuple[Array, Array, Array]:
+        """Placements, screws and velocities as in :class:`TreeState`, from ``(N, n)`` positions and velocities."""
+        placements = self.placements(q, root)
+        screws = self.screws(placements)
+        velocity = self._moves.T @ (screws * self._per_body(v)[..., None])
+        return placements, screws, velocity if root is None else root.velocity[:, None] + velocity
+
+    def state(self, q: Array, v: Array, a: Array, root: RootMotion | None = None) -> TreeState:
+        """Placements, screws, velocities and accelerations.
+
+        Parameters
+        ----------
+        q, v, a : ndarray, shape (N, n)
+            Position [rad or m], velocity, acceleration of the joints.
+        root : RootMotion, optional
+            The root stands still without it.
+        """
+        placements, screws, velocity = self.motion(q, v, root)
+        still = np.zeros((len(q), 6))
+        start, lifted = (still, still) if root is None else (root.velocity, root.acceleration)
+        lifted = lifted - self.gravity
+        v, a = self._per_body(v), self._per_body(a)
+        before = np.where(self._root[:, None], start[:, None], velocity[:, list(self.parents)])
+        changes = screws * a[..., None] + motion_cross(before, screws * v[..., None])
+        return TreeState(placements, screws, velocity, lifted[:, None] + self._moves.T @ changes, start, lifted)
+
+    def _per_body(self, rates: Array) -> Array:
+        """``(N, nb)`` from ``(N, n)``; a free base has no joint."""
+        return np.hstack([np.zeros((len(rates), 1)), rates]) if self._free else rates
+
+    def parent_motion(self, state: TreeState) -> tuple[Array, Array]:
+        """``(N, nb, 6)`` velocity and acceleration of the parent body, or root, of each joint."""
+        parents, root = list(self.parents), self._root[:, None]
+        return (
+            np.where(root, state.root_velocity[:, None], state.velocity[:, parents]),
+            np.where(root, state.root_acceleration[:, None], state.acceleration[:, parents]),
+        )
+
+    def subtree_sums(self, bodies: Array) -> Array:
+        """Sums ``(..., nb, k)`` of quantities of bodies over all that each joint moves."""
+        return self._moves @ bodies
+
+
+def _step(joint: TreeJoint, joints: Sequence[TreeJoint]) -> Array:
+    """``(3, k)`` translation to the joint frame, its rotation at zero position, and what the position adds to them.
+
+    A prismatic joint adds a multiple of the axis to the translation; the rotation of a revolute one about its axis adds
+    ``sin q`` and ``1 - cos q`` times two matrices (Rodrigues).
+    """
+    if joint.free:
+        return np.zeros((3, 0))
+    before = joints[joint.parent].rotation if joint.parent >= 0 else np.eye(3)
+    turned = before @ joint.placement_rotation @ joint.rotation.T
+    translation = (before @ joint.placement_translation)[:, None]
+    if joint.prismatic:
+        return np.hstack([translation, turned, turned @ joint.axis[:3, None]])
+    generator = skew(joint.axis[3:])
+    return np.hstack([translation, turned, turned @ generator, turned @ generator @ generator])
+
+
+def lever_arm_bounds(model: "RobotModel", body: int, distance: float) -> Array:
+    """``(n,)`` bound of the motion of a point per radian (metre) of each joint [m], in any pose within the limits.
+
+    A prismatic joint moves everything by one metre per metre; its stroke lengthens the arms of the joints before it.
+
+    Parameters
+    ----------
+    body : int
+        Moving body of the point; -1 for the root, which nothing moves.
+    distance : float
+        Of the point from the joint of that body [m].
+    """
+    robot, out = model.pinocchio, np.zeros(model.joints)
+    arm, joint = distance, body + 1
+    while joint > 0:
+        index = joint - 1
+        slides = not model.axes[index][3:].any()
+        out[index] = 1.0 if slides else arm
+        if slides:
+            stroke = max(abs(model.limits.lower[index]), abs(model.limits.upper[index]))
+            arm += stroke if np.isfinite(stroke) else 0.0
+        arm += float(np.linalg.norm(robot.jointPlacements[joint].translation))
+        joint = int(robot.parents[joint])
+    return out

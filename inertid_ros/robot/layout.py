@@ -1,0 +1,275 @@
+"""Layout of the parameter vector: which column is which parameter of which body, drive, coupling or user term."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.config.robot import DRIVE_TERMS, TERM_SIGNALS
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.expressions import Expression
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, NAMES, POSITIVE
+
+from .rotors import Rotor
+
+COUPLING_TERMS = ("rotor_inertia", "viscous", "coulomb")
+NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness", "stribeck")
+STRIBECK_SPEED = 0.2  # rad/s or m/s; gears and seals lose their extra friction at speeds of this order
+
+
+@dataclass(frozen=True)
+class UserTerm:
+    """Torque that a configuration adds to a joint: ``sum_i x_i f_i(q, v, a)`` with unknown ``x`` and known ``f``.
+
+    Attributes
+    ----------
+    name : str
+        Prefix of its parameters, such as ``counterbalance.sin(q)``.
+    joint : str
+        On which it acts.
+    expressions : tuple of str
+        ``k`` formulas of :data:`~inertid_ros.config.robot.TERM_SIGNALS`, see :class:`.Expression`.
+    non_negative : bool
+        Whether its parameters cannot be negative, as those of friction.
+    values : tuple of float
+        ``k`` known values; empty: they are identified.
+    always : bool
+        Whether it is kept even if held-out data show no benefit.
+    """
+
+    name: str
+    joint: str
+    expressions: tuple[str, ...]
+    non_negative: bool = False
+    values: tuple[float, ...] = ()
+    always: bool = False
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """``k`` names of its parameters."""
+        return tuple(f"{self.name}.{expression}" for expression in self.expressions)
+
+    @cached_property
+    def formulas(self) -> tuple[Expression, ...]:
+        """The expressions, parsed."""
+        return tuple(Expression(text, TERM_SIGNALS) for text in self.expressions)
+
+    @property
+    def uses_load(self) -> bool:
+        """Whether a formula depends on the torque of the bodies."""
+        return any(signal == "load" for formula in self.formulas for signal, _ in formula.used)
+
+
+def misnamed(terms: Sequence[UserTerm], joints: Sequence[str]) -> str:
+    """Clause about the first term that names an unknown joint; empty if there is none."""
+    for term in terms:
+        names = {term.joint, *(joint for formula in term.formulas for _, joint in formula.used if joint)}
+        unknown = sorted(names - set(joints))
+        if unknown:
+            return f"term '{term.name}': joint '{unknown[0]}' does not exist; the robot has {tuple(joints)}"
+    return ""
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """Drive that turns with several joints at once, such as the last motor of a wrist that turns with ``q5 + q6``.
+
+    It has a rotor inertia and friction on the speed ``sum ratio_j v_j``, and acts on each joint with its ratio.
+
+    Attributes
+    ----------
+    name : str
+        Prefix of its parameters, such as ``wrist.viscous``.
+    joints : tuple of str
+        ``k`` joints.
+    ratios : tuple of float
+        ``k`` factors of their positions.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    ratios: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ParameterLayout:
+    """Order of the parameter vector: ten of every link and rotor, drive terms of joints, couplings, user terms.
+
+    ``tau = Y_bodies pi + rotor_inertia a + viscous v + (coulomb + stribeck exp(-|v| / v_s)) s + offset + stiffness q``
+    with the direction ``s = tanh(v / v_t)``, or ``sign(v)`` for ``v_t = 0`` ([Lee2019]_ eq. 3.2.13;
+    [Wensing2018]_ eq. 24).
+
+    Attributes
+    ----------
+    links : tuple of str
+        Names of the moving bodies, in Pinocchio's joint order.
+    joints : tuple of str
+        Names of the joints, in Pinocchio's velocity order.
+    drive_terms : tuple of str
+        Identified subset of :data:`DRIVE_TERMS`, in that order.
+    couplings : tuple of Coupling
+        Drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
+    rotors : tuple of Rotor
+        Motors modelled as separate bodies.
+    stribeck_speeds : tuple of float
+        ``n`` speeds ``v_s`` [rad/s or m/s]; empty: all are :data:`STRIBECK_SPEED`.
+    terms : tuple of UserTerm
+        Torques added by the configuration.
+    without_stribeck : tuple of str
+        Joints without Stribeck friction in their equations.
+    transition_speeds : tuple of float
+        ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. These two follow from recordings and are not compared.
+    """
+
+    links: tuple[str, ...]
+    joints: tuple[str, ...]
+    drive_terms: tuple[str, ...] = DRIVE_TERMS
+    couplings: tuple[Coupling, ...] = ()
+    rotors: tuple[Rotor, ...] = ()
+    stribeck_speeds: tuple[float, ...] = ()
+    terms: tuple[UserTerm, ...] = ()
+    without_stribeck: tuple[str, ...] = field(default=(), compare=False)
+    transition_speeds: tuple[float, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        unknown = [term for term in self.drive_terms if term not in DRIVE_TERMS]
+        if unknown:
+            raise ValueError(f"unknown drive terms {unknown}; known are {list(DRIVE_TERMS)}")
+
+    @property
+    def body_size(self) -> int:
+        """Columns of the links."""
+        return BODY_PARAMETERS * len(self.links)
+
+    @property
+    def inertial_size(self) -> int:
+        """Columns of links and rotors; drives start here."""
+        return self.body_size + BODY_PARAMETERS * len(self.rotors)
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Links, then rotors."""
+        return self.links + tuple(rotor.name for rotor in self.rotors)
+
+    @property
+    def size(self) -> int:
+        """Number of columns."""
+        return self.term_start + sum(len(term.expressions) for term in self.terms)
+
+    @property
+    def coupling_start(self) -> int:
+        """First column of the couplings; drives end here."""
+        return self.inertial_size + len(self.drive_terms) * len(self.joints)
+
+    @property
+    def term_start(self) -> int:
+        """First column of the user terms; couplings end here."""
+        return self.coupling_start + len(COUPLING_TERMS) * len(self.couplings)
+
+    def body(self, index: int) -> slice:
+        """Columns of one link or, beyond them, rotor."""
+        return slice(BODY_PARAMETERS * index, BODY_PARAMETERS * (index + 1))
+
+    def drive(self, term: str) -> slice:
+        """Columns of one drive term, one per joint; empty if the term is not identified."""
+        if term not in self.drive_terms:
+            return slice(self.coupling_start, self.coupling_start)
+        start = self.inertial_size + self.drive_terms.index(term) * len(self.joints)
+        return slice(start, start + len(self.joints))
+
+    def term(self, index: int) -> slice:
+        """Columns of one user term."""
+        start = self.term_start + sum(len(term.expressions) for term in self.terms[:index])
+        return slice(start, start + len(self.terms[index].expressions))
+
+    def bodies(self, parameters: Array) -> Array:
+        """``(nb, 10)`` view of the links' part of a parameter vector."""
+        return parameters[: self.body_size].reshape(len(self.links), BODY_PARAMETERS)
+
+    def rotor_bodies(self, parameters: Array) -> Array:
+        """``(r, 10)`` view of the rotors' part of a parameter vector."""
+        return parameters[self.body_size : self.inertial_size].reshape(len(self.rotors), BODY_PARAMETERS)
+
+    def all_bodies(self, parameters: Array) -> Array:
+        """``(nb + r, 10)`` view of links and rotors."""
+        return parameters[: self.inertial_size].reshape(-1, BODY_PARAMETERS)
+
+    @property
+    def positive_of_bodies(self) -> NDArray[np.int_]:
+        """Columns of mass and diagonal of the inertia, which are positive for every body that has an extent."""
+        return np.add.outer(np.arange(0, self.inertial_size, BODY_PARAMETERS), POSITIVE).ravel()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A name per column, such as ``panda_link3.Ixx`` or ``panda_joint2.viscous``."""
+        bodies = [f"{body}.{name}" for body in self.body_names for name in NAMES]
+        drives = [f"{joint}.{term}" for term in self.drive_terms for joint in self.joints]
+        couplings = [f"{coupling.name}.{term}" for coupling in self.couplings for term in COUPLING_TERMS]
+        terms = [name for term in self.terms for name in term.parameter_names]
+        return tuple(bodies + drives + couplings + terms)
+
+    @cached_property
+    def non_negative(self) -> np.ndarray:
+        """Columns that cannot be negative for a real drive."""
+        columns = [np.arange(self.size)[self.drive(term)] for term in NON_NEGATIVE_TERMS]
+        return np.concatenate([*columns, np.arange(self.coupling_start, self.term_start), self._term_columns(True)])
+
+    @cached_property
+    def of_any_size(self) -> np.ndarray:
+        """Columns that may be as large as the torque, of either sign: offsets and user terms."""
+        return np.concatenate([np.arange(self.size)[self.drive("offset")], self._term_columns(False)])
+
+    def _term_columns(self, non_negative: bool) -> np.ndarray:
+        """Columns of identified user terms, of those that cannot be negative or of the others."""
+        spans = [
+            np.arange(self.size)[self.term(index)]
+            for index, term in enumerate(self.terms)
+            if term.non_negative == non_negative and not term.values
+        ]
+        return np.concatenate([np.zeros(0, dtype=int), *spans])
+
+    @cached_property
+    def stribeck_speed(self) -> Array:
+        """``(n,)`` speeds ``v_s``."""
+        return np.array(self.stribeck_speeds or [STRIBECK_SPEED] * len(self.joints))
+
+    @cached_property
+    def with_stribeck(self) -> NDArray[np.bool_]:
+        """``(n,)`` whether a joint has Stribeck friction."""
+        identified = "stribeck" in self.drive_terms
+        return np.array([identified and joint not in self.without_stribeck for joint in self.joints])
+
+    @cached_property
+    def absent(self) -> NDArray[np.intp]:
+        """Columns of Stribeck friction of joints without it."""
+        columns = np.arange(self.size)[self.drive("stribeck")]
+        return columns[~self.with_stribeck] if len(columns) else columns
+
+    @cached_property
+    def transition_speed(self) -> Array:
+        """``(n + couplings,)`` speeds ``v_t``; those of couplings follow from their joints."""
+        speeds = np.array(self.transition_speeds or [0.0] * len(self.joints))
+        return np.sqrt(self.drive_ratios**2 @ speeds**2)
+
+    @cached_property
+    def drive_ratios(self) -> Array:
+        """``(n + couplings, n)`` ratio of every joint in every drive: drives of single joints, then couplings."""
+        return np.vstack([np.eye(len(self.joints)), self.coupling_ratios])
+
+    @cached_property
+    def coupling_ratios(self) -> Array:
+        """``(couplings, n)`` ratio of every joint in every coupling."""
+        ratios = np.zeros((len(self.couplings), len(self.joints)))
+        for row, coupling in enumerate(self.couplings):
+            ratios[row, [self.joints.index(joint) for joint in coupling.joints]] = coupling.ratios
+        return ratios
+
+    @cached_property
+    def gearing(self) -> Array:
+        """``(n + r, n)`` map from the motion of joints to that of joints and rotors."""
+        gearing = np.vstack([np.eye(len(self.joints)), np.zeros((len(self.rotors), len(self.joints)))])
+        for row, rotor in enumerate(self.rotors, start=len(self.joints)):
+            gearing[row, self.joints.index(rotor.joint)] = rotor.ratio
+        return gearing

@@ -1,0 +1,290 @@
+"""Mesh files of a URDF: where they are, and their surfaces, read by Coal in another process.
+
+The author of a URDF chooses its meshes, and the libraries that read them crash on some files, loop on others and take
+any amount of memory. All of that stays in the other process; what comes back are arrays that have been checked.
+"""
+
+import math
+import os
+import resource
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import InertidError, ModelError
+from inertid_ros.core.worker import Worker, WorkerProcess
+
+_CACHE_VARIABLE = "ROBOT_DESCRIPTIONS_CACHE"
+_SCHEMES = ("package://", "model://", "file://")
+_SECONDS = 60  # of processor time for one file; a million triangles take 20
+_ALL_S = 300.0  # for all meshes of a robot, however many of them end their process
+_MEMORY_MB = 4096  # a million triangles take 1200
+_POLL_PERIOD_S = 0.002
+_FARTHEST = 1000.0  # m from the link's frame; metres in place of millimetres put a link of an arm as far
+_MIN_THICKNESS_RATIO = 1e-9  # of the size of a mesh
+_MAX_CACHED_MESHES = 512  # of processes that read one description after another
+
+
+def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_folder: Path | None = None) -> Path:
+    """File of a mesh's URL.
+
+    Searched are, in this order, the given folders, the folders above the URDF, ``AMENT_PREFIX_PATH`` and
+    ``ROS_PACKAGE_PATH``, and the cache of the Python package ``robot_descriptions``. A folder above the URDF counts as
+    the package's also under another name, such as that of a cloned repository.
+
+    Parameters
+    ----------
+    filename : str
+        ``package://``, ``model://`` or ``file://`` URL, or a path, which may be relative to the URDF.
+    where : str
+        Element of the URDF, for the message.
+    packages : sequence of str
+        Folders of packages, or folders that hold them.
+    urdf_folder : Path, optional
+        Folder of the URDF, if it is a file.
+
+    Raises
+    ------
+    ModelError
+        Not found.
+    """
+    for name in dict.fromkeys((filename, unquote(filename))):
+        for candidate in _candidates(name, packages, urdf_folder):
+            if _is_file(candidate):
+                return candidate
+    raise ModelError(
+        f"{where}: mesh '{filename}' is not found in folders above the URDF, those of ROS, or mesh_folders; name the"
+        " folder that holds its package with excitation.collision.mesh_folders (--set"
+        " excitation.collision.mesh_folders=[FOLDER])"
+    )
+
+
+def _candidates(name: str, packages: Sequence[str], urdf_folder: Path | None) -> Iterator[Path]:
+    scheme = next((scheme for scheme in _SCHEMES if name.startswith(scheme)), "")
+    above = () if urdf_folder is None else (urdf_folder, *urdf_folder.parents)
+    path = name.removeprefix(scheme)
+    if scheme in ("", "file://"):
+        yield from (folder / path for folder in above[:1])  # an absolute path stands for itself
+        yield Path(path)
+        yield from (folder / path for folder in above[1:])
+        return
+    inside = Path(path.lstrip("/"))
+    if not inside.parts:  # only the scheme
+        return
+    own = Path(*inside.parts[1:])
+    yield from (base / inside for folder in packages for base in (Path(folder), Path(folder).parent))
+    yield from (folder / inside for folder in above)
+    yield from (folder / "share" / inside for folder in _paths("AMENT_PREFIX_PATH"))
+    for folder in _paths("ROS_PACKAGE_PATH"):
+        yield folder / inside
+        if folder.name == inside.parts[0]:
+            yield folder / own
+    yield from (folder / own for folder in above)
+    yield from (folder / own for folder in map(Path, packages))
+    yield from (folder / own for folder in _cached(inside.parts[0]))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or holds NUL
+        return False
+
+
+def _paths(variable: str) -> list[Path]:
+    return [Path(path) for path in os.environ.get(variable, "").split(os.pathsep) if path]
+
+
+def _cached(package: str) -> Iterator[Path]:
+    """Folders of this name, up to three deep, in the cache of ``robot_descriptions``."""
+    cache = Path(os.environ.get(_CACHE_VARIABLE) or Path.home() / ".cache" / "robot_descriptions").expanduser()
+    if cache.is_dir():
+        for depth in ("*", "*/*", "*/*/*"):
+            yield from sorted(folder for folder in cache.glob(depth) if folder.name == package)
+
+
+class MeshFile(NamedTuple):
+    """Mesh in a URDF: path, time of its last change [ns], factors along its axes."""
+
+    path: str
+    changed_ns: int
+    scale: tuple[float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Surface and convex hull.
+
+    Attributes
+    ----------
+    vertices, hull_vertices : ndarray, shape (V, 3), (H, 3)
+        Corners [m].
+    triangles, hull_triangles : ndarray of int, shape (T, 3), (S, 3)
+        Rows of corners.
+    """
+
+    vertices: Array
+    triangles: NDArray[np.int64]
+    hull_vertices: Array
+    hull_triangles: NDArray[np.int64]
+
+
+class Unreadable(NamedTuple):
+    """Reason why a mesh cannot be read, and remedy."""
+
+    reason: str
+    remedy: str
+
+
+def collision_library() -> ModuleType:
+    """Coal.
+
+    Raises
+    ------
+    ModelError
+        It is not installed.
+    """
+    try:
+        import coal
+    except ImportError:
+        raise ModelError("meshes and exact distances need coal; install pinocchio with collision support") from None
+    return coal
+
+
+def mesh_file(path: Path, scale: tuple[float, float, float]) -> MeshFile:
+    """Identity of a mesh; a file without a status fails later, when it is read."""
+    try:
+        return MeshFile(str(path), path.stat().st_mtime_ns, scale)
+    except OSError:
+        return MeshFile(str(path), 0, scale)
+
+
+_read: dict[MeshFile, Mesh | Unreadable] = {}
+
+
+def read_meshes(files: Iterable[MeshFile]) -> dict[MeshFile, Mesh | Unreadable]:
+    """Read meshes, all in one process; the mesh that ends it is unreadable, and a new process continues."""
+    wanted = list(dict.fromkeys(files))
+    out = {file: _read[file] for file in wanted if file in _read}
+    missing, end = [file for file in wanted if file not in out], time.monotonic() + _ALL_S
+    while missing:
+        meshes = _read_in_process(missing, end)
+        out.update(zip(missing, meshes, strict=False))
+        missing = missing[len(meshes) :]
+    _read.update({file: mesh for file, mesh in out.items() if mesh is not _LATE})
+    for file in list(_read)[:-_MAX_CACHED_MESHES]:
+        del _read[file]
+    return out
+
+
+def _read_in_process(files: Sequence[MeshFile], end: float) -> list[Mesh | Unreadable]:
+    """Meshes up to and with the first that ends the process."""
+    if time.monotonic() > end:
+        return [_LATE] * len(files)
+    try:
+        process = WorkerProcess(memory_mb=_MEMORY_MB, nice=0)
+    except OSError as error:
+        return [Unreadable(f"no process can be started to read it: {error.strerror}", "end others")] * len(files)
+    worker: Worker[Mesh | Unreadable, None] = Worker(
+        "reading meshes", _read_files, (list(files), _SECONDS), end - time.monotonic(), process, reports=len(files)
+    )
+    try:
+        while not worker.poll():
+            time.sleep(_POLL_PERIOD_S)
+    finally:
+        worker.stop()
+    meshes = list(worker.reports)
+    try:
+        worker.result()
+    except InertidError as error:
+        if len(meshes) < len(files):
+            meshes.append(_failure(worker, str(error), end))
+    return meshes
+
+
+def _failure(worker: Worker[Any, Any], error: str, end: float) -> Unreadable:
+    """Why a process that had time until ``end`` (monotonic clock) ended."""
+    if time.monotonic() > end:
+        return _LATE
+    if worker.ended_by == "SIGXCPU":
+        return Unreadable(f"takes longer than {_SECONDS} s of processor time", "simplify it")
+    if worker.ended_by:
+        return Unreadable(f"its reader ends with {worker.ended_by}", "export it again, as binary STL")
+    return Unreadable(error, "replace the file")
+
+
+def _read_files(files: Sequence[MeshFile], seconds: int, progress: Callable[[Mesh | Unreadable], None]) -> None:
+    """In the other process: report one mesh after another, each within ``seconds`` of processor time."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries, and C++ as it aborts, write to stderr
+    for file in files:
+        _allow_seconds(seconds)
+        try:
+            progress(_loaded(file))
+        except MemoryError:
+            progress(_TOO_LARGE)
+            return  # the memory may not be free again
+
+
+def _allow_seconds(seconds: int) -> None:
+    """End this process by SIGXCPU after so much more processor time."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    limit, hard = math.ceil(used.ru_utime + used.ru_stime) + seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+_LATE = Unreadable(f"all meshes of the robot take longer than {_ALL_S:g} s", "simplify them")
+_TOO_LARGE = Unreadable(f"needs more than {_MEMORY_MB} MiB of memory", "simplify it")
+
+
+def _loaded(file: MeshFile) -> Mesh | Unreadable:
+    try:
+        coal = collision_library()
+        loaded = coal.MeshLoader().load(file.path, np.array(file.scale))
+        vertices = np.array(loaded.vertices(), dtype=float).reshape(-1, 3)
+        broken = int((~np.isfinite(vertices)).any(axis=1).sum())
+        if broken:
+            return Unreadable(f"{broken} of its {len(vertices)} corners are not finite", "export it again")
+        farthest = float(np.abs(vertices).max(initial=0.0))
+        if farthest > _FARTHEST:
+            return Unreadable(
+                f"it extends to {farthest:.3g} m, and no link to more than {_FARTHEST:g} m",
+                'write scale="0.001 0.001 0.001" into its <mesh> if it is in millimetres, or export it again',
+            )
+        extent = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
+        if len(vertices) < 4 or extent[-1] < _MIN_THICKNESS_RATIO * extent[0]:  # Coal crashes on their hulls
+            return Unreadable("it is flat", "give it a thickness, or use a <box>")
+        loaded.buildConvexHull(True, "Qt")
+        hull = loaded.convex
+        return Mesh(
+            vertices,
+            _corners(loaded.tri_indices, loaded.num_tris),
+            np.array(hull.points(), dtype=float),
+            _corners(hull.polygons, hull.num_polygons),
+        )
+    except ModelError as error:
+        return Unreadable(*str(error).split("; "))
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever the libraries raise
+        if "bad_alloc" in str(error):  # of C++
+            raise MemoryError from None
+        return Unreadable(_reason(str(error)) or error.__class__.__name__, "replace the file")
+
+
+def _reason(text: str) -> str:
+    """Message of Coal without its place in the source and the path."""
+    lines = text.rpartition("message: ")[2].splitlines()
+    return next((line for line in lines if line and not line.startswith("Could not load resource")), "")
+
+
+def _corners(triangle: Callable[[int], Any], count: int) -> NDArray[np.int64]:
+    rows = [(corners[0], corners[1], corners[2]) for corners in map(triangle, range(count))]
+    return np.array(rows, dtype=np.int64).reshape(-1, 3)

@@ -1,0 +1,151 @@
+"""Inertias for links without: those of their shapes at a stated density."""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import scipy
+from lxml import etree
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError, log_once
+from inertid_ros.core.inertial_parameters import from_pseudo_inertia
+
+from . import parsing
+from . import text as markup
+from .shapes import CollisionShape, collision_shape, corners, with_surfaces
+
+DENSITY = 1200.0  # kg/m^3; median of mass over volume of convex hulls of 946 links of example-robot-data is 1190
+_BAR_WIDTH_RATIO = 0.2  # of its length, for the bar instead of a link without shape
+_MIN_BAR_SIZE = 0.04  # m; width and length
+_MIN_HALF_THICKNESS = 1e-3  # m; of flat shapes, such as an image of a plate
+
+
+def with_inertias(
+    text: str,
+    root: etree._Element,
+    bodies: Sequence[str],
+    held: Mapping[str, float],
+    folder: Path | None,
+    shapes: bool = True,
+) -> str:
+    """URDF with inertias for moving links that have none, neither themselves nor in links fixed to them.
+
+    Links of the body with shapes, ``<collision>`` or else ``<visual>``, get the inertia of their convex hulls. Without
+    any shape, the moving link gets that of a bar to each joint behind it.
+
+    Parameters
+    ----------
+    root : etree._Element
+        Of ``text``, the URDF.
+    bodies : sequence of str
+        Moving links without inertia.
+    held : mapping of str to float
+        Locked joints, through which links belong to a body too.
+    folder : Path or None
+        Folder of the URDF, for its meshes.
+    shapes : bool
+        Whether shapes are used; otherwise all links are bars.
+    """
+    joined = {body: _rigidly_joined(root, body, held) for body in bodies}
+    names = {name for links in joined.values() for name in links} if shapes else set[str]()
+    points = _shape_points(root, names, folder)
+    edits: list[markup.Edit] = []
+    content = text.encode()
+    elements = {link.attributes["name"]: link for link in markup.locate(content).all("link")}
+    for body in bodies:
+        inertias = {
+            name: sum((convex_hull(shape, DENSITY) for shape in points[name]), np.zeros(10))
+            for name in joined[body]
+            if name in points
+        }
+        for name, parameters in (inertias or {body: _bars(root, body)}).items():
+            lines = "\n".join(markup.inertial_lines(parameters)).encode()
+            present = elements[name].all("inertial")
+            edits += [markup.Edit(element.start, element.end, lines) for element in present[:1]]
+            edits += [markup.remove(content, element) for element in present[1:]]
+            if not present:
+                edits.append(markup.insert_first(content, elements[name], lines))
+    return markup.apply(content, edits).decode()
+
+
+def _rigidly_joined(root: etree._Element, body: str, held: Mapping[str, float]) -> list[str]:
+    """A link and those that fixed or locked joints connect to it."""
+    links = [body]
+    for link in links:  # grows
+        links += [
+            str(joint.find("child").get("link"))
+            for joint in root.findall("joint")
+            if joint.find("parent").get("link") == link and (joint.get("type") == "fixed" or joint.get("name") in held)
+        ]
+    return links
+
+
+def _shape_points(root: etree._Element, names: Collection[str], folder: Path | None) -> dict[str, list[Array]]:
+    """Points whose hulls are the shapes of links, in their frames [m]; ``<visual>`` only without ``<collision>``."""
+    placed: list[CollisionShape] = []
+    for link in root.findall("link"):
+        name = str(link.get("name"))
+        for element in (link.findall("collision") or link.findall("visual")) if name in names else ():
+            with suppress(ModelError):  # reported where planning and identification use the shape
+                placed.append(collision_shape(element, name, (0, pin.SE3.Identity()), ((), folder)))
+    shapes, problems = with_surfaces(placed)
+    for problem in problems.values():
+        log_once(logging.WARNING, problem)
+    out: dict[str, list[Array]] = {}
+    for shape in shapes:
+        points = corners(shape) @ shape.placement[:3, :3].T + shape.placement[:3, 3]
+        out.setdefault(shape.link, []).append(points)
+    return out
+
+
+def _bars(root: etree._Element, link: str) -> Array:
+    """``(10,)`` parameters of bars from a link's joint to those behind it, or of a cube if there are none."""
+    ends = [
+        parsing.origin(joint, "joint")[0]
+        for joint in root.findall("joint")
+        if joint.find("parent").get("link") == link
+    ]  # fmt: skip
+    cube = 0.5 * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+    far = [end for end in ends if np.linalg.norm(end) > _MIN_BAR_SIZE] or [np.zeros(3)]
+    bodies = []
+    for end in far:
+        around = max(_BAR_WIDTH_RATIO * float(np.linalg.norm(end)), _MIN_BAR_SIZE) * cube
+        bodies.append(convex_hull(np.vstack([around, around + end]), DENSITY))
+    return np.sum(bodies, axis=0)
+
+
+def convex_hull(points: Array, density: float) -> Array:
+    """``(10,)`` parameters of the convex hull of points ``(V, 3)`` [m] in their frame, of a density [kg/m^3].
+
+    The hull is cut into tetrahedra from its middle to its triangles, whose second moments are exact.
+
+    Raises
+    ------
+    ModelError
+        The points are too far apart, or too far away for their size.
+    """
+    try:
+        hull = scipy.spatial.ConvexHull(points)
+    except scipy.spatial.QhullError:
+        thick = _MIN_HALF_THICKNESS * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, 1, 8).T
+        points = (points + thick).reshape(-1, 3)
+        try:
+            hull = scipy.spatial.ConvexHull(points)
+        except scipy.spatial.QhullError:
+            raise ModelError("URDF: a shape has no volume that can be computed; fix its size and origin") from None
+    middle = points[hull.vertices].mean(axis=0)
+    corners = points[hull.simplices]  # (T, 3, 3)
+    volumes = np.abs(np.linalg.det(corners - middle)) / 6
+    ends = np.concatenate([corners, np.broadcast_to(middle, (len(corners), 1, 3))], axis=1)
+    total = ends.sum(axis=1)
+    first = density * volumes @ total / 4
+    # The integral of x x^T over a tetrahedron is V / 20 (sum of v v^T over its corners + s s^T), s their sum.
+    second = density / 20 * (
+        np.einsum("t,tki,tkj->ij", volumes, ends, ends) + np.einsum("t,ti,tj->ij", volumes, total, total)
+    )
+    pseudo_inertia = np.block([[second, first[:, None]], [first[None], np.array([[density * volumes.sum()]])]])
+    return from_pseudo_inertia(pseudo_inertia)

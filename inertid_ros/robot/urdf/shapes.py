@@ -1,0 +1,259 @@
+"""Collision shapes of a URDF, placed in the moving bodies that they belong to, and capsules around them.
+
+Capsules make distances between links fast and smooth ([Ayusawa2017]_ eq. 53).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import scipy
+from lxml import etree
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError, one_line
+
+from . import parsing
+from .meshes import Mesh, locate_mesh, mesh_file, read_meshes
+
+_SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
+_CYLINDER_CORNERS = 16  # of the polygon around a cylinder
+_MAX_MEAN_EXCESS = 0.006  # m; a shape whose capsule is farther out than this on average is cut in two
+_MAX_CUTS = 3  # at most two to the power of this many capsules for one shape
+_CENTRING_STEPS = 12
+
+
+@dataclass(frozen=True)
+class CollisionShape:
+    """One ``<collision>`` of a link.
+
+    Attributes
+    ----------
+    link : str
+        Link of the URDF that has it.
+    body : int
+        Moving body that the link belongs to; -1 for the fixed root.
+    placement : ndarray, shape (4, 4)
+        Of the shape in the frame of that body (for -1, of the root link).
+    geometry : str
+        ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z, the length without caps) or ``mesh``.
+    size : tuple of float
+        m; full edges of a box; radius; radius and length; nothing for a mesh.
+    mesh : Path, optional
+        File of a mesh.
+    scale : tuple of float
+        Factors of a mesh along its axes.
+    surface : Mesh, optional
+        Mesh, once it has been read.
+    """
+
+    link: str
+    body: int
+    placement: Array
+    geometry: str
+    size: tuple[float, ...] = ()
+    mesh: Path | None = None
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    surface: Mesh | None = None
+
+
+def collision_shape(
+    element: etree._Element, link: str, frame: tuple[int, pin.SE3], folders: tuple[Sequence[str], Path | None]
+) -> CollisionShape:
+    """Shape of a ``<collision>`` or ``<visual>`` of a link.
+
+    Parameters
+    ----------
+    frame : tuple
+        Index of the moving body of the link, and the placement of the link in it.
+    folders : tuple
+        Folders of packages, and folder of the URDF, see :func:`~.meshes.locate_mesh`.
+
+    Raises
+    ------
+    ModelError
+        Its geometry is not supported, or its mesh is not found.
+    """
+    where = f"URDF link '{link}' collision"
+    xyz, rpy = parsing.origin(element, where)
+    body, link_placement = frame
+    placement = (link_placement * pin.SE3(pin.rpy.rpyToMatrix(np.asarray(rpy, dtype=float)), xyz)).homogeneous
+    container = element.find("geometry")
+    shape = next(container.iterchildren("*"), None) if container is not None else None
+    if shape is None:
+        raise ModelError(f"{where}: has no geometry; fix the URDF")
+    geometry = str(shape.tag)
+    if geometry in _SIZES:
+        size = tuple(parsing.number(shape, key, where, geometry) for key in _SIZES[geometry])
+    elif geometry == "box":
+        size = tuple(float(edge) for edge in parsing.vector(shape, "size", where, (0, 0, 0)))
+    elif geometry == "mesh":
+        x, y, z = (float(factor) for factor in parsing.vector(shape, "scale", where, (1, 1, 1)))
+        path = locate_mesh(str(shape.get("filename")), where, *folders)
+        return CollisionShape(link, body, placement, geometry, mesh=path, scale=(x, y, z))
+    else:
+        raise ModelError(f"{where}: geometry is <{geometry}>, which is not supported; use box, cylinder, sphere, mesh")
+    if min(size) < 0:
+        raise ModelError(f"{where}: {geometry} has the negative size {min(size):g} m; fix the URDF")
+    return CollisionShape(link, body, placement, geometry, size)
+
+
+def with_surfaces(shapes: Sequence[CollisionShape]) -> tuple[list[CollisionShape], dict[str, str]]:
+    """Shapes with their meshes, all read together, and for links with an unreadable mesh the reason."""
+    files = {id(shape): mesh_file(shape.mesh, shape.scale) for shape in shapes if shape.mesh is not None}
+    meshes, usable, problems = read_meshes(files.values()), list[CollisionShape](), dict[str, str]()
+    for shape in shapes:
+        mesh = meshes[files[id(shape)]] if shape.mesh is not None else None
+        if mesh is None or isinstance(mesh, Mesh):
+            usable.append(replace(shape, surface=mesh))
+            continue
+        where = f"URDF link '{shape.link}' collision: cannot read mesh '{shape.mesh}'"
+        problems.setdefault(shape.link, one_line(f"{where} ({mesh.reason}); {mesh.remedy}"))
+    return usable, problems
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """Points within ``radius`` of a segment.
+
+    Attributes
+    ----------
+    start, end : ndarray, shape (3,)
+        m; equal for a ball.
+    """
+
+    start: Array
+    end: Array
+    radius: float
+
+    @property
+    def volume(self) -> float:
+        """m^3."""
+        length = float(np.linalg.norm(self.end - self.start))
+        return np.pi * self.radius**2 * (length + 4 / 3 * self.radius)
+
+    @property
+    def surface(self) -> float:
+        """m^2."""
+        return float(2 * np.pi * self.radius * (np.linalg.norm(self.end - self.start) + 2 * self.radius))
+
+    def placed(self, placement: Array) -> "Capsule":
+        """Capsule moved by ``(4, 4)``."""
+        R, p = placement[:3, :3], placement[:3, 3]
+        return Capsule(R @ self.start + p, R @ self.end + p, self.radius)
+
+
+def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
+    """Capsules whose union contains a shape, in the frame of its body.
+
+    Exact for balls and capsules; otherwise the convex hull is enclosed, by several capsules if one would be too wide.
+    """
+    local: tuple[Capsule, ...]
+    if shape.geometry == "sphere":
+        local = (Capsule(np.zeros(3), np.zeros(3), shape.size[0]),)
+    elif shape.geometry == "capsule":
+        half = np.array([0.0, 0.0, 0.5 * shape.size[1]])
+        local = (Capsule(-half, half, shape.size[0]),)
+    else:
+        points = np.ascontiguousarray(corners(shape))
+        local = _around(points.tobytes())
+    return tuple(capsule.placed(shape.placement) for capsule in local)
+
+
+def corners(shape: CollisionShape) -> Array:
+    """``(V, 3)`` points [m] in the frame of the shape whose convex hull contains it (of its hull, for a mesh)."""
+    if shape.surface is not None:
+        return shape.surface.hull_vertices
+    if shape.geometry == "box":
+        signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+        return 0.5 * signs * np.array(shape.size)
+    radius, length = shape.size[0], shape.size[-1]
+    half = 0.5 * length + (radius if shape.geometry == "capsule" else 0.0)
+    if shape.geometry == "sphere":
+        half = radius
+    angles = 2 * np.pi * np.arange(_CYLINDER_CORNERS) / _CYLINDER_CORNERS
+    wide = radius / np.cos(np.pi / _CYLINDER_CORNERS)
+    rim = np.column_stack([wide * np.cos(angles), wide * np.sin(angles), np.zeros(_CYLINDER_CORNERS)])
+    return np.vstack([rim + [0, 0, half], rim - [0, 0, half]])
+
+
+@lru_cache(maxsize=1024)
+def _around(content: bytes) -> tuple[Capsule, ...]:
+    return tuple(_cover(np.frombuffer(content).reshape(-1, 3), _MAX_CUTS))
+
+
+def _cover(points: Array, cuts: int) -> list[Capsule]:
+    """Capsules around the convex hull of points, which is cut if capsules become tighter."""
+    capsule = enclosing_capsule(points)
+    try:
+        hull = scipy.spatial.ConvexHull(points)
+    except scipy.spatial.QhullError:  # flat: nothing to gain
+        return [capsule]
+    if not cuts or (capsule.volume - hull.volume) / capsule.surface < _MAX_MEAN_EXCESS:
+        return [capsule]
+    best, halves = capsule.volume, None
+    middle = 0.5 * (points.max(axis=0) + points.min(axis=0))
+    for axis in _axes(points)[3:]:
+        candidate = _cut(points, hull.simplices, axis, float(axis @ middle))
+        if not all(map(len, candidate)):  # a thin, long hull at an angle to the axes of the frame
+            continue
+        volume = sum(enclosing_capsule(_outermost(half)).volume for half in candidate)
+        if volume < best:
+            best, halves = volume, candidate
+    return [capsule] if halves is None else [piece for half in halves for piece in _cover(half, cuts - 1)]
+
+
+def _cut(points: Array, triangles: Array, axis: Array, at: float) -> tuple[Array, Array]:
+    """Points whose hulls are the two parts of a hull on either side of the plane ``axis @ x = at``."""
+    height = points @ axis - at
+    ends = np.vstack([triangles[:, pair] for pair in ([0, 1], [1, 2], [2, 0])])
+    crossing = ends[height[ends[:, 0]] * height[ends[:, 1]] < 0]
+    low, high = height[crossing[:, 0]], height[crossing[:, 1]]
+    share = (low / (low - high))[:, None]
+    on = (1 - share) * points[crossing[:, 0]] + share * points[crossing[:, 1]]
+    return np.vstack([points[height <= 0], on]), np.vstack([points[height >= 0], on])
+
+
+def _axes(points: Array) -> Sequence[Array]:
+    """Candidate directions: the axes of the frame, along which parts are drawn, and the principal axes."""
+    centred = points - points.mean(axis=0)
+    return [*np.eye(3), *np.linalg.eigh(centred.T @ centred)[1].T]
+
+
+def enclosing_capsule(points: Array) -> Capsule:
+    """Small capsule that contains all points ``(V, 3)``: the smallest of those along likely axes."""
+    return min((_along(points, axis) for axis in _axes(points)), key=lambda capsule: capsule.volume)
+
+
+def _outermost(points: Array) -> Array:
+    """Points that are farthest out in many directions."""
+    return points[np.unique(np.argmax(points @ _directions(128).T, axis=0))]
+
+
+@lru_cache
+def _directions(count: int) -> Array:
+    """``(count, 3)`` unit vectors, evenly distributed (on a Fibonacci spiral)."""
+    steps = np.arange(count) + 0.5
+    height, turn = 1 - 2 * steps / count, np.pi * (1 + np.sqrt(5)) * steps
+    around = np.sqrt(1 - height**2)
+    return np.column_stack([around * np.cos(turn), around * np.sin(turn), height])
+
+
+def _along(points: Array, axis: Array) -> Capsule:
+    heights = points @ axis
+    flat = points - np.outer(heights, axis)
+    centre = flat.mean(axis=0)
+    few = flat[np.unique(np.argmax(flat @ _directions(64).T, axis=0))]
+    for step in range(1, _CENTRING_STEPS):  # towards the centre of the smallest circle around them
+        away = few - centre
+        centre = centre + away[int(np.argmax((away**2).sum(axis=1)))] / (step + 1)
+    squares = ((flat - centre) ** 2).sum(axis=1)
+    radius = float(np.sqrt(squares.max())) * (1 + 1e-12) + 1e-12
+    bulge = np.sqrt(np.maximum(radius**2 - squares, 0.0))
+    low, high = float((heights + bulge).min()), float((heights - bulge).max())
+    if low > high:
+        low = high = 0.5 * (low + high)
+    return Capsule(centre + low * axis, centre + high * axis, radius)

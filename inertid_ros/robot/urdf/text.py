@@ -1,0 +1,291 @@
+"""URDF text: edits of single elements that keep every other byte, differences between two URDFs, and URDFs from
+Denavit-Hartenberg tables."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+import numpy as np
+import pinocchio as pin
+from lxml import etree
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError
+from inertid_ros.core.inertial_parameters import mass_com_inertia
+
+from .parsing import parse_description
+
+_START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
+# What calibration writes: elements of links and of joints, and their attributes.
+_LINK_ATTRIBUTES = {
+    "inertial/mass": ("value",),
+    "inertial/origin": ("xyz", "rpy"),
+    "inertial/inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+}
+_JOINT_ATTRIBUTES = {"dynamics": ("damping", "friction")}
+_MAX_RELATIVE_ROUNDING = 1e-9  # smaller changes of a number are those of its notation
+
+
+@dataclass
+class Element:
+    """XML element and its position in the encoded text.
+
+    Attributes
+    ----------
+    start, end : int
+        Byte range of the whole element, end exclusive.
+    inside : int
+        Start of its content; equal to ``end`` for an empty tag ``<a/>``.
+    """
+
+    tag: str
+    attributes: dict[str, str]
+    start: int
+    inside: int
+    end: int = 0
+    children: list["Element"] = field(default_factory=list)
+
+    @property
+    def is_empty_tag(self) -> bool:
+        """Whether it is written as ``<a/>``."""
+        return self.inside == self.end
+
+    def all(self, tag: str) -> list["Element"]:
+        """Direct children of one tag."""
+        return [child for child in self.children if child.tag == tag]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace ``text[start:end]``."""
+
+    start: int
+    end: int
+    replacement: bytes
+
+
+def locate(text: bytes) -> Element:
+    """Root element of well-formed UTF-8 XML, with all below it.
+
+    Raises
+    ------
+    xml.parsers.expat.ExpatError
+        The text is not well-formed.
+    """
+    parser = expat.ParserCreate("utf-8")
+    top = Element("", {}, 0, 0)
+    stack = [top]
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        place = parser.CurrentByteIndex
+        match = _START_TAG.match(text, place)
+        element = Element(tag, attributes, place, match.end() if match else place)
+        stack[-1].children.append(element)
+        stack.append(element)
+
+    def end(tag: str) -> None:
+        element, place = stack.pop(), parser.CurrentByteIndex
+        empty = text[element.inside - 2 : element.inside] == b"/>"
+        element.end = element.inside if empty else text.index(b">", place) + 1
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.Parse(text, True)
+    return top.children[0]
+
+
+def apply(text: bytes, edits: list[Edit]) -> bytes:
+    """Text with all edits, which must not overlap."""
+    pieces, position = [], 0
+    for edit in sorted(edits, key=lambda e: e.start):
+        pieces += [text[position : edit.start], edit.replacement]
+        position = edit.end
+    return b"".join([*pieces, text[position:]])
+
+
+def indentation(text: bytes, position: int) -> bytes:
+    """Blanks from the last line break to ``position``; empty if there is other text."""
+    line = text[text.rfind(b"\n", 0, position) + 1 : position]
+    return line if not line.strip() else b""
+
+
+def remove(text: bytes, element: Element) -> Edit:
+    """Edit that removes an element and the blanks before it."""
+    start = element.start
+    while start > 0 and text[start - 1 : start].isspace():
+        start -= 1
+    return Edit(start, element.end, b"")
+
+
+def insert_first(text: bytes, parent: Element, content: bytes) -> Edit:
+    """Edit that adds the first child of ``parent``, on a separate line."""
+    margin = indentation(text, parent.start)
+    line = b"\n" + margin + b"  " + content
+    if not parent.is_empty_tag:
+        return Edit(parent.inside, parent.inside, line)
+    opening = text[parent.start : parent.inside - 2].rstrip() + b">"
+    closing = b"\n" + margin + b"</" + parent.tag.encode() + b">"
+    return Edit(parent.start, parent.end, opening + line + closing)
+
+
+def inertial_lines(pi: Array) -> list[str]:
+    """``<inertial>`` of a body ``(10,)`` with numbers that read back exactly."""
+    mass, com, inertia = mass_com_inertia(pi)
+    moments = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+    attributes = " ".join(f'{key}="{float(inertia[place])!r}"' for key, place in moments.items())
+    xyz = " ".join(repr(float(value)) for value in com)
+    return [
+        "<inertial>",
+        f'  <origin xyz="{xyz}" rpy="0 0 0"/>',
+        f'  <mass value="{float(mass)!r}"/>',
+        f"  <inertia {attributes}/>",
+        "</inertial>",
+    ]
+
+
+@dataclass(frozen=True)
+class UrdfChange:
+    """Attribute that differs in a second URDF.
+
+    Attributes
+    ----------
+    element : str
+        ``link`` or ``joint``.
+    name : str
+        Of the link or joint.
+    attribute : str
+        Path and attribute, such as ``inertial/mass value``.
+    before, after : str
+        Values as written; empty if absent.
+    """
+
+    element: str
+    name: str
+    attribute: str
+    before: str
+    after: str
+
+
+def urdf_changes(before: str, after: str) -> tuple[UrdfChange, ...]:
+    """Attributes of inertia and joint dynamics that differ between two URDF texts, in the order of the second.
+
+    Raises
+    ------
+    ModelError
+        One of them is not a URDF.
+    """
+    first, second = (parse_description(text) for text in (before, after))
+    changes = []
+    for element, parts in (("link", _LINK_ATTRIBUTES), ("joint", _JOINT_ATTRIBUTES)):
+        earlier = {node.get("name"): node for node in first.findall(element)}
+        for node in second.findall(element):
+            name = node.get("name", "")
+            for part, attributes in parts.items():
+                for attribute in attributes:
+                    values = [_value(earlier.get(name), part, attribute), _value(node, part, attribute)]
+                    if not _equal(*values):
+                        changes.append(UrdfChange(element, name, f"{part} {attribute}", *values))
+    return tuple(changes)
+
+
+def _value(element: etree._Element | None, part: str, attribute: str) -> str:
+    child = None if element is None else element.find(part)
+    return "" if child is None else str(child.get(attribute, ""))
+
+
+def _equal(before: str, after: str) -> bool:
+    """Whether texts or numbers are equal; an absent number is zero, as in URDF."""
+    if before == after:
+        return True
+    numbers = [np.array(text.split() or ["0"], dtype=float) for text in (before, after)]
+    size = max(float(np.abs(values).max()) for values in numbers)
+    try:
+        return bool(np.all(np.abs(numbers[0] - numbers[1]) <= _MAX_RELATIVE_ROUNDING * size))
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class DhJoint:
+    """Row of a modified Denavit-Hartenberg table ([Naveen2019]_ sec. 7.2).
+
+    ``Rot_x(alpha) Trans_x(a) Rot_z(theta) Trans_z(d)`` from the parent's frame, after ``mount``.
+
+    Attributes
+    ----------
+    parent : int
+        Link that it is mounted on; the base is 0, the link behind the first row 1, and so on.
+    alpha, theta : float
+        rad. The position of a revolute joint adds to theta.
+    a, d : float
+        m. The position of a prismatic joint adds to d.
+    mount : tuple of float
+        ``(3,)`` m; start of the row in the parent's frame, for arms that begin away from the base's origin.
+    """
+
+    parent: int
+    alpha: float = 0.0
+    a: float = 0.0
+    d: float = 0.0
+    theta: float = 0.0
+    prismatic: bool = False
+    mount: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    @property
+    def rotation(self) -> Array:
+        """``(3, 3)`` joint frame in the parent's at position zero; right angles without rounding."""
+        (ca, sa), (ct, st) = _cos_sin(self.alpha), _cos_sin(self.theta)
+        return np.array([[ct, -st, 0.0], [st * ca, ct * ca, -sa], [st * sa, ct * sa, ca]])
+
+    @property
+    def translation(self) -> Array:
+        """``(3,)`` origin of the joint frame in the parent's [m]."""
+        cosine, sine = _cos_sin(self.alpha)
+        return np.array(self.mount) + np.array([self.a, -sine * self.d, cosine * self.d])
+
+
+def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[str] = ()) -> str:
+    """URDF text of a Denavit-Hartenberg table: links ``L0``, ``L1``, ... and joints ``J1``, ``J2``, ... without limits.
+
+    Parameters
+    ----------
+    bodies : ndarray, shape (1 + n, 10)
+        Inertial parameters, the base first.
+    links : sequence of str
+        Names instead of ``L0``, ...
+
+    Raises
+    ------
+    ModelError
+        A row's parent does not precede it, or the number of bodies or names is wrong.
+    """
+    names = tuple(links) or tuple(f"L{index}" for index in range(len(table) + 1))
+    if len(bodies) != len(table) + 1 or len(names) != len(table) + 1:
+        raise ModelError(
+            f"Denavit-Hartenberg table: {len(table)} rows need {len(table) + 1} bodies and names, {len(bodies)} and"
+            f" {len(names)} given; the base comes first"
+        )
+    pairs = zip(names, bodies, strict=True)
+    elements = [f'<link name="{link}">{"".join(inertial_lines(body))}</link>' for link, body in pairs]
+    for index, row in enumerate(table, start=1):
+        if not 0 <= row.parent < index:
+            raise ModelError(f"Denavit-Hartenberg row {index}: parent {row.parent} does not come before it; reorder")
+        joint_type = "prismatic" if row.prismatic else "revolute"
+        elements.append(
+            f'<joint name="J{index}" type="{joint_type}"><parent link="{names[row.parent]}"/>'
+            f'<child link="{names[index]}"/>'
+            f'<origin xyz="{_text(row.translation)}" rpy="{_text(pin.rpy.matrixToRpy(row.rotation))}"/>'
+            f'<axis xyz="0 0 1"/><limit lower="{-np.pi!r}" upper="{np.pi!r}" velocity="1" effort="1000"/></joint>'
+        )
+    return f'<robot name="{name}">{"".join(elements)}</robot>'
+
+
+def _cos_sin(angle: float) -> tuple[float, float]:
+    quarters = angle / (np.pi / 2)
+    if abs(quarters - round(quarters)) < 1e-12:
+        return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[round(quarters) % 4]
+    return float(np.cos(angle)), float(np.sin(angle))
+
+
+def _text(vector: Array) -> str:
+    return " ".join(repr(float(value)) for value in vector)

@@ -1,0 +1,218 @@
+"""Wrong units of lengths, masses, inertias and limits in a URDF, such as those of CAD exporters.
+
+They are recognised by sizes and speeds that no robot has.
+"""
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ModelError, log_once
+from inertid_ros.core.inertial_parameters import mass_com_inertia
+
+from .joints import JointLimits
+
+# Inertias and masses. Over the 62 robots of example-robot-data that load, the median radius of gyration is 0.02 to 0.9
+# of the length of the longest chain of links; one of kg mm^2 or g mm^2 is 1000 times as long. The bound is just below
+# the least of these: robots of unit bodies on short links are no mistake. Mass over the cube of this length is 1.2 to
+# 48 kg/m^3; grams and tonnes are a factor of 1000 away, the bounds in the geometric middle.
+_MAX_GYRATION_RATIO = 15.0
+_MAX_DENSITY, _MIN_DENSITY = 250.0, 0.04  # kg/m^3
+_MIN_LINKS_FOR_DENSITY = 3  # fewer links do not show the size of the robot
+# Lengths, without the way to the first joint, which may be anywhere in the world. In millimetres the length is 10 m for
+# the smallest robot and the density 1e-9 of what it should be, in centimetres 1e-6: both are distinct from a crane, and
+# from masses in tonnes.
+_MAX_LENGTH, _MIN_DENSITY_OF_LONG = 10.0, 2e-4  # m, kg/m^3
+_USUAL_LENGTH, _USUAL_DENSITY = 1.0, 8.0  # m, kg/m^3
+_LENGTH_UNITS = (
+    ("centimetres", 1e-2, 1.0), ("millimetres", 1e-3, 1.0), ("millimetres, and masses in grams", 1e-3, 1e-3)
+)  # fmt: skip
+# Limits. Of these robots no joint but those without a limit turns by more than 20 rad, and none is faster than 60 rad/s
+# but those whose limit stands for none: powers of ten, and what exceeds _MAX_LIMIT.
+_MAX_RANGE, _MAX_LIMIT = 25.0, 1500.0  # rad, or rad/s
+_MAX_SPEED = 65.0  # rad/s
+_MAX_TURNS, _TURN_ROUNDING = 20, 5e-3  # limits so close [rad] to multiples of pi are those of a multi-turn joint
+_MAX_STROKE, _MAX_STROKE_SPEED = 100.0, 25.0  # m, m/s
+_GRAVITY = 9.81  # m/s^2
+DEGREES, MILLIMETRES = np.pi / 180, 1e-3
+_POSITIONS = (("rad", "degrees", DEGREES), ("m", "millimetres", MILLIMETRES))
+_SPEEDS = (("rad/s", "degrees per second", DEGREES), ("m/s", "millimetres per second", MILLIMETRES))
+
+
+def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None:
+    """Refuse inertias that are impossible for the size of the robot; warn of unlikely masses.
+
+    Parameters
+    ----------
+    bodies : ndarray, shape (nb, 10)
+        Parameters of the moving links about their joint frames.
+
+    Raises
+    ------
+    ModelError
+        With the worst link and the factor.
+    """
+    length = longest_chain(model)
+    if length <= 0:
+        return
+    mass, _, inertia = mass_com_inertia(bodies)
+    metres = max(float(np.linalg.norm(model.gravity.linear)) / _GRAVITY, 1.0)  # who states gravity in feet uses feet
+    _check_lengths(longest_chain(model, from_base=False) / metres, float(mass.sum()))
+    gyration = np.sqrt(np.maximum(np.trace(inertia, axis1=1, axis2=2), 0.0) / 2 / mass)
+    worst = int(np.argmax(gyration))
+    if np.median(gyration) > _MAX_GYRATION_RATIO * length:
+        raise ModelError(
+            f"URDF link '{links[worst]}': its inertia has a radius of gyration of {gyration[worst]:.3g} m, in a robot"
+            f" that is {length:.2g} m long; inertias seem to be in kg mm^2: multiply all by 1e-6 (by 1e-9, and masses"
+            " by 1e-3, if they are in g mm^2 and g)"
+        )
+    if gyration[worst] > _MAX_GYRATION_RATIO * length:
+        log_once(
+            logging.WARNING,
+            f"URDF link '{links[worst]}': its inertia has a radius of gyration of {gyration[worst]:.3g} m, in a robot"
+            f" that is {length:.2g} m long, and no body has that; if its inertia is in kg mm^2, multiply it by 1e-6",
+        )
+    density, heaviest = float(mass.sum()) / length**3, int(np.argmax(mass))
+    if len(mass) >= _MIN_LINKS_FOR_DENSITY and not _MIN_DENSITY < density < _MAX_DENSITY:
+        unit, factor = ("grams", "1e-3") if density > _MAX_DENSITY else ("tonnes", "1e3")
+        log_once(
+            logging.WARNING,
+            f"URDF link '{links[heaviest]}': has {mass[heaviest]:.3g} kg, and the robot {mass.sum():.3g} kg on"
+            f" {length:.2g} m; if masses are in {unit}, multiply them by {factor}, and inertias alike",
+        )
+
+
+def _check_lengths(length: float, mass: float) -> None:
+    """Refuse a robot that is long and hardly has any mass for its length."""
+    if length <= _MAX_LENGTH or mass / length**3 >= _MIN_DENSITY_OF_LONG:
+        return
+
+    def distance(unit: tuple[str, float, float]) -> float:
+        _, factor, of_mass = unit
+        size = np.log10(factor * length / _USUAL_LENGTH)
+        return float(np.hypot(size, np.log10(of_mass * mass / (factor * length) ** 3 / _USUAL_DENSITY)))
+
+    unit, factor, of_mass = min(_LENGTH_UNITS, key=distance)
+    raise ModelError(
+        f"URDF: its joints lie {length:.3g} m behind one another, and all of it has {mass:.3g} kg; lengths seem to be"
+        f" in {unit}: multiply xyz of every <origin>, and size, radius, length and scale of every shape, by {factor:g}"
+        + (f", masses by {of_mass:g}" if of_mass != 1 else "")
+        + ", and inertias alike, or export it again in metres and kilograms"
+    )
+
+
+def longest_chain(model: pin.Model, from_base: bool = True) -> float:
+    """Longest way along joints [m], from the root or from the first joint."""
+    lengths = np.zeros(model.njoints)
+    for joint in range(1, model.njoints):
+        if not (from_base or model.parents[joint]):
+            continue
+        step = float(np.linalg.norm(model.jointPlacements[joint].translation))
+        lengths[joint] = lengths[model.parents[joint]] + step
+    return float(lengths.max())
+
+
+@dataclass(frozen=True)
+class DoubtfulLimits:
+    """Limits of one quantity that seem to be in another unit.
+
+    Attributes
+    ----------
+    key : str
+        ``position`` or ``velocity``.
+    joints : tuple of str
+        Joints with such limits.
+    unit : str
+        Unit that they seem to be in.
+    factor : float
+        From that unit to SI.
+    evidence : str
+        One clause.
+    remedy : str
+        Change of the URDF.
+    option : str
+        YAML that replaces the limits in planning, in SI units.
+    """
+
+    key: str
+    joints: tuple[str, ...]
+    unit: str
+    factor: float
+    evidence: str
+    remedy: str
+    option: str
+
+    def __str__(self) -> str:
+        return f"URDF {self.evidence}; {self.remedy}, or set {self.option}"
+
+
+def doubtful_limits(
+    names: tuple[str, ...], limits: JointLimits, slides: NDArray[np.bool_], length: float
+) -> tuple[DoubtfulLimits, ...]:
+    """Limits of positions and velocities that no joint has in SI units.
+
+    Parameters
+    ----------
+    slides : ndarray of bool, shape (n,)
+        Whether a joint is prismatic.
+    length : float
+        Of the longest way along joints [m].
+    """
+    far = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
+    width = np.where(np.isfinite(far), limits.upper - limits.lower, 0.0)
+    no_range = _power_of_ten(far) & ((limits.lower == -limits.upper) | slides)
+    turns = _whole_turns(limits.lower) & _whole_turns(limits.upper) | (far > _MAX_LIMIT)
+    stroke = max(_MAX_STROKE, 50 * length)
+    ranges = np.where(slides, width > stroke, (width > _MAX_RANGE) & ~turns) & ~no_range
+    fastest = np.where(slides, _MAX_STROKE_SPEED, _MAX_RANGE if (ranges & ~slides).any() else _MAX_SPEED)
+    speeds = (limits.velocity > fastest) & (limits.velocity <= _MAX_LIMIT) & ~_power_of_ten(limits.velocity)
+    return tuple(
+        _doubtful(key, names, values, which & joint_type, unit)
+        for key, values, which, units in (
+            ("position", np.column_stack([limits.lower, limits.upper]), ranges, _POSITIONS),
+            ("velocity", limits.velocity[:, None], speeds, _SPEEDS),
+        )
+        for joint_type, unit in zip((~slides, slides), units, strict=True)
+        if (which & joint_type).any()
+    )
+
+
+def _doubtful(
+    key: str, names: tuple[str, ...], values: Array, which: NDArray[np.bool_], units: tuple[str, str, float]
+) -> DoubtfulLimits:
+    """Limits of the joints ``which``; ``values`` are ``(n, 2)`` of positions, ``(n, 1)`` of velocities."""
+    si, looks_like, factor = units
+    joints = tuple(name for name, doubtful in zip(names, which, strict=True) if doubtful)
+    worst = int(np.argmax(np.where(which, np.ptp(np.column_stack([values, np.zeros(len(names))]), axis=1), 0.0)))
+    stated = " to ".join(f"{value:g}" for value in values[worst])
+    texts = [", ".join(f"{factor * value:.4g}" for value in row) for row in values[which]]
+    option = ", ".join(
+        f"{name}: {f'[{text}]' if key == 'position' else text}" for name, text in zip(joints, texts, strict=True)
+    )
+    others = f", as do those of {len(joints) - 1} others" if len(joints) > 1 else ""
+    what = "lower and upper" if key == "position" else "velocity"
+    return DoubtfulLimits(
+        key,
+        joints,
+        looks_like,
+        factor,
+        f"limits of '{names[worst]}': {key} of {stated} {si} looks like {looks_like}{others}",
+        f"multiply {what} of {', '.join(joints)} by {factor:.6g} in the URDF",
+        f"limits.{key}: {{{option}}}",
+    )
+
+
+def _power_of_ten(values: Array) -> NDArray[np.bool_]:
+    """Whether a round number means no limit."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exponent = np.log10(np.abs(values))
+        return np.asarray(np.abs(exponent - np.round(exponent)) < 1e-9)
+
+
+def _whole_turns(values: Array) -> NDArray[np.bool_]:
+    halves = np.round(np.nan_to_num(values) / np.pi)
+    return (np.abs(halves) <= 2 * _MAX_TURNS) & (np.abs(np.nan_to_num(values) - np.pi * halves) < _TURN_ROUNDING)
