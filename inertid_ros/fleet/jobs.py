@@ -26,8 +26,11 @@ from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict, check_solution, plausibility
 from inertid_ros.identification.identify import identify, takes_further
 from inertid_ros.identification.information.information import EarlierEquations
-from inertid_ros.identification.information.information_file import FORMAT as INFORMATION_FORMAT
-from inertid_ros.identification.information.information_file import information_bytes, information_from_bytes
+from inertid_ros.identification.information.information_file import (
+    INFORMATION_FORMAT,
+    information_bytes,
+    information_from_bytes,
+)
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.robot.layout import ParameterLayout

@@ -29,8 +29,8 @@ from inertid_ros.robot.model import RobotModel
 
 from .map_fit import FitData
 
-ALL = "all"  # name that stands for every link that is not named
-UNKNOWN_LOAD = 10.0  # prior spread of a link that may hold anything: a gripper is many times a flange
+ALL_LINKS = "all"  # name that stands for every link that is not named
+UNKNOWN_LOAD_SPREAD = 10.0  # prior spread of a link that may hold anything: a gripper is many times a flange
 
 
 @dataclass(frozen=True)
@@ -161,13 +161,13 @@ def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
     IdentificationError
         The robot has no such link.
     """
-    unknown = [name for name in given if name not in (*model.link_names, ALL)]
+    unknown = [name for name in given if name not in (*model.link_names, ALL_LINKS)]
     if unknown:
         known = ", ".join(model.link_names)
         raise IdentificationError(
-            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {known}, and {ALL}"
+            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {known}, and {ALL_LINKS}"
         )
     spreads = np.full(len(model.layout.body_names), np.nan)
     for index, link in enumerate(model.link_names):
-        spreads[index] = given.get(link, given.get(ALL, np.nan))
+        spreads[index] = given.get(link, given.get(ALL_LINKS, np.nan))
     return spreads

@@ -19,7 +19,7 @@ from inertid_ros.core.findings import Finding, Severity, remedy_for
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
-from inertid_ros.identification.assessment.posterior import COVERAGE
+from inertid_ros.identification.assessment.posterior import INTERVAL_COVERAGE
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
@@ -27,8 +27,20 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.regressors.force_equations import load_torque
 from inertid_ros.robot.model import RobotModel
 
-_IDENTIFIED_SHARE = 0.9  # of the prior variance of a gain that loads must take away
-_BLOCKS, _MOST_BLOCKS = 16, 64  # of each recording; in all, for the jackknife
+_IDENTIFIED_GAIN_SHARE = 0.9  # of the prior variance of a gain that loads must take away
+_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS = 16, 64  # of each recording; in all, for the jackknife
+TYPICAL_GAIN_ERROR = 0.3
+"""Of the logarithms of gains beside one another, as data sheets and drivers give them: what no load shows stays near
+them, but for the factor of all joints. That is free, as efforts in ampere or per mille know nothing of torque."""
+_UNKNOWN_FACTOR_DEVIATION = 7.0  # standard deviation of its logarithm: three orders of magnitude
+_FLAT_PRIOR_FACTOR = 1e3  # times the typical deviation of bodies, friction and rotors: no prior of them may set the scale
+_MAX_GAIN_STEPS, _GAIN_TOLERANCE = 100, 1e-6
+_MAX_LOG_GAIN_STEP = 0.7  # of the logarithm of a gain: no more than half or double of it
+_MIN_JACKKNIFE_BLOCKS = 5  # for the jackknife
+_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS = 0.03, 4.0  # m, and standard deviations: a centre of mass that is farther away was declared wrongly
+_LOAD_SIZE_M = 1.0  # m; standard deviation of a centre of mass of which nothing is known, and radius of gyration
+_CENTRE_STEPS, _CENTRE_TOLERANCE_M = 20, 1e-3  # m
+_UNKNOWNS_PER_LOAD = BODY_PARAMETERS - 1  # first moments and inertia
 
 
 @dataclass(frozen=True)
@@ -113,13 +125,13 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     blocks = [
         (load, compress(equations, [block]))
         for samples, load in zip(reported, loads, strict=True)
-        for block in samples.blocks(max(min(_BLOCKS, _MOST_BLOCKS // len(reported)), 1))
+        for block in samples.blocks(max(min(_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS // len(reported)), 1))
         if block.mask.any()
     ]
     fit = GainFit.of(equations, blocks)
     fraction = effective_fraction(fit.residuals(reported, loads), [samples.mask for samples in reported])
     covariance = fit.log_covariance(fraction)
-    identified = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_SHARE
+    identified = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_GAIN_SHARE
     gains = DriveGains(model.joint_names, 1 / fit.inverse, covariance, tuple(map(bool, identified)))
     widened = gains.widened_to(fit.scatter())
     wider = float((widened.relative_deviation / gains.relative_deviation).max())
@@ -137,16 +149,6 @@ def effort_products(equations: Equations, recordings: Sequence[Samples], loads: 
         for joint, channel in enumerate(compress(equations, torque).channels):
             products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
     return products
-
-
-TYPICAL_GAIN_ERROR = 0.3
-"""Of the logarithms of gains beside one another, as data sheets and drivers give them: what no load shows stays near
-them, but for the factor of all joints. That is free, as efforts in ampere or per mille know nothing of torque."""
-_UNKNOWN_FACTOR = 7.0  # standard deviation of its logarithm: three orders of magnitude
-_FLAT = 1e3  # times the typical deviation of bodies, friction and rotors: no prior of them may set the scale
-_ITERATIONS, _TOLERANCE = 100, 1e-6
-_LONGEST_STEP = 0.7  # of the logarithm of a gain: no more than half or double of it
-_FEWEST_BLOCKS = 5  # for the jackknife
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,7 @@ class GainFit:
             parameters[: load.size] = load.ravel()
             padded.append((parameters, information))
         coordinates = prior_coordinates(model, _sum([information for _, information in blocks]))
-        root = _FLAT * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
+        root = _FLAT_PRIOR_FACTOR * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
         return cls(equations, padded, root, model.prior, np.ones(model.joints)).converged()
 
     def converged(self) -> "GainFit":
@@ -194,15 +196,15 @@ class GainFit:
         """
         fit, root = replace(self, blocks=self.merged()), self.root
         weights = fit.weights(1.0)
-        for _ in range(_ITERATIONS):
+        for _ in range(_MAX_GAIN_STEPS):
             J, r = fit.system(weights)
             step = np.linalg.lstsq(J, -r)[0]
             size = len(root)
-            inverse = fit.inverse * np.exp(np.clip(step[size:], -_LONGEST_STEP, _LONGEST_STEP))
+            inverse = fit.inverse * np.exp(np.clip(step[size:], -_MAX_LOG_GAIN_STEP, _MAX_LOG_GAIN_STEP))
             change = np.abs(np.log(inverse / fit.inverse)).max()
             fit = replace(fit, parameters=fit.parameters + root @ step[:size], inverse=inverse)
             weights = fit.weights(1.0)
-            if change < _TOLERANCE:
+            if change < _GAIN_TOLERANCE:
                 return replace(fit, blocks=self.blocks)
         raise IdentificationError(
             "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts"
@@ -216,7 +218,7 @@ class GainFit:
         Student's t distribution with the degrees of freedom of their scatter ([Cameron2015]_ sec. VI).
         """
         count = len(self.blocks)
-        if count < _FEWEST_BLOCKS:
+        if count < _MIN_JACKKNIFE_BLOCKS:
             return np.zeros_like(self.inverse)
         without = [
             replace(self, blocks=[*self.blocks[:index], *self.blocks[index + 1 :]]).converged().inverse
@@ -224,7 +226,7 @@ class GainFit:
         ]
         squares = (np.log(without) - np.log(without).mean(axis=0)) ** 2
         freedom = 3 * squares.sum(axis=0) ** 2 / np.maximum(np.sum(squares**2, axis=0), 1e-300)
-        wider = scipy.special.stdtrit(np.clip(freedom, 1.0, count - 1), 0.5 + 0.5 * COVERAGE) / NORMAL_95
+        wider = scipy.special.stdtrit(np.clip(freedom, 1.0, count - 1), 0.5 + 0.5 * INTERVAL_COVERAGE) / NORMAL_95
         return np.asarray(wider * np.sqrt((count - 1) / count * squares.sum(axis=0)))
 
     def merged(self) -> list[tuple[Array, Information]]:
@@ -257,7 +259,7 @@ class GainFit:
                 rows.append(weights[joint] * row)
                 residuals.append(weights[joint] * residual)
         common = np.full((joints, joints), 1 / joints)
-        of_gains = (np.eye(joints) - common) / TYPICAL_GAIN_ERROR + common / _UNKNOWN_FACTOR
+        of_gains = (np.eye(joints) - common) / TYPICAL_GAIN_ERROR + common / _UNKNOWN_FACTOR_DEVIATION
         prior = np.eye(size + joints)
         prior[size:, size:] = of_gains
         away = np.linalg.solve(self.root, self.parameters - self.equations.model.prior)
@@ -297,12 +299,6 @@ def _sum(parts: Sequence[Information]) -> Information:
     return whole
 
 
-_FAR, _SURE = 0.03, 4.0  # m, and standard deviations: a centre of mass that is farther away was declared wrongly
-_SIZE = 1.0  # m; standard deviation of a centre of mass of which nothing is known, and radius of gyration
-_CENTRE_STEPS, _CENTRE_TOLERANCE_M = 20, 1e-3  # m
-_FREE = BODY_PARAMETERS - 1  # first moments and inertia
-
-
 @dataclass(frozen=True)
 class LoadCentre:
     """Centre of mass of a load.
@@ -328,7 +324,7 @@ class LoadCentre:
     def finding(self, model: RobotModel) -> Finding | None:
         """That it is elsewhere, or None."""
         distance = float(np.linalg.norm(self.found - self.declared))
-        if distance < max(_FAR, _SURE * self.deviation):
+        if distance < max(_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS * self.deviation):
             return None
         link = model.link_names[self.body]
         place = ", ".join(f"{value:.3g}" for value in self.found)
@@ -377,7 +373,7 @@ def load_centres(fit: GainFit, fraction: Array, wider: float) -> list[LoadCentre
             break
     centres = []
     for number, (body, mass) in enumerate(zip(bodies, masses, strict=True)):
-        first, own = slice(_mass(body) + 1, _mass(body) + 4), slice(_FREE * number, _FREE * number + 3)
+        first, own = slice(_mass(body) + 1, _mass(body) + 4), slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * number + 3)
         deviation = wider * float(np.sqrt(np.linalg.eigvalsh(covariance[own, own])[-1])) / mass
         centres.append(
             LoadCentre(body, float(mass), declared[number][first] / mass, moved[number][first] / mass, deviation)
@@ -389,23 +385,23 @@ def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: 
     """Best change of first moments and inertia of each load ``(l, 9)``, and its covariance ``(9 l, 9 l)``."""
     weights = fit.weights(fraction)
     J, residuals = fit.system(weights)
-    count = _FREE * len(loads)
+    count = _UNKNOWNS_PER_LOAD * len(loads)
     K, row = np.zeros((len(J), count)), 0
     for block in fit.merged():
         for weight, inverse, (columns, _) in zip(weights, fit.inverse, fit.channels(block), strict=True):
             for number, (load, body) in enumerate(zip(loads, bodies, strict=True)):
                 if np.array_equal(block[0], load):
-                    own = slice(_FREE * number, _FREE * (number + 1))
+                    own = slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * (number + 1))
                     K[row : row + len(columns), own] = weight * inverse * columns[:, _unknown(body)]
             row += len(columns)
     pairs = list(zip(loads, bodies, strict=True))
-    deviations = np.concatenate([np.repeat([load[_mass(body)] * _SIZE, load[_mass(body)] * _SIZE**2], [3, 6])
+    deviations = np.concatenate([np.repeat([load[_mass(body)] * _LOAD_SIZE_M, load[_mass(body)] * _LOAD_SIZE_M**2], [3, 6])
                                  for load, body in pairs])  # fmt: skip
     values = np.concatenate([load[_unknown(body)] for load, body in pairs])
     whole = np.block([[J, K], [np.zeros((count, J.shape[1])), np.diag(1 / deviations)]])
     change = np.linalg.lstsq(whole, -np.concatenate([residuals, values / deviations]))[0][-count:]
     covariance = np.linalg.inv(whole.T @ whole)[-count:, -count:]
-    return np.asarray(change, dtype=float).reshape(len(loads), _FREE), np.asarray(covariance, dtype=float)
+    return np.asarray(change, dtype=float).reshape(len(loads), _UNKNOWNS_PER_LOAD), np.asarray(covariance, dtype=float)
 
 
 def _bodies(load: Array) -> list[int]:

@@ -16,10 +16,20 @@ from inertid_ros.identification.information.information import EarlierEquations,
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations, equations_of
 
-_FALSE_POSITIVES = 1e-2  # of joints, or robots, without the term
+_FALSE_POSITIVE_RATE = 1e-2  # of joints, or robots, without the term
 # Weight of the prior on drives: none, but for joints without samples. A prior on the rest of friction would have
 # Stribeck friction explain what it keeps from Coulomb and viscous friction.
-_VAGUE = 1e-3
+_VAGUE_PRIOR_WEIGHT = 1e-3
+_MIN_TRANSITION_SPEED = 1e-3  # rad/s or m/s; a slower drive may as well rest
+# tanh has the slope of the expected sign of a velocity with normal noise, E sign(v + noise) = erf(v / (sqrt(2) noise)).
+_TRANSITION_PER_NOISE = np.sqrt(np.pi / 2)
+MIN_STRIBECK_SPEED, MAX_STRIBECK_SPEED = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
+_SPEED_CANDIDATES, _MAX_SPEED_SWEEPS = 14, 3
+_LOG_SPEED_STEP = 0.02  # of the logarithm of a speed, for derivatives
+_MAX_SPEED_STEPS, _LOG_SPEED_TOLERANCE = 12, 0.01  # of the logarithm of a speed
+_MAX_LOG_SPEED_STEP = np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) / (_SPEED_CANDIDATES - 1)  # to the next candidate
+_MIN_TRANSITION_SPEEDS = 3.0  # Stribeck friction of a lower speed, in transition speeds, is hidden by the transition
+_LOG_SPEED_PRECISION = 12 / np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) ** 2  # of a logarithm that may be anywhere within the range
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,7 @@ class DriveTermTest:
         layout, coordinates = equations.model.layout, prior_coordinates(equations.model, information)
         root, given = prior_covariance_root(coordinates, self.prior_spreads), coordinates.physical(coordinates.prior)
         weight, tested = np.ones(layout.size), np.arange(layout.size)[layout.drive(term)]
-        weight[layout.inertial_size :] = _VAGUE
+        weight[layout.inertial_size :] = _VAGUE_PRIOR_WEIGHT
         order = np.concatenate([np.delete(np.arange(layout.size), tested), tested])
         R, z = information.whitened(self.weights)
         data = np.column_stack([(R @ root)[:, order], z - R @ given])
@@ -88,7 +98,7 @@ class DriveTermTest:
     def passed(self, equations: Equations, significance: Array, tried: int) -> NDArray[np.bool_]:
         """``(n,)`` where noise alone would hardly make the best of ``tried`` parameters as significant."""
         chance = scipy.special.stdtr(np.maximum(self.counts[equations.joint_channels], 1.0), -significance)
-        return np.asarray(tried * chance < _FALSE_POSITIVES)
+        return np.asarray(tried * chance < _FALSE_POSITIVE_RATE)
 
     def passed_together(self, fit: DriveTermFit) -> bool:
         """Whether noise alone would hardly have the term of all joints explain as much.
@@ -98,12 +108,7 @@ class DriveTermTest:
         """
         joints = np.arange(1, len(fit.side) + 1)
         shares = scipy.special.comb(len(fit.side), joints) / 2.0 ** len(fit.side)
-        return bool(shares @ scipy.special.chdtrc(joints, fit.explained) < _FALSE_POSITIVES)
-
-
-_LEAST_TRANSITION = 1e-3  # rad/s or m/s; a slower drive may as well rest
-# tanh has the slope of the expected sign of a velocity with normal noise, E sign(v + noise) = erf(v / (sqrt(2) noise)).
-_TRANSITION_PER_NOISE = np.sqrt(np.pi / 2)
+        return bool(shares @ scipy.special.chdtrc(joints, fit.explained) < _FALSE_POSITIVE_RATE)
 
 
 def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) -> Equations:
@@ -119,7 +124,7 @@ def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) 
     if model.layout.transition_speeds or not levels or not has_joints(equations):
         return equations
     noise = np.sqrt(np.mean(np.square(levels), axis=0))[model.velocities - model.joints :]
-    speeds = np.maximum(_TRANSITION_PER_NOISE * noise, _LEAST_TRANSITION)
+    speeds = np.maximum(_TRANSITION_PER_NOISE * noise, _MIN_TRANSITION_SPEED)
     return equations_of(model.with_transition_speeds(speeds), equations.equation_type)
 
 
@@ -186,15 +191,6 @@ def stribeck_where_significant(equations: Equations, information: Information, t
     return ChosenStribeck.of(equations, information, present)
 
 
-SLOWEST, FASTEST = 0.005, 2.0  # rad/s or m/s; below is stiction, above viscous friction
-_CANDIDATES, _SWEEPS = 14, 3
-_FINE_STEP = 0.02  # of the logarithm of a speed, for derivatives
-_NEWTON_STEPS, _CONVERGED = 12, 0.01  # of the logarithm of a speed
-_LONGEST_STEP = np.log(FASTEST / SLOWEST) / (_CANDIDATES - 1)  # to the next candidate
-_PER_TRANSITION = 3.0  # Stribeck friction of a lower speed, in transition speeds, is hidden by the transition
-_RANGE_PRECISION = 12 / np.log(FASTEST / SLOWEST) ** 2  # of a logarithm that may be anywhere within the range
-
-
 @dataclass(frozen=True)
 class _SpeedGrid:
     """Fits at speeds of every joint that lie on a grid, compressed once.
@@ -250,7 +246,7 @@ def fitted_stribeck(
 ) -> ChosenStribeck:
     """Stribeck friction at the speeds per joint at which the misfit is least, of joints where it is significant.
 
-    Candidates lie from :data:`SLOWEST` to :data:`FASTEST`, but not within the transition at zero. Where the best is the
+    Candidates lie from :data:`MIN_STRIBECK_SPEED` to :data:`MAX_STRIBECK_SPEED`, but not within the transition at zero. Where the best is the
     first or the last, it is stiction or viscous friction that is not linear; so it is where Coulomb friction would be
     below zero. From the best candidates Newton steps lead to the optimum of all speeds together. A joint that does not
     show Stribeck friction keeps its speed. Equations of an earlier result, at another speed, say nothing of Stribeck
@@ -263,14 +259,14 @@ def fitted_stribeck(
     def grid(speeds: Array) -> _SpeedGrid:
         return _SpeedGrid.of(equations, recordings, earlier, test, speeds)
 
-    speeds = np.geomspace(SLOWEST, FASTEST, _CANDIDATES)
-    hidden = speeds < _PER_TRANSITION * layout.transition_speed[: len(layout.joints), None]
+    speeds = np.geomspace(MIN_STRIBECK_SPEED, MAX_STRIBECK_SPEED, _SPEED_CANDIDATES)
+    hidden = speeds < _MIN_TRANSITION_SPEEDS * layout.transition_speed[: len(layout.joints), None]
     first = _best_candidates(grid(np.tile(speeds[:, None], len(layout.joints))), hidden)
     found, covariance, at_found = _refined(grid, speeds[first])
     information = at_found.information(np.ones_like(first))
     tried = equations_of(equations.model.with_stribeck_speeds(found), equations.equation_type)
-    present = test.passed(tried, test.fit(tried, information, "stribeck").significance, _CANDIDATES)
-    present &= (found > speeds[0]) & (found > speeds[hidden.sum(axis=1)]) & (found < FASTEST)
+    present = test.passed(tried, test.fit(tried, information, "stribeck").significance, _SPEED_CANDIDATES)
+    present &= (found > speeds[0]) & (found > speeds[hidden.sum(axis=1)]) & (found < MAX_STRIBECK_SPEED)
     chosen = np.where(present, found, layout.stribeck_speed)
     if present.any():
         equations = equations_of(equations.model.with_stribeck_speeds(chosen), equations.equation_type)
@@ -292,7 +288,7 @@ def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.
 
     alike = np.array([explained(np.full(joints, point)) for point in range(count)])
     best = np.where(hidden.T, -1.0, alike).argmax(axis=0)
-    for _ in range(_SWEEPS):
+    for _ in range(_MAX_SPEED_SWEEPS):
         before = best.copy()
         for joint in range(joints):
             values = np.full(count, -1.0)
@@ -312,9 +308,9 @@ def _refined(
     The misfit of the best parameters has the slope that it has at constant parameters; so its slope is that of each
     joint's own equations, and its curvature follows from the change of the best parameters with every speed.
     """
-    joints, step = len(speeds), _FINE_STEP
+    joints, step = len(speeds), _LOG_SPEED_STEP
     middle, low, high = np.ones(joints, dtype=int), 0, 2
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(_MAX_SPEED_STEPS):
         around = grid(speeds * np.exp(step * np.arange(-1, 2))[:, None])
 
         def slope(parameters: Array) -> Array:
@@ -330,10 +326,10 @@ def _refined(
         curvature = np.diag(misfits[low] - 2 * misfits[1] + misfits[high]) / step**2
         curvature += np.array([slope(b) - slope(a) for a, b in zip(slower, faster, strict=True)]) / (2 * step)
         values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
-        inverse = (vectors / np.maximum(values, _RANGE_PRECISION)) @ vectors.T
-        change = np.clip(-inverse @ slope(parameters), -_LONGEST_STEP, _LONGEST_STEP)
-        moved = np.clip(speeds * np.exp(change), SLOWEST, FASTEST)
-        if np.abs(np.log(moved / speeds)).max() < _CONVERGED:
+        inverse = (vectors / np.maximum(values, _LOG_SPEED_PRECISION)) @ vectors.T
+        change = np.clip(-inverse @ slope(parameters), -_MAX_LOG_SPEED_STEP, _MAX_LOG_SPEED_STEP)
+        moved = np.clip(speeds * np.exp(change), MIN_STRIBECK_SPEED, MAX_STRIBECK_SPEED)
+        if np.abs(np.log(moved / speeds)).max() < _LOG_SPEED_TOLERANCE:
             break
         speeds = moved
     slopes = (np.array(faster) - np.array(slower)).T / (2 * step)

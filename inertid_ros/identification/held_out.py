@@ -31,7 +31,7 @@ from inertid_ros.identification.prior.constraints import Constraints
 from .least_squares import least_squares
 from .map_fit import FitData, MapFit
 
-BLOCKS = 5  # the usual number in cross-validation; each refit has four fifths of the data
+HELD_OUT_BLOCKS = 5  # the usual number in cross-validation; each refit has four fifths of the data
 _MIN_SAMPLES_PER_BLOCK = 10  # usable samples of a block per period of the cutoff that it loses on either side
 
 
@@ -50,7 +50,7 @@ def validate_on_blocks(
     """
     residuals = [samples.tau - estimate.torque(samples) for samples in recordings]
     kept, _ = without_outliers(estimate.equations.channels, recordings, residuals, options.outlier_threshold)
-    blocks = [block for samples in kept for block in _cut(samples, sum(map(_duration, kept)) / BLOCKS)]
+    blocks = [block for samples in kept for block in _cut(samples, sum(map(_duration, kept)) / HELD_OUT_BLOCKS)]
     trimmed = [_without_ends(block) for block in blocks]
     if len(blocks) < 2 or any(block.usable.sum() < _MIN_SAMPLES_PER_BLOCK for block in trimmed):
         return None

@@ -28,6 +28,13 @@ from inertid_ros.robot.model import RobotModel
 
 from .linear_fit import LinearFit, LinearProblem, ParameterSpectrum, least_deviation
 
+_log = logging.getLogger(__name__)
+_MAX_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
+_MAX_ROBUST_PASSES, _ROBUST_TOLERANCE = 50, 1e-13
+_SQUARE_ROUNDING = 1e-24  # of the sum of squared torques
+_UNCHECKED_DECREASE = 1e-9  # of the objective: a smaller step needs no check that it goes down, which rounding would conceal
+_CLIPPED_CURVATURE_SHARE = 0.02  # share of the clipped equations' curvature: keeps directions that only they excite
+
 
 @dataclass(frozen=True, kw_only=True)
 class LeastSquaresEstimate(Estimate):
@@ -137,9 +144,6 @@ def _plain_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], inf
     return linear_problem.weighted(information, fraction, fit.weights)
 
 
-_log = logging.getLogger(__name__)
-
-
 def choose_rank(
     linear_problem: LinearProblem,
     fit: LinearFit,
@@ -238,13 +242,6 @@ def cross_validation_sets(recordings: Sequence[Samples], count: int) -> tuple[Sa
     return tuple(whole.select(slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
 
 
-_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
-_PASSES, _TOLERANCE = 50, 1e-13
-_ROUNDING = 1e-24  # of the sum of squared torques
-_SURE_DESCENT = 1e-9  # of the objective: a smaller step needs no check that it goes down, which rounding would conceal
-_DAMPING = 0.02  # share of the clipped equations' curvature: keeps directions that only they excite
-
-
 def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:
     """Fit of full rank under Huber's loss.
 
@@ -277,7 +274,7 @@ def _settle(linear_problem: LinearProblem, recordings: Sequence[Samples], fit: L
     least = least_deviation(fit.information)
     residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
     scale = residuals.scale(least)
-    for _ in range(_SCALE_PASSES):
+    for _ in range(_MAX_SCALE_PASSES):
         information = compress(linear_problem.equations, residuals.pseudo_values(scale))
         fit = linear_problem.weighted(information, fit.fraction, fit.weights)
         residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
@@ -294,21 +291,21 @@ def _minimise(
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
     residuals = Residuals.of(linear_problem.equations, recordings, at)
     objective = residuals.objective(scale, weights)
-    rounding = _ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
-    for passes in range(1, _PASSES + 1):
+    rounding = _SQUARE_ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
+    for passes in range(1, _MAX_ROBUST_PASSES + 1):
         R, z = compress(linear_problem.equations, residuals.clipped_torque(scale)).whitened(weights)
         every = R @ span
         inner = compress(linear_problem.equations, residuals.without_clipped(scale)).whitened(weights)[0] @ span
         gradient = every.T @ z
-        step = cho_solve(cho_factor(inner.T @ inner + _DAMPING * every.T @ every), gradient)
+        step = cho_solve(cho_factor(inner.T @ inner + _CLIPPED_CURVATURE_SHARE * every.T @ every), gradient)
         gap = 0.5 * float(gradient @ step)
-        if gap <= _TOLERANCE * objective + rounding:
+        if gap <= _ROBUST_TOLERANCE * objective + rounding:
             return residuals, gap, passes
         before = objective
         for share in 0.5 ** np.arange(20):
             residuals = Residuals.of(linear_problem.equations, recordings, at + share * (span @ step))
             objective = residuals.objective(scale, weights)
-            if gap <= _SURE_DESCENT * before or objective <= before - 0.1 * share * gap:
+            if gap <= _UNCHECKED_DECREASE * before or objective <= before - 0.1 * share * gap:
                 break
         at = at + share * (span @ step)
     raise IdentificationError("least squares: the robust loss finds no minimum; look at the recordings for damage")

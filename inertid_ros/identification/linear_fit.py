@@ -20,6 +20,11 @@ from inertid_ros.identification.prior.coordinates import (
 )
 from inertid_ros.regressors.equations import Equations
 
+_MAX_WEIGHT_ITERATIONS, _WEIGHT_TOLERANCE = 200, 1e-7
+_PERFECT_FIT_SHARE = 1e-9  # of the torque: a smaller residual is rounding
+_WEAK_TORQUE_SHARE = 1e-3  # of the strongest joint's torque: a weaker joint counts as this for base parameters
+_TINY_TORQUE_SHARE = 1e-12  # of the strongest joint's torque: a weaker one counts as this
+
 
 @dataclass(frozen=True)
 class ParameterSpectrum:
@@ -106,12 +111,6 @@ def _svd(matrix: Array) -> tuple[Array, Array, Array]:
     return left[:, : len(strengths)], strengths * (work[0] / work[1]), right
 
 
-_ITERATIONS, _TOLERANCE = 200, 1e-7
-_PERFECT = 1e-9  # of the torque: a smaller residual is rounding
-_WEAK = 1e-3  # of the strongest joint's torque: a weaker joint counts as this for base parameters
-_LEAST_TORQUE = 1e-12  # of the strongest joint's torque: a weaker one counts as this
-
-
 @dataclass(frozen=True)
 class LinearFit:
     """Fit of full rank. Noise is the residual's: where weights are too, every weighted equation has variance one.
@@ -164,12 +163,12 @@ class LinearFit:
 
 def least_deviation(information: Information) -> Array:
     """``(n,)`` residual deviation below which a fit is perfect, so that it is never zero."""
-    return _PERFECT * _level(information)
+    return _PERFECT_FIT_SHARE * _level(information)
 
 
 def _level(information: Information) -> Array:
     level = information.rms_measured
-    return np.maximum(level, _LEAST_TORQUE * level.max())
+    return np.maximum(level, _TINY_TORQUE_SHARE * level.max())
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ class LinearProblem:
         level = information.rms_measured
         if information.noise is not None:
             level = information.deviation(coordinates.physical(coordinates.prior))
-        R, _ = information.whitened(1 / np.maximum(level, _WEAK * level.max()))
+        R, _ = information.whitened(1 / np.maximum(level, _WEAK_TORQUE_SHARE * level.max()))
         base = base_parameters(model.layout, R)
         return cls(equations, options, coordinates, base, scaling_matrix(options.scaling, coordinates))
 
@@ -230,10 +229,10 @@ class LinearProblem:
             weights = 1 / (_level(information) if information.noise is None else information.deviation(self.prior))
         if not weighted:
             weights = np.ones(self.equations.count)
-        for iteration in range(1, _ITERATIONS + 1):
+        for iteration in range(1, _MAX_WEIGHT_ITERATIONS + 1):
             fit = self.fit(information, weights, fraction)
             balanced = np.sqrt(fraction) / fit.deviation
-            if not weighted or np.max(np.abs(balanced / weights - 1)) <= _TOLERANCE:
+            if not weighted or np.max(np.abs(balanced / weights - 1)) <= _WEIGHT_TOLERANCE:
                 return replace(fit, iterations=iteration)
             weights = balanced
         raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")

@@ -16,9 +16,14 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.base_parameters.numeric import base_parameters
-from inertid_ros.identification.information.data_checks import MOST, OutlierLimits, resolution, without_outliers
+from inertid_ros.identification.information.data_checks import (
+    MAX_OUTLIER_SHARE,
+    OutlierLimits,
+    resolution,
+    without_outliers,
+)
 from inertid_ros.identification.information.delay import Delay, without_delay
-from inertid_ros.identification.information.information import ROUNDING, Information, compress
+from inertid_ros.identification.information.information import ROUNDING_SHARE, Information, compress
 from inertid_ros.identification.information.residuals import band_fraction, block_scores, effective_fraction
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
@@ -33,9 +38,9 @@ from inertid_ros.regressors.equations import Equations
 
 from .drive_terms import DriveTermTest, fitted_stribeck, has_joints, stribeck_where_significant
 
-_OUTER_ITERATIONS = 30
-_OUTER_TOLERANCE = 3e-3
-_COARSER = 10.0  # times larger deviations, where the solver finds no optimum
+_MAX_REWEIGHTINGS = 30
+_REWEIGHTING_TOLERANCE = 3e-3
+_COARSER_FACTOR = 10.0  # times larger deviations, where the solver finds no optimum
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ class FitData:
         information = self.information
         measured, expected = information.rms_measured, information.rms_error(self.equations.model.prior)
         size = np.where(measured > 0, measured, expected)
-        rounding = ROUNDING * np.where(size > 0, size, 1.0)
+        rounding = ROUNDING_SHARE * np.where(size > 0, size, 1.0)
         return np.maximum(resolution(self.equations, self.recordings), rounding)
 
 
@@ -178,15 +183,15 @@ class MapFit:
         information = self.data.information
         start: Solution | None = None
         least = self.data.least_deviation
-        for iteration in range(_OUTER_ITERATIONS):
+        for iteration in range(_MAX_REWEIGHTINGS):
             R, z = self.normalised_equations(weighting.weights)
             try:
                 start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
             except ConvergenceError as error:
                 # Without noise residuals fall below what the solver resolves beside the prior.
-                if iteration == _OUTER_ITERATIONS - 1 or (weighting.deviation > information.rms_measured).all():
+                if iteration == _MAX_REWEIGHTINGS - 1 or (weighting.deviation > information.rms_measured).all():
                     raise ConvergenceError(f"{error}; {self._most_weighted(weighting)}") from None
-                least, start = _COARSER * weighting.deviation, None
+                least, start = _COARSER_FACTOR * weighting.deviation, None
                 weighting = replace(weighting, deviation=least)
                 continue
             deviation = np.maximum(information.deviation(self._parameters(solution)), least)
@@ -197,7 +202,7 @@ class MapFit:
                 np.max(np.abs(deviation / weighting.deviation - 1)),
                 abs(prior_spread / weighting.regularization.prior_spread - 1),
             )
-            if change <= _OUTER_TOLERANCE:
+            if change <= _REWEIGHTING_TOLERANCE:
                 break
             regularization = replace(weighting.regularization, prior_spread=prior_spread)
             weighting = replace(weighting, deviation=deviation, regularization=regularization)
@@ -259,7 +264,7 @@ class MapFit:
             for each in data.further:
                 samples = without_delay(each, data.removed_delay)
                 residual = samples.tau - data.equations.predict(parameters, samples)
-                masked, beyond = limits.masked(samples, residual, MOST)
+                masked, beyond = limits.masked(samples, residual, MAX_OUTLIER_SHARE)
                 count = count + beyond
                 yield masked
 

@@ -51,6 +51,15 @@ from inertid_ros.robot.urdf_writing import write_urdf
 from .drive_gains import DriveGains
 from .provenance import Provenance, peak_memory_mb
 
+CALIBRATED_URDF = "calibrated.urdf"
+_STATUS_WORDS = {"passed": "accepted", "not validated": "not validated", "rejected": "rejected"}
+_NOT_VALIDATED = Finding(
+    "not_validated",
+    Severity.CARE,
+    "no recording of another motion was held out",
+    remedy_for("not_validated"),
+)
+
 
 @dataclass(frozen=True)
 class Round:
@@ -177,16 +186,6 @@ class ResultDetails:
         )
 
 
-URDF = "calibrated.urdf"
-_STATUS_WORDS = {"passed": "accepted", "not validated": "not validated", "rejected": "rejected"}
-_NOT_VALIDATED = Finding(
-    "not_validated",
-    Severity.CARE,
-    "no recording of another motion was held out",
-    remedy_for("not_validated"),
-)
-
-
 @dataclass(frozen=True)
 class IdentificationOutcome:
     """One identification with all that a result directory and a report message are made from.
@@ -241,7 +240,7 @@ class IdentificationOutcome:
 
     @cached_property
     def train_errors_of_prior(self) -> TorqueErrors:
-        """Errors of the URDF as given on the same data."""
+        """Errors of the CALIBRATED_URDF as given on the same data."""
         return torque_errors(self.estimate.equations, self.estimate.prior, self.train)
 
     @cached_property
@@ -272,15 +271,15 @@ class IdentificationOutcome:
 
     @cached_property
     def urdf(self) -> str:
-        """The calibrated URDF; the one given where parameters are not consistent, which no simulator accepts."""
+        """The calibrated CALIBRATED_URDF; the one given where parameters are not consistent, which no simulator accepts."""
         model = self.estimate.model
         return write_urdf(model, self.estimate.bodies, self._friction) if self.realizable else model.urdf
 
     @property
     def _friction(self) -> Mapping[str, Array]:
-        """``viscous`` and ``coulomb`` ``(n,)`` for the URDF; NaN where the torque of a joint was not fitted.
+        """``viscous`` and ``coulomb`` ``(n,)`` for the CALIBRATED_URDF; NaN where the torque of a joint was not fitted.
 
-        Classical least squares may find friction below zero, which a URDF must not have.
+        Classical least squares may find friction below zero, which a CALIBRATED_URDF must not have.
         """
         estimate, prior = self.estimate, self.estimate.model.drive_prior
         fitted = estimate.equations.of_joints(estimate.effective_counts) > 0
@@ -312,7 +311,7 @@ class IdentificationOutcome:
             "no held-out recording" if tested is None else tested.comparison,
         ]
         summary = self.gate.summary if self.gate.reasons != (_NOT_VALIDATED,) else ""
-        kept = "" if self.realizable else f"; {URDF} is the one given"
+        kept = "" if self.realizable else f"; {CALIBRATED_URDF} is the one given"
         return ": ".join(parts) + (f"; {summary}" if summary else "") + kept
 
     @cached_property

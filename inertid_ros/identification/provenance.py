@@ -19,8 +19,8 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
-_CHUNK = 1 << 20
-_PACKAGES = ("numpy", "scipy", "pin", "rosbags")
+_CHUNK_BYTES = 1 << 20
+_VERSIONED_PACKAGES = ("numpy", "scipy", "pin", "rosbags")
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def peak_memory_mb() -> float:
 
 def _update(digest: "hashlib._Hash", file: Path) -> None:
     with file.open("rb") as content:
-        while block := content.read(_CHUNK):
+        while block := content.read(_CHUNK_BYTES):
             digest.update(block)
 
 
@@ -196,7 +196,7 @@ def _files(path: Path) -> list[Path]:
 
 def _versions() -> dict[str, str]:
     versions = {"inertid_ros": __version__, "python": platform.python_version()}
-    for package in _PACKAGES:
+    for package in _VERSIONED_PACKAGES:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -24,10 +24,10 @@ from inertid_ros.identification.information.residuals import band_fraction
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations
 
-BLOCKS = 10
-_CONFIDENCE = 0.995  # one-sided, of a gain above zero: one term in two hundred stays that explains nothing
-_LOG_ODDS = 10.0  # of the bodies with a term over those without it; 2e4 to one
-_WEIGHT_ITERATIONS, _BOUND_ITERATIONS = 3, 20
+TERM_BLOCKS = 10
+_GAIN_CONFIDENCE = 0.995  # one-sided, of a gain above zero: one term in two hundred stays that explains nothing
+_MIN_LOG_ODDS = 10.0  # of the bodies with a term over those without it; 2e4 to one
+_BLOCK_WEIGHT_ITERATIONS, _BOUND_ITERATIONS = 3, 20
 
 
 def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[TermChoice, ...]:
@@ -41,7 +41,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
     blocks = _blocks(recordings) if asked else []
     if len(blocks) >= 3:  # fewer show no scatter
         fits = _BlockFits.of(equations, blocks)
-        limit = float(scipy.special.stdtrit(len(blocks) - 1, _CONFIDENCE))
+        limit = float(scipy.special.stdtrit(len(blocks) - 1, _GAIN_CONFIDENCE))
         removed: list[int] = []
         while asked:
             with_all, odds_of_all = fits.without(removed)
@@ -53,7 +53,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
                 error = max(float(np.std(gains, ddof=1)) / np.sqrt(len(gains)), 1e-300)
                 gain = float(np.mean(gains))
                 ratio, log_odds = gain / error, odds_of_all - odds
-                if ratio < limit and (ratio <= -limit or log_odds < _LOG_ODDS):
+                if ratio < limit and (ratio <= -limit or log_odds < _MIN_LOG_ODDS):
                     doubtful.append((ratio, index))
                 choices[index] = TermChoice(terms[index], True, -np.expm1(-gain), error * np.exp(-gain), log_odds)
             if not doubtful:
@@ -66,8 +66,8 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
 
 
 def _blocks(recordings: Sequence[Samples]) -> list[Samples]:
-    """Consecutive samples of about equal numbers, about :data:`BLOCKS` in all."""
-    size = max(sum(map(len, recordings)) / BLOCKS, 1.0)
+    """Consecutive samples of about equal numbers, about :data:`TERM_BLOCKS` in all."""
+    size = max(sum(map(len, recordings)) / TERM_BLOCKS, 1.0)
     blocks = [block for samples in recordings for block in samples.blocks(max(round(len(samples) / size), 1))]
     return [block for block in blocks if block.mask.any()]
 
@@ -106,7 +106,7 @@ class _BlockFits:
         root = prior_covariance_root(prior_coordinates(equations.model, whole), TYPICAL_PRIOR_SPREAD)
         prior, level = equations.model.prior, 1e-9 * whole.rms_measured.max()
         deviation = np.maximum(whole.rms_measured, level)
-        for _ in range(_WEIGHT_ITERATIONS):
+        for _ in range(_BLOCK_WEIGHT_ITERATIONS):
             R, z = whole.whitened(1 / deviation)
             y = _solved(np.column_stack([R @ root, z - R @ prior]))
             deviation = np.maximum(whole.deviation(prior + root @ y), level)

@@ -9,7 +9,7 @@ from support.robots.random_robots import random_model, random_states
 from inertid_ros.config.least_squares import ESTIMATORS, LeastSquaresOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.information.residuals import TUNING
+from inertid_ros.identification.information.residuals import HUBER_TUNING
 from inertid_ros.identification.least_squares import least_squares, robust_fit
 from inertid_ros.identification.linear_fit import LinearProblem
 from inertid_ros.regressors.equations import dense_equations
@@ -72,7 +72,7 @@ def test_the_minimum_is_where_reweighting_stands_still(weighting):
     for joint, (A, b) in enumerate(equations):
         used = information.channels[joint].columns
         residual = b - A @ fit.parameters[used]
-        weight = np.minimum(1.0, TUNING * fit.scale[joint] / np.abs(residual)) * weights[joint]
+        weight = np.minimum(1.0, HUBER_TUNING * fit.scale[joint] / np.abs(residual)) * weights[joint]
         slope[used] += A.T @ (weight * residual)
         size[used] += np.abs(A).T @ np.abs(weight * residual)
     seen = size > 0

@@ -18,7 +18,12 @@ from inertid_ros.robot.model import RobotModel
 
 from .estimate import NORMAL_95, PRIOR, Estimate, log_normal_interval
 
-_DIAGONAL = np.array([3, 5, 8])  # of the inertia behind the centre of mass
+_INERTIA_DIAGONAL = np.array([3, 5, 8])  # of the inertia behind the centre of mass
+# Second moments about the centre of mass, xx, xy, yy, xz, yz, zz, by the inertias about it: half the trace less them.
+_HALF_TRACE = np.outer([1, 0, 1, 0, 0, 1], [0.5, 0, 0.5, 0, 0, 0.5])
+_ELEMENT_INDEX = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])
+_MIN_CORRELATION = 0.9  # below it a pair is as good as apart: either is known to within twice of what it would be alone
+_MAX_PAIRS = 10
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
         _, com, inertia = mass_com_inertia(pi)
         values = np.concatenate([com, [inertia[element] for element in INERTIA_ELEMENTS]])
         interval = values[:, None] + NORMAL_95 * deviation[:, None] * [-1.0, 1.0]
-        positive = _DIAGONAL[values[_DIAGONAL] > 0.0]
+        positive = _INERTIA_DIAGONAL[values[_INERTIA_DIAGONAL] > 0.0]
         interval[positive] = log_normal_interval(values[positive], deviation[positive])
     return BodyIntervals(estimate.interval[columns][0], interval[:3], interval[3:], determined)
 
@@ -130,11 +135,6 @@ def feasibility_margins(estimate: Estimate) -> tuple[FeasibilityMargin, ...]:
         )
         for i, name in enumerate(estimate.model.link_names)
     )
-
-
-# Second moments about the centre of mass, xx, xy, yy, xz, yz, zz, by the inertias about it: half the trace less them.
-_HALF_TRACE = np.outer([1, 0, 1, 0, 0, 1], [0.5, 0, 0.5, 0, 0, 0.5])
-_ELEMENT_OF = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])
 
 
 @dataclass(frozen=True)
@@ -220,16 +220,12 @@ def _axes_interval(pi: Array, covariance: Array) -> Array:
     _, rotation, semi_axes = uniform_ellipsoid(pi)
     moments = (_HALF_TRACE - np.eye(6)) @ com_inertia_slopes(pi)[3:]
     second = pseudo_inertia(pi)[:3, :3] - np.outer(pi[1:4], pi[1:4]) / pi[0]
-    squares = 5.0 * moments[_ELEMENT_OF] / pi[0]  # (3, 3, 10): slopes of the squared semi-axes as a matrix
+    squares = 5.0 * moments[_ELEMENT_INDEX] / pi[0]  # (3, 3, 10): slopes of the squared semi-axes as a matrix
     squares[:, :, 0] -= 5.0 * second / pi[0] ** 2
     slopes = np.einsum("ia,ijk,ja->ak", rotation, squares, rotation)
     deviation = np.sqrt(np.maximum(np.einsum("ai,ij,aj->a", slopes, covariance, slopes), 0.0))
     share = deviation / np.maximum(semi_axes**2, np.finfo(float).tiny)
     return np.sqrt(np.maximum(1.0 + NORMAL_95 * share[:, None] * [-1.0, 1.0], 0.0))
-
-
-_MIN_CORRELATION = 0.9  # below it a pair is as good as apart: either is known to within twice of what it would be alone
-_MAX_PAIRS = 10
 
 
 @dataclass(frozen=True)

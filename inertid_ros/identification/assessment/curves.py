@@ -18,8 +18,15 @@ from inertid_ros.robot.model import RobotModel
 from .estimate import Estimate
 from .torque_confidence import TorqueConfidence
 
-POINTS, FEWEST = 300, 60  # per curve: about what a page resolves, and what still shows the motion
-_TOTAL = 2100  # of all channels and recordings, so that the page of a humanoid does not become large
+MAX_CURVE_POINTS, MIN_CURVE_POINTS = 300, 60  # per curve: about what a page resolves, and what still shows the motion
+_MAX_POINTS_PER_PAGE = 2100  # of all channels and recordings, so that the page of a humanoid does not become large
+FRICTION_TERMS = ("viscous", "coulomb", "stribeck")
+# Samples of a joint and of all joints, and points of a curve.
+_FRICTION_POINTS_PER_JOINT, _MAX_FRICTION_POINTS, _CURVE_SPEEDS = 200, 1400, 41
+_LITTLE_USED_SHARE = 0.3  # of a limit: less leaves room for more motion
+_WELL_KNOWN_TORQUE = 0.05  # of a joint's torque: what is known better needs no further motion
+_MAX_ADVISED_JOINTS = 3  # joints that are named
+_ADVICE = ("through more of its range", "faster", "with more acceleration")
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ class PredictionCurves:
 def prediction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[PredictionCurves, ...]:
     """Curves of recordings whose delay of effort has been removed; the fewer points, the more there are of them."""
     curves = max(1, len(recordings) * estimate.equations.count)
-    points = int(np.clip(_TOTAL / curves, FEWEST, POINTS))
+    points = int(np.clip(_MAX_POINTS_PER_PAGE / curves, MIN_CURVE_POINTS, MAX_CURVE_POINTS))
     return tuple(_of_recording(estimate, samples, points) for samples in recordings)
 
 
@@ -70,11 +77,6 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
         start += len(chunk[0][0])
     measured, given, calibrated = (np.where(valid, each, np.nan) for each in (samples.tau[rows], *predicted))
     return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, np.sqrt(variance))
-
-
-FRICTION_TERMS = ("viscous", "coulomb", "stribeck")
-# Samples of a joint and of all joints, and points of a curve.
-_FRICTION_POINTS, _FRICTION_TOTAL, _CURVE_SPEEDS = 200, 1400, 41
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
         residual = (samples.tau - equations.predict(estimate.parameters, samples))[:, equations.joint_channels]
         slides = samples.valid if samples.sliding is None else samples.valid & samples.sliding
         rows = np.flatnonzero(samples.usable)
-        points = min(_FRICTION_POINTS, max(1, _FRICTION_TOTAL // joints))
+        points = min(_FRICTION_POINTS_PER_JOINT, max(1, _MAX_FRICTION_POINTS // joints))
         rows = rows[:: max(1, -(-len(rows) * len(recordings) // points))]
         velocity.append(motion.v[rows])
         torque.append(np.where(slides[rows][:, equations.joint_channels], (own + residual)[rows], np.nan))
@@ -144,12 +146,6 @@ def _deviation(estimate: Estimate, speeds: Array) -> Array:
     columns = np.array([np.arange(layout.size)[layout.drive(term)] for term in present])  # (k, n)
     covariance = estimate.covariance[columns[:, None, :], columns[None, :, :]]  # (k, k, n)
     return np.sqrt(np.maximum(np.einsum("asn,abn,bsn->sn", slopes, covariance, slopes), 0.0))
-
-
-_MODERATE = 0.3  # of a limit: less leaves room for more motion
-_WELL_KNOWN = 0.05  # of a joint's torque: what is known better needs no further motion
-_ADVISED = 3  # joints that are named
-_WAYS = ("through more of its range", "faster", "with more acceleration")
 
 
 @dataclass(frozen=True)
@@ -271,8 +267,8 @@ def _advice(open_torque: Array, used: Array) -> list[str]:
     """What to do per joint ``(n,)``: for those least known, the ways in which they hardly moved."""
     advice = [""] * len(open_torque)
     known = np.nan_to_num(open_torque)
-    for joint in np.argsort(-known)[:_ADVISED]:
-        if known[joint] > _WELL_KNOWN:
-            ways = [way for way, share in zip(_WAYS, used[:, joint], strict=False) if share < _MODERATE]
-            advice[joint] = f"move it {' and '.join(ways or [_WAYS[2]])}"
+    for joint in np.argsort(-known)[:_MAX_ADVISED_JOINTS]:
+        if known[joint] > _WELL_KNOWN_TORQUE:
+            ways = [way for way, share in zip(_ADVICE, used[:, joint], strict=False) if share < _LITTLE_USED_SHARE]
+            advice[joint] = f"move it {' and '.join(ways or [_ADVICE[2]])}"
     return advice

@@ -17,6 +17,19 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout, UserTerm
 from inertid_ros.robot.model import RobotModel
 
+IDENTIFIED, COMBINED, PARTLY, PRIOR = (
+    "identified",
+    "identified only in combination",
+    "partly identified",
+    "left at the prior",
+)
+VERDICTS = (PRIOR, PARTLY, COMBINED, IDENTIFIED)  # in ascending order
+_IDENTIFIED_SHARE = 0.9  # of the prior variance that the data takes away: the prior is a tenth of what is known
+_PARTLY_SHARE = 0.5  # data and prior are equally accurate
+_MOVED_DEVIATIONS = 3.0  # prior deviations: farther off, a value is not that of the prior, whatever the share
+_MEMBER_SHARE = 0.1  # what counts as part of a combination: this much of its most uncertain member's standard deviation
+NORMAL_95 = 1.96  # deviations on either side of the mean that hold 95 % of a normal distribution
+
 
 @dataclass(frozen=True)
 class TermChoice:
@@ -43,19 +56,6 @@ class TermChoice:
     gain: float = float("nan")
     deviation: float = float("nan")
     body_log_odds: float = float("nan")
-
-
-IDENTIFIED, COMBINED, PARTLY, PRIOR = (
-    "identified",
-    "identified only in combination",
-    "partly identified",
-    "left at the prior",
-)
-VERDICTS = (PRIOR, PARTLY, COMBINED, IDENTIFIED)  # in ascending order
-_IDENTIFIED_SHARE = 0.9  # of the prior variance that the data takes away: the prior is a tenth of what is known
-_PARTLY_SHARE = 0.5  # data and prior are equally accurate
-_MOVED = 3.0  # prior deviations: farther off, a value is not that of the prior, whatever the share
-_MEMBER = 0.1  # what counts as part of a combination: this much of its most uncertain member's standard deviation
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Identifiability:
 
     def __str__(self) -> str:
         which = f" {self.combinations[0]}" if self.verdict == COMBINED else ""
-        moved = f" ({abs(self.moved):.2g} prior deviations off the prior)" if abs(self.moved) >= _MOVED else ""
+        moved = f" ({abs(self.moved):.2g} prior deviations off the prior)" if abs(self.moved) >= _MOVED_DEVIATIONS else ""
         return f"{self.parameter}: {self.verdict}{which}{moved}"
 
 
@@ -119,12 +119,12 @@ def identifiability(
     alone, names = set(base.alone.tolist()), base.names
     parameters = []
     for column, name in enumerate(base.layout.names):
-        members = np.flatnonzero(weight[:, column] >= _MEMBER)
+        members = np.flatnonzero(weight[:, column] >= _MEMBER_SHARE)
         share = float(base_shares[members].max(initial=0.0))
         verdict = IDENTIFIED if column in alone else COMBINED
         within = members[base_shares[members] >= _IDENTIFIED_SHARE]
         if len(within) == 0:
-            off = abs(moved[column]) >= _MOVED
+            off = abs(moved[column]) >= _MOVED_DEVIATIONS
             within = members if off else members[base_shares[members] >= _PARTLY_SHARE]
             verdict = PARTLY if off or len(within) else PRIOR
         within = within[np.argsort(-weight[within, column], kind="stable")]
@@ -133,9 +133,6 @@ def identifiability(
             Identifiability(name, verdict, combinations, share, float(relative_deviation[column]), float(moved[column]))
         )
     return tuple(parameters)
-
-
-NORMAL_95 = 1.96  # deviations on either side of the mean that hold 95 % of a normal distribution
 
 
 def log_normal_interval(median: Array, deviation: Array) -> Array:

@@ -18,6 +18,43 @@ from inertid_ros.robot.layout import ParameterLayout
 from .estimate import Estimate
 from .torque_confidence import TorqueConfidence
 
+_OPEN_TORQUE_SHARE = 0.5  # of a joint's torque over its range: what is known no better may be anything between nothing and twice it
+_MAX_COMBINATIONS_NAMED = 3  # combinations that a message lists
+_BORDER_TOLERANCE = 1e-3  # of the border's own size, or of the width of the interval: interior points end a little inside
+_MAX_MASS_FACTOR, _MAX_MASS_SHARE = 4.0, 0.05  # of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within
+_GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # no guess is that wrong
+_MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
+_SURE_DEVIATIONS = 3.0  # standard deviations; what is within is not known to be implausible
+_MAX_NAMES = 4  # names in a message
+_FRICTIONLESS_SHARE, _EXPLAINED_ERROR = 3e-3, 0.02  # of the torque of every joint, and of all: no robot has so little friction
+_FRICTION = ("viscous", "coulomb", "stribeck")
+_SPRING_TORQUE_SHARE = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
+_PLAN = "inertid excite --urdf URDF --prior RESULT --output plan"
+_VALIDATE = "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
+_LOOK = "inertid info RECORDING"
+_CORRECT = "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT"
+_RECORD_AGAIN = "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
+_USE = "ros2 launch inertid_ros online.launch.py result:=RESULT"
+# By the cause of the gravest reason; every other cause is of the recording itself, which has to be looked at.
+_COMMANDS: Mapping[str, str] = {
+    **dict.fromkeys(("not_validated", "held_out_not_new"), _VALIDATE),
+    **dict.fromkeys(("little_motion", "lockstep", "not_excited", "little_excited", "does_not_generalise"), _PLAN),
+    **dict.fromkeys(
+        (
+            "position_unit", "position_offset", "effort_sign", "effort_unit", "effort_current", "undeclared_load",
+            "joint_exchange", "effort_exchange", "gravity_compensated", "gravity_direction", "delay", "coupling",
+            "friction_excluded", "parameter_implausible", "mass_implausible", "mass_open", "border_reached",
+            "inconsistent", "not_optimal", "above_noise", "load_elsewhere", "counterbalance", "lacks_weight",
+            "locked_joint_moves", "beyond_limits",
+        ),
+        _CORRECT,
+    ),
+    **dict.fromkeys(
+        ("short_recording", "worse_than_nothing", "worse_than_urdf", "no_effort", "effort_without_friction"),
+        _RECORD_AGAIN,
+    ),
+}  # fmt: skip
+
 
 class Verdict(Enum):
     """Whether a result may be used; the values are the words of reports and messages."""
@@ -79,11 +116,6 @@ def _gravest_first(finding: Finding) -> int:
     return -int(finding.severity)
 
 
-_OPEN = 0.5  # of a joint's torque over its range: what is known no better may be anything between nothing and twice it
-_NAMED = 3  # combinations that a message lists
-_AT_BORDER = 1e-3  # of the border's own size, or of the width of the interval: interior points end a little inside
-
-
 def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
     """Findings on consistency and optimality; either makes a result useless."""
     findings = []
@@ -123,9 +155,9 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding
     """
     layout, values = estimate.layout, dict(zip(estimate.layout.names, estimate.parameters.tolist(), strict=True))
     shown = dict(zip(layout.names, estimate.shown_by_data.tolist(), strict=True))
-    borders = [(name, limit, _AT_BORDER * abs(limit), "at_most") for name, limit in constraints.at_most.items()]
+    borders = [(name, limit, _BORDER_TOLERANCE * abs(limit), "at_most") for name, limit in constraints.at_most.items()]
     for link, (lowest, highest) in constraints.mass.items():
-        width = _AT_BORDER * (highest - lowest)
+        width = _BORDER_TOLERANCE * (highest - lowest)
         borders += [(f"{link}.m", limit, width, "mass") for limit in (lowest, highest) if highest > lowest]
     return tuple(
         Finding(
@@ -152,7 +184,7 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
     remedy = remedy_for("little_excited")
     if confidence is not None:
         for joint, share in zip(confidence.joint_names, confidence.shares, strict=True):
-            if share > _OPEN:
+            if share > _OPEN_TORQUE_SHARE:
                 evidence = f"{joint}: its torque over its range is known to {100 * share:.0f} % only"
                 findings.append(Finding("little_excited", Severity.CARE, evidence, remedy, (joint,)))
     measured = np.unique(np.concatenate(estimate.equations.columns))
@@ -160,10 +192,10 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
     every = every[every < estimate.layout.inertial_size]  # of bodies: friction that a motion does not show is its own
     lost = [estimate.layout.names[column] for column in np.setdiff1d(every, estimate.base.independent)]
     if lost:
-        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        more = f" and {len(lost) - _MAX_COMBINATIONS_NAMED} more" if len(lost) > _MAX_COMBINATIONS_NAMED else ""
         evidence = (
             f"{len(every) - len(lost)} of the bodies' {len(every)} base parameters show in the motion; not apart from"
-            f" others: {', '.join(lost[:_NAMED])}{more}"
+            f" others: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}"
         )
         findings.append(Finding("little_excited", Severity.NOTICE, evidence, remedy))
     return tuple(findings)
@@ -176,16 +208,6 @@ def _owner(layout: ParameterLayout, parameter: str) -> str:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(names)
-
-
-_FACTOR, _SHARE = 4.0, 0.05  # of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within
-_GRAVE_FACTOR, _GRAVE_SHARE = 10.0, 0.5  # no guess is that wrong
-_TOTAL = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
-_SURE = 3.0  # standard deviations; what is within is not known to be implausible
-_SHOWN = 4  # names in a message
-_FRICTIONLESS, _EXPLAINED = 3e-3, 0.02  # of the torque of every joint, and of all: no robot has so little friction
-_FRICTION = ("viscous", "coulomb", "stribeck")
-_SPRING = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
 
 
 def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -229,7 +251,7 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
     # A mass that the data leave open counts as in the URDF.
     sum_found = total + float((found - given)[shown].sum())
     deviation = float(np.sqrt(max(estimate.covariance[np.ix_(columns[shown], columns[shown])].sum(), 0.0)))
-    if not 1 / _TOTAL < _nearest(sum_found, total, deviation) / total < _TOTAL:
+    if not 1 / _MAX_TOTAL_MASS_FACTOR < _nearest(sum_found, total, deviation) / total < _MAX_TOTAL_MASS_FACTOR:
         evidence = f"all links together weigh {_weight(sum_found, deviation)}, in the URDF {total:.4g} kg"
         remedy = remedy_for("mass_implausible", "total")
         findings.append(Finding("mass_implausible", Severity.REJECT, evidence, remedy))
@@ -241,14 +263,14 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
         cause, severity = "mass_implausible", Severity.CARE
         if not _far(nearest, before, total):
             cause, severity = "mass_open", Severity.NOTICE
-        elif _far(nearest, before, total, _GRAVE_FACTOR, _GRAVE_SHARE):
+        elif _far(nearest, before, total, _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE):
             severity = Severity.REJECT
         evidence = f"{link} weighs {_weight(mass, deviations[index])}, in the URDF {before:.4g} kg"
         findings.append(Finding(cause, severity, evidence, remedy_for(cause), (link,)))
     return findings
 
 
-def _far(mass: float, given: float, total: float, factor: float = _FACTOR, share: float = _SHARE) -> bool:
+def _far(mass: float, given: float, total: float, factor: float = _MAX_MASS_FACTOR, share: float = _MAX_MASS_SHARE) -> bool:
     """Whether a mass is off the URDF's by more than a factor and a share of the robot's mass."""
     times = max(mass, 1e-9 * given) / given
     return bool(max(times, 1 / times) > factor and abs(mass - given) > share * total)
@@ -260,9 +282,9 @@ def _nearest(mass: float, given: float, deviation: float) -> float:
     The wider one of a normal and a log-normal distribution: of the mass towards less, of its logarithm towards more.
     """
     if mass > given:
-        return max(mass - _SURE * deviation, given)
+        return max(mass - _SURE_DEVIATIONS * deviation, given)
     mass = max(mass, 1e-9 * given)
-    return min(mass * float(np.exp(_SURE * np.sqrt(np.log1p((deviation / mass) ** 2)))), given)
+    return min(mass * float(np.exp(_SURE_DEVIATIONS * np.sqrt(np.log1p((deviation / mass) ** 2)))), given)
 
 
 def _weight(mass: float, deviation: float) -> str:
@@ -275,8 +297,8 @@ def _friction(estimate: Estimate) -> list[Finding]:
         return []
     names = [estimate.layout.names[column] for column in excluded]
     values = [f"{name} {estimate.model.prior[column]:g}" for name, column in zip(names, excluded, strict=True)]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    evidence = f"{', '.join(values[:_SHOWN])}{more} would take more than the measured efforts"
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    evidence = f"{', '.join(values[:_MAX_NAMES])}{more} would take more than the measured efforts"
     joints = tuple(dict.fromkeys(name.rpartition(".")[0] for name in names))
     remedy = remedy_for("friction_excluded")
     return [Finding("friction_excluded", Severity.NOTICE, evidence, remedy, joints)]
@@ -285,7 +307,7 @@ def _friction(estimate: Estimate) -> list[Finding]:
 def _no_friction(estimate: Estimate) -> list[Finding]:
     layout = estimate.layout
     known = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
-    if not known or estimate.train_relative_error > _EXPLAINED:
+    if not known or estimate.train_relative_error > _EXPLAINED_ERROR:
         return []
     columns = np.concatenate([np.arange(layout.size)[layout.drive(term)] for term in _FRICTION])
     friction = np.where(np.isin(np.arange(layout.size), columns), estimate.parameters, 0.0)
@@ -294,7 +316,7 @@ def _no_friction(estimate: Estimate) -> list[Finding]:
         for channel in estimate.information.channels[estimate.equations.joint_channels]
         if channel.count and channel.r_factor[:, -1].any()
     ]
-    if not shares or max(shares) > _FRICTIONLESS:
+    if not shares or max(shares) > _FRICTIONLESS_SHARE:
         return []
     evidence = f"no joint shows friction (at most {100 * max(shares):.1g} % of its torque)"
     return [Finding("effort_without_friction", Severity.NOTICE, evidence, remedy_for("effort_without_friction"))]
@@ -304,13 +326,13 @@ def _stiffness(estimate: Estimate) -> list[Finding]:
     model, stiffness = estimate.model, estimate.drive("stiffness")
     if not stiffness.any():
         return []
-    least = np.abs(stiffness) - _SURE * estimate.standard_deviation[estimate.layout.drive("stiffness")]
+    least = np.abs(stiffness) - _SURE_DEVIATIONS * estimate.standard_deviation[estimate.layout.drive("stiffness")]
     findings = []
     lower, upper = model.limits.lower, model.limits.upper
     half = np.where(np.isfinite(upper - lower), 0.5 * np.abs(upper - lower), np.pi)
     torques = estimate.equations.of_joints(estimate.information.rms_measured)  # NaN where joints have no channel
     for index, (joint, torque) in enumerate(zip(model.joint_names, torques, strict=True)):
-        if torque > 0 and least[index] * half[index] > _SPRING * torque:
+        if torque > 0 and least[index] * half[index] > _SPRING_TORQUE_SHARE * torque:
             findings.append(
                 Finding(
                     "parameter_implausible",
@@ -337,33 +359,6 @@ def _delay(estimate: Estimate) -> list[Finding]:
         return []
     text = f"effort is {1e3 * abs(found.seconds):.2g} ms {'later' if found.seconds > 0 else 'earlier'} than motion"
     return [Finding("delay", Severity.NOTICE, text, remedy_for("delay", "removed"))]
-
-
-_PLAN = "inertid excite --urdf URDF --prior RESULT --output plan"
-_VALIDATE = "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
-_LOOK = "inertid info RECORDING"
-_CORRECT = "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT"
-_RECORD_AGAIN = "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
-_USE = "ros2 launch inertid_ros online.launch.py result:=RESULT"
-# By the cause of the gravest reason; every other cause is of the recording itself, which has to be looked at.
-_COMMANDS: Mapping[str, str] = {
-    **dict.fromkeys(("not_validated", "held_out_not_new"), _VALIDATE),
-    **dict.fromkeys(("little_motion", "lockstep", "not_excited", "little_excited", "does_not_generalise"), _PLAN),
-    **dict.fromkeys(
-        (
-            "position_unit", "position_offset", "effort_sign", "effort_unit", "effort_current", "undeclared_load",
-            "joint_exchange", "effort_exchange", "gravity_compensated", "gravity_direction", "delay", "coupling",
-            "friction_excluded", "parameter_implausible", "mass_implausible", "mass_open", "border_reached",
-            "inconsistent", "not_optimal", "above_noise", "load_elsewhere", "counterbalance", "lacks_weight",
-            "locked_joint_moves", "beyond_limits",
-        ),
-        _CORRECT,
-    ),
-    **dict.fromkeys(
-        ("short_recording", "worse_than_nothing", "worse_than_urdf", "no_effort", "effort_without_friction"),
-        _RECORD_AGAIN,
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,12 @@ from inertid_ros.identification.prior.convex_program import ConvexProgram, Linea
 from inertid_ros.identification.prior.coordinates import Coordinates
 from inertid_ros.identification.prior.regularizers import Regularization
 
-_WIDE = 1e-3  # precision, in squared natural sizes, that a drive has which nothing but its bound and weight determines
-_ACTIVE = 1e-4  # normalised slack below which an inequality pushes
+_WIDE_DRIVE_PRECISION = 1e-3  # precision, in squared natural sizes, that a drive has which nothing but its bound and weight determines
+_ACTIVE_SLACK = 1e-4  # normalised slack below which an inequality pushes
+INTERVAL_COVERAGE = 0.95
+_MAX_PROPAGATION_SWEEPS, _PROPAGATION_TOLERANCE = 50, 1e-6
+_ZERO_VARIANCE_SHARE = 1e-6  # of a quantity that is surely zero, in shares of what the data alone leave
+_TAIL_DEVIATIONS = -50.0  # deviations below a bound from which a series replaces differences of nearly equal numbers
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def posterior(
     bound_pull[bounded] = np.where(absent, prior_slope[bounded], pull)  # as if at their optimum without data
     inequalities = _of_parameters(convex_program.inequalities, size)
     equalities = _of_parameters(convex_program.equalities, size).matrix
-    pushing = inequalities.matrix[inequalities(x) < _ACTIVE]
+    pushing = inequalities.matrix[inequalities(x) < _ACTIVE_SLACK]
     if len(pushing):
         columns = np.vstack([pushing, equalities, -equalities]).T
         bound_pull += pushing.T @ scipy.optimize.nnls(columns, data_slope + prior_slope - bound_pull)[0][: len(pushing)]
@@ -132,7 +136,7 @@ def _prior(x: Array, coordinates: Coordinates, regularization: Regularization) -
     curvature[free, free] = 1 / regularization.offset_deviation**2
     slope[free] = x[free] / regularization.offset_deviation**2
     positive = layout.non_negative
-    curvature[positive, positive] = _WIDE * regularization.drive_weight**2
+    curvature[positive, positive] = _WIDE_DRIVE_PRECISION * regularization.drive_weight**2
     slope[positive] = regularization.drive_weight
     return curvature, slope
 
@@ -142,12 +146,6 @@ def _of_parameters(linear: LinearConstraints, size: int) -> LinearConstraints:
     own = ~linear.matrix[:, size:].any(axis=1)
     names = tuple(np.array(linear.names, dtype=object)[own])
     return LinearConstraints(linear.matrix[own, :size], linear.shift[own], names)
-
-
-COVERAGE = 0.95
-_SWEEPS, _TOLERANCE = 50, 1e-6
-_ZERO_VARIANCE = 1e-6  # of a quantity that is surely zero, in shares of what the data alone leave
-_TAIL = -50.0  # deviations below a bound from which a series replaces differences of nearly equal numbers
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ def truncated_normal(
     absent, present = np.full(len(rows), np.nan) if absent is None else absent, np.ones(len(rows))
     precision, pull = np.zeros(len(rows)), np.zeros(len(rows))
     centres, deviations = np.zeros(len(rows)), np.zeros(len(rows))
-    for _ in range(_SWEEPS):
+    for _ in range(_MAX_PROPAGATION_SWEEPS):
         change = 0.0
         for k, (row, offset) in enumerate(zip(rows, shift, strict=True)):
             along = covariance @ row
@@ -218,7 +216,7 @@ def truncated_normal(
             mean += (turn - step * middle) * gain * along
             covariance -= step * gain * np.outer(along, along)
             change = max(change, abs(step) * variance)
-        if change <= _TOLERANCE:
+        if change <= _PROPAGATION_TOLERANCE:
             break
     return TruncatedNormal(mean, 0.5 * (covariance + covariance.T), centres, deviations, present)
 
@@ -227,7 +225,7 @@ def _above_zero(centre: float, variance: float) -> tuple[float, float]:
     """Mean and variance of the part of a normal distribution above zero."""
     deviation = np.sqrt(variance)
     z = centre / deviation
-    if z < _TAIL:
+    if z < _TAIL_DEVIATIONS:
         return deviation / -z * (1 - 2 / z**2), variance / z**2 * (1 - 6 / z**2)
     hazard = np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
     return centre + deviation * hazard, variance * (1 - z * hazard - hazard**2)
@@ -243,22 +241,22 @@ def _probability(centre: float, variance: float, density: float) -> float:
 def _or_zero(mean: float, variance: float, probability: float, scale: float) -> tuple[float, float]:
     """Mean and variance of a quantity that is zero but for a probability; never quite without variance."""
     whole = probability * (variance + (1 - probability) * mean**2)
-    return probability * mean, max(whole, _ZERO_VARIANCE * scale)
+    return probability * mean, max(whole, _ZERO_VARIANCE_SHARE * scale)
 
 
 def _shortest(centre: float, deviation: float, present: float) -> tuple[float, float]:
-    """Shortest interval of :data:`COVERAGE` of the part of a normal distribution above zero, or zero."""
+    """Shortest interval of :data:`INTERVAL_COVERAGE` of the part of a normal distribution above zero, or zero."""
     if deviation == 0.0:
         return max(centre, 0.0), max(centre, 0.0)
-    if 1 - present >= COVERAGE:
+    if 1 - present >= INTERVAL_COVERAGE:
         return 0.0, 0.0
-    z, coverage = centre / deviation, COVERAGE
+    z, coverage = centre / deviation, INTERVAL_COVERAGE
     if present == 1.0:
-        half = float(ndtri(0.5 * (1 + COVERAGE * ndtr(z))))
+        half = float(ndtri(0.5 * (1 + INTERVAL_COVERAGE * ndtr(z))))
         if half <= z:
             return centre - half * deviation, centre + half * deviation
     else:
-        coverage = 1 - (1 - COVERAGE) / present
-    if z < _TAIL:  # exponential there
+        coverage = 1 - (1 - INTERVAL_COVERAGE) / present
+    if z < _TAIL_DEVIATIONS:  # exponential there
         return 0.0, -deviation / z * -np.log1p(-coverage)
     return 0.0, centre - deviation * float(ndtri_exp(np.log1p(-coverage) + log_ndtr(z)))

@@ -22,10 +22,11 @@ from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate
 
-STATES = 500
-_SPEED = 0.5  # of the velocity limits
-_ANGULAR_FREQUENCY = np.pi  # rad/s; accelerations are those of oscillations of half a hertz
-_RANGE, _VELOCITY = np.pi, 1.0  # rad or m, per s; where the URDF has no limit
+RANDOM_STATES = 500
+_SPEED_SHARE = 0.5  # of the velocity limits
+_OSCILLATION_RAD_PER_S = np.pi  # rad/s; accelerations are those of oscillations of half a hertz
+_DEFAULT_RANGE, _DEFAULT_SPEED = np.pi, 1.0  # rad or m, per s; where the URDF has no limit
+_MIN_TORQUE_SHARE = 0.01  # of the largest torque of a joint: less is lost in what couples into it, such as contact wrenches
 
 
 @dataclass(frozen=True)
@@ -62,20 +63,20 @@ class TorqueConfidence:
         return self.joint_names[int(np.argmax(self.shares))]
 
 
-def sample_states(model: RobotModel, count: int = STATES, seed: int = 0) -> Samples:
+def sample_states(model: RobotModel, count: int = RANDOM_STATES, seed: int = 0) -> Samples:
     """Random states ``(count, n)`` of a robot, independent over joints, without torque.
 
     Positions are uniform in the limits, velocities up to half of theirs, accelerations normal and in proportion.
     """
     rng, limits = np.random.default_rng(seed), model.limits
-    lower = np.where(np.isfinite(limits.lower), limits.lower, -_RANGE)
-    upper = np.where(np.isfinite(limits.upper), limits.upper, _RANGE)
+    lower = np.where(np.isfinite(limits.lower), limits.lower, -_DEFAULT_RANGE)
+    upper = np.where(np.isfinite(limits.upper), limits.upper, _DEFAULT_RANGE)
     bounded = np.isfinite(limits.velocity) & (limits.velocity > 0)
-    speed: Array = _SPEED * np.where(bounded, limits.velocity, _VELOCITY)
+    speed: Array = _SPEED_SHARE * np.where(bounded, limits.velocity, _DEFAULT_SPEED)
     shape = (count, model.joints)
     q: Array = rng.uniform(lower, upper, shape)
     v: Array = rng.uniform(-speed, speed, shape)
-    a: Array = rng.normal(size=shape) * (_ANGULAR_FREQUENCY / np.sqrt(3.0) * speed)
+    a: Array = rng.normal(size=shape) * (_OSCILLATION_RAD_PER_S / np.sqrt(3.0) * speed)
     every = np.ones(shape, dtype=bool)
     time = np.linspace(0.0, 1.0, count)
     return Samples(time, q, v, a, np.zeros(shape), every, every[:, 0], "random states")
@@ -137,9 +138,6 @@ class StateTorques:
         )
 
 
-_LEAST_TORQUE = 0.01  # of the largest torque of a joint: less is lost in what couples into it, such as contact wrenches
-
-
 @dataclass(frozen=True)
 class TorqueScale:
     """Size of the torque of every channel; ``|`` takes the larger.
@@ -191,7 +189,7 @@ class TorqueScale:
         joints, sizes = equations.joint_channels, []
         for size in (self.torque, self.variation):
             size = size.copy()
-            size[joints] = np.maximum(size[joints], _LEAST_TORQUE * self.torque[joints].max(initial=0.0))
+            size[joints] = np.maximum(size[joints], _MIN_TORQUE_SHARE * self.torque[joints].max(initial=0.0))
             sizes.append(np.where(measured > 0, size, 0.0))
         return TorqueScale(*sizes)
 

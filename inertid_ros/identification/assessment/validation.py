@@ -23,14 +23,15 @@ from .estimate import Estimate
 from .gate import check_solution
 from .torque_confidence import TorqueScale, bodies_as_given
 
-_USELESS = 1.0  # error over torque: no model at all does as well
-_UNEXPLAINED = 0.8  # error over variation of a joint's torque: R^2 below 0.36; 1 is a model of the mean alone
-_HARDLY_WORSE = 0.03  # what an error adds to that of the URDF, of the torque; less is within scatter between motions
-_WORSE, _MUCH_WORSE = 0.1, 0.3  # the same: 1 and 9 % of the mean square of the torque
-_NOISE = 3.0  # times the sensor's noise, beyond which an error is not noise
-_EXPECTED = 3.0  # times the error that the fit expects: that is, beyond its 99 % interval
-_MATERIAL = 0.25  # of a joint's torque; smaller errors are no concern however unexpected or unexplained
-_MINOR = 0.05  # of the largest torque of any joint; a joint with less does not make a result useless
+_USELESS_ERROR = 1.0  # error over torque: no model at all does as well
+_UNEXPLAINED_ERROR = 0.8  # error over variation of a joint's torque: R^2 below 0.36; 1 is a model of the mean alone
+_HARDLY_WORSE_SHARE = 0.03  # what an error adds to that of the URDF, of the torque; less is within scatter between motions
+_WORSE_SHARE, _MUCH_WORSE_SHARE = 0.1, 0.3  # the same: 1 and 9 % of the mean square of the torque
+_MAX_NOISE_FACTOR = 3.0  # times the sensor's noise, beyond which an error is not noise
+_MAX_EXPECTED_FACTOR = 3.0  # times the error that the fit expects: that is, beyond its 99 % interval
+_MATERIAL_SHARE = 0.25  # of a joint's torque; smaller errors are no concern however unexpected or unexplained
+_MINOR_TORQUE_SHARE = 0.05  # of the largest torque of any joint; a joint with less does not make a result useless
+_MIN_NOISE_SHARE = 1e-6  # of the torque; less is no noise of a sensor
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def check_errors(errors: ErrorComparison) -> tuple[Finding, ...]:
 
 def _overall(errors: ErrorComparison) -> Iterator[Finding]:
     (own, given), (quantity, _) = errors.relative, errors.quantity
-    if not own < _USELESS:
+    if not own < _USELESS_ERROR:
         yield Finding(
             "worse_than_nothing",
             Severity.REJECT,
@@ -87,7 +88,7 @@ def _overall(errors: ErrorComparison) -> Iterator[Finding]:
         added = float(np.sqrt(own**2 - given**2))
         yield Finding(
             "worse_than_urdf",
-            Severity.CARE if added <= _HARDLY_WORSE else Severity.REJECT,
+            Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT,
             f"the {quantity} error over all channels is {100 * own:.2f} % against {100 * given:.2f} % of the URDF as"
             " given",
             remedy_for("worse_than_urdf", "all_joints"),
@@ -106,9 +107,9 @@ def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
     for channel, name in _measured(errors):
         error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
         variation = errors.scale.variation[channel]
-        if error <= _UNEXPLAINED * variation or error <= _MATERIAL * scale or error <= _NOISE * noise:
+        if error <= _UNEXPLAINED_ERROR * variation or error <= _MATERIAL_SHARE * scale or error <= _MAX_NOISE_FACTOR * noise:
             continue
-        useless = error > _USELESS * variation and scale > _MINOR * errors.scale.torque.max()
+        useless = error > _USELESS_ERROR * variation and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
         noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
         yield Finding(
             "above_noise",
@@ -128,12 +129,12 @@ def _worse(errors: ErrorComparison) -> Iterator[Finding]:
     for channel, name in _measured(errors):
         error, given, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
         added = float(np.sqrt(max(error**2 - given**2, 0.0))) / scale
-        if added <= _HARDLY_WORSE or error <= _NOISE * errors.noise[channel]:
+        if added <= _HARDLY_WORSE_SHARE or error <= _MAX_NOISE_FACTOR * errors.noise[channel]:
             continue
-        grave = added > _MUCH_WORSE and scale > _MINOR * errors.scale.torque.max()
+        grave = added > _MUCH_WORSE_SHARE and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
         yield Finding(
             "worse_than_urdf",
-            Severity.REJECT if grave else Severity.CARE if added > _WORSE else Severity.NOTICE,
+            Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE,
             f"{name}: error {error:.3g} against {given:.3g} of the URDF as given, of a {quantity} of {scale:.3g} {unit}"
             " (RMS)",
             remedy,
@@ -147,7 +148,7 @@ def _unexpected(errors: ErrorComparison) -> Iterator[Finding]:
         return
     for channel, name in _measured(errors):
         error, expected = errors.sliding[channel], errors.expected[channel]
-        if error > _EXPECTED * expected and error > _MATERIAL * errors.scale.torque[channel]:
+        if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * errors.scale.torque[channel]:
             yield Finding(
                 "does_not_generalise",
                 Severity.CARE,
@@ -159,9 +160,6 @@ def _unexpected(errors: ErrorComparison) -> Iterator[Finding]:
 
 def _measured(errors: ErrorComparison) -> Iterator[tuple[int, str]]:
     return ((channel, name) for channel, name in enumerate(errors.channels) if errors.scale.torque[channel] > 0)
-
-
-_MIN_NOISE_SHARE = 1e-6  # of the torque; less is no noise of a sensor
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,19 @@ from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .kinematic_tree import KinematicTree, joint_motion, kinematic_tree, tidy
-from .numeric import BODY_ORDER, NEGLIGIBLE, BaseParameters, ColumnChoice, choose_columns, structural_base_parameters
-from .observability import OFFSET, ROTOR, regroup_rotor, regroup_shared, tree_conditions
+from .numeric import (
+    BODY_ORDER,
+    NEGLIGIBLE_COEFFICIENT,
+    BaseParameters,
+    ColumnChoice,
+    choose_columns,
+    structural_base_parameters,
+)
+from .observability import OFFSET_COLUMN, ROTOR_COLUMN, regroup_rotor, regroup_shared, tree_conditions
+
+_LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+_DRIVE_COLUMNS = {ROTOR_COLUMN: "rotor_inertia", OFFSET_COLUMN: "offset"}
+_LINK_ORDER = (BODY_ORDER[0], ROTOR_COLUMN, *BODY_ORDER[1:], OFFSET_COLUMN)  # regrouped first to regrouped last
 
 
 class ParentRegrouping:
@@ -127,11 +138,6 @@ def _directions(ratios: Array) -> Array:
     return matrix
 
 
-_LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-_DRIVES = {ROTOR: "rotor_inertia", OFFSET: "offset"}
-_ORDER = (BODY_ORDER[0], ROTOR, *BODY_ORDER[1:], OFFSET)  # regrouped first to regrouped last
-
-
 @dataclass(frozen=True)
 class TreeUnits:
     """Units in which the typical length and gravity of a tree are one.
@@ -207,16 +213,16 @@ class LinkColumns:
 
 def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkColumns]:
     """Columns of each link, in the order of the tree."""
-    terms = [k for k, term in _DRIVES.items() if term in layout.drive_terms]
+    terms = [k for k, term in _DRIVE_COLUMNS.items() if term in layout.drive_terms]
     local = [*range(BODY_PARAMETERS), *terms]
-    order = tuple(local.index(k) for k in _ORDER if k in local)
+    order = tuple(local.index(k) for k in _LINK_ORDER if k in local)
     link_columns, joint = [], 0
     for link, free in enumerate(tree.free[: len(tree.links)]):
         inertial = range(BODY_PARAMETERS * link, BODY_PARAMETERS * (link + 1))
         if free:
             link_columns.append(LinkColumns(np.arange(BODY_PARAMETERS), np.array(inertial), BODY_ORDER))
             continue
-        drives = [layout.drive(_DRIVES[k]).start + joint for k in terms]
+        drives = [layout.drive(_DRIVE_COLUMNS[k]).start + joint for k in terms]
         link_columns.append(LinkColumns(np.array(local), np.array([*inertial, *drives]), order))
         joint += 1
     return link_columns
@@ -293,7 +299,7 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
 
 def _result(parents: ParentRegrouping, layout: ParameterLayout, tree_units: TreeUnits, gap: float) -> BaseParameters:
     projection = parents.projection
-    projection[np.abs(projection) < NEGLIGIBLE] = 0.0
+    projection[np.abs(projection) < NEGLIGIBLE_COEFFICIENT] = 0.0
     dependent = np.sort(np.concatenate([parents.regrouped, regroup_friction(layout, projection)]).astype(int))
     independent = np.setdiff1d(np.arange(layout.size), dependent)
     units = tree_units.units(layout)

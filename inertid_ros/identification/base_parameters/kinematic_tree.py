@@ -19,7 +19,9 @@ from inertid_ros.robot.rotors import with_rotors
 from inertid_ros.robot.urdf.text import DhJoint
 
 ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums
-ROUNDING_LENGTH = 1e-5  # of the robot's typical link length
+ROUNDING_LENGTH_SHARE = 1e-5  # of the robot's typical link length
+SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)
+"""``(10, 6, 6)``: spatial inertia (linear, then angular) of each unit parameter."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def denavit_hartenberg_tree(table: Sequence[DhJoint], gravity: Sequence[float] =
     )
 
 
-def tidy(tree: KinematicTree, angle: float = ROUNDING_RAD, length: float = ROUNDING_LENGTH) -> KinematicTree:
+def tidy(tree: KinematicTree, angle: float = ROUNDING_RAD, length: float = ROUNDING_LENGTH_SHARE) -> KinematicTree:
     """Tree whose nearly zero angles and offsets are zero.
 
     A file with 1.5708 for a right angle makes axes meet, cross or run in parallel up to some microradians only,
@@ -206,10 +208,6 @@ def _tidy_rotation(rotation: Array, angle: float) -> Array:
 def _tidy_axis(axis: Array, angle: float) -> Array:
     sparse = np.where(np.abs(axis) < angle, 0.0, axis)
     return sparse / max(float(np.linalg.norm(sparse)), 1e-300)
-
-
-SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)
-"""``(10, 6, 6)``: spatial inertia (linear, then angular) of each unit parameter."""
 
 
 @dataclass(frozen=True)

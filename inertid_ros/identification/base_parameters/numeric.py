@@ -19,7 +19,17 @@ from inertid_ros.robot.model import RobotModel
 from .kinematic_tree import tidied
 
 VISIBLE_GAP = 100.0  # a rank whose last kept singular value is not this many times the first dropped one is doubtful
-_UNIT = 1e-6  # a coefficient this close to one is printed as one
+_UNIT_TOLERANCE = 1e-6  # a coefficient this close to one is printed as one
+_DROPPABLE_SHARE = 3e-5  # a direction stronger than this share of the strongest is always kept
+_NEVER_KEPT_SHARE = 1e-8  # a direction weaker than this share of the strongest is always dropped
+_SINGULAR_ROUNDING = 1e-13  # singular values below this share of the largest are rounding errors
+SPAN_TOLERANCE = 1e-7  # part of a unit vector outside of a span below which it belongs to the span
+NEGLIGIBLE_COEFFICIENT = 1e-10  # coefficient of columns of the order of one that is rounding
+_CLEAR_PART = 0.05  # part of a null direction that must be a column's own for it to be regrouped first
+# Regrouped first to regrouped last: what the rules for a revolute joint about z move into the parent comes first.
+BODY_ORDER = (0, 3, 2, 1, 6, 9, 4, 8, 7, 5)  # m, mcz, mcy, mcx, Iyy, Izz, Ixx, Iyz, Ixz, Ixy
+_log = logging.getLogger(__name__)
+_NEGLIGIBLE_SHARE = 1e-9  # a coefficient below this share of its column is rounding
 
 
 class ColumnChoice(NamedTuple):
@@ -123,21 +133,10 @@ class BaseParameters:
             terms = [names[column]]
             for factor, other in zip(self.regrouping[row], self.dependent, strict=True):
                 if factor != 0.0:
-                    size = "" if abs(abs(factor) - 1) < _UNIT else f"{abs(factor):.4g} "
+                    size = "" if abs(abs(factor) - 1) < _UNIT_TOLERANCE else f"{abs(factor):.4g} "
                     terms.append(f"{'-' if factor < 0 else '+'} {size}{names[other]}")
             readable.append(" ".join(terms))
         return tuple(readable)
-
-
-DROPPABLE = 3e-5  # a direction stronger than this share of the strongest is always kept
-_NEVER_KEPT = 1e-8  # a direction weaker than this share of the strongest is always dropped
-_ROUNDING = 1e-13  # singular values below this share of the largest are rounding errors
-SPAN_TOLERANCE = 1e-7  # part of a unit vector outside of a span below which it belongs to the span
-NEGLIGIBLE = 1e-10  # coefficient of columns of the order of one that is rounding
-_CLEAR = 0.05  # part of a null direction that must be a column's own for it to be regrouped first
-
-# Regrouped first to regrouped last: what the rules for a revolute joint about z move into the parent comes first.
-BODY_ORDER = (0, 3, 2, 1, 6, 9, 4, 8, 7, 5)  # m, mcz, mcy, mcx, Iyy, Izz, Ixx, Iyz, Ixz, Ixy
 
 
 class Rank(NamedTuple):
@@ -155,9 +154,9 @@ def visible_rank(singular: Array) -> Rank:
     """
     if len(singular) == 0 or singular[0] <= 0:
         return Rank(0, float("inf"))
-    relative = np.append(np.maximum(singular / singular[0], _ROUNDING), _ROUNDING)
+    relative = np.append(np.maximum(singular / singular[0], _SINGULAR_ROUNDING), _SINGULAR_ROUNDING)
     ratios = relative[:-1] / relative[1:]
-    candidates = np.flatnonzero((relative[1:] <= DROPPABLE) & (relative[:-1] > _NEVER_KEPT))
+    candidates = np.flatnonzero((relative[1:] <= _DROPPABLE_SHARE) & (relative[:-1] > _NEVER_KEPT_SHARE))
     visible = candidates[ratios[candidates] >= VISIBLE_GAP]
     last = visible[0] if visible.size else candidates[np.argmax(ratios[candidates])]
     return Rank(int(last) + 1, float(ratios[last]))
@@ -171,7 +170,7 @@ def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
     """
     rest = null_space.copy()
     chosen: list[int] = []
-    threshold, wanted = _CLEAR, null_space.shape[1]
+    threshold, wanted = _CLEAR_PART, null_space.shape[1]
     while len(chosen) < wanted:
         for row in order:
             length = np.linalg.norm(rest[row])
@@ -212,7 +211,7 @@ def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:
     kept[dependent] = False
     independent = np.flatnonzero(kept)
     mixing: Array = -np.linalg.solve(spanned.rest[:, dependent], spanned.rest[:, independent]).T.astype(float)
-    mixing[np.abs(mixing) < NEGLIGIBLE] = 0.0
+    mixing[np.abs(mixing) < NEGLIGIBLE_COEFFICIENT] = 0.0
     return ColumnChoice(independent, dependent, mixing, spanned.gap)
 
 
@@ -231,10 +230,6 @@ def dependence_order(layout: ParameterLayout) -> np.ndarray:
         order += columns[:1] + ([layout.drive("rotor_inertia").start + joint] if has_rotor else []) + columns[1:]
     rest = np.setdiff1d(np.arange(layout.size), order)
     return np.concatenate([np.array(order, dtype=int), rest])
-
-
-_log = logging.getLogger(__name__)
-_NEGLIGIBLE_SHARE = 1e-9  # a coefficient below this share of its column is rounding
 
 
 def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters | None = None) -> BaseParameters:

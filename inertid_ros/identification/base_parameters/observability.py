@@ -24,9 +24,9 @@ from inertid_ros.core.qr import r_factor
 from .kinematic_tree import SPATIAL_INERTIA_BASIS, JointMotion, KinematicTree
 from .numeric import BODY_ORDER, ColumnChoice, choose_columns, span
 
-ROTOR, OFFSET = BODY_PARAMETERS, BODY_PARAMETERS + 1  # drive terms that a rigid body can imitate follow its ten
-LOCAL = BODY_PARAMETERS + 2
-GRAVITY = 0  # the first of the labels
+ROTOR_COLUMN, OFFSET_COLUMN = BODY_PARAMETERS, BODY_PARAMETERS + 1  # drive terms that a rigid body can imitate follow its ten
+LINK_COLUMNS = BODY_PARAMETERS + 2
+GRAVITY_LABEL = 0  # the first of the labels
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,11 @@ def link_accelerations(
     terms : SharedInertiaTerms
         Gives the labels.
     """
-    upward = Accelerations(np.zeros((0, 6)), (GRAVITY,), np.append(-tree.gravity, np.zeros(3))[None])
+    upward = Accelerations(np.zeros((0, 6)), (GRAVITY_LABEL,), np.append(-tree.gravity, np.zeros(3))[None])
     accelerations = {-1: LinkAccelerations(upward, upward, float("inf"))}
     for body in tree.links:
         if tree.free[body]:
-            total = Accelerations(np.eye(6), (GRAVITY,), np.zeros((1, 6)))  # in every direction: gravity adds none
+            total = Accelerations(np.eye(6), (GRAVITY_LABEL,), np.zeros((1, 6)))  # in every direction: gravity adds none
             inherited, gap = total, float("inf")
         else:
             inherited, gap = _through_joint(accelerations[tree.parents[body]].total, motion.velocity[body])
@@ -216,19 +216,19 @@ def link_conditions(
         if tree.free[body]:
             observable[body] = np.eye(BODY_PARAMETERS)
             shared = np.zeros((BODY_PARAMETERS, terms.count))
-            conditions.append(ObservabilityConditions(np.eye(BODY_PARAMETERS, LOCAL), shared))
+            conditions.append(ObservabilityConditions(np.eye(BODY_PARAMETERS, LINK_COLUMNS), shared))
             continue
         inherited, axis = accelerations[body].inherited, tree.axes[body]
         causes = np.vstack([inherited.all, axis])
         constant, *changing = observable[tree.parents[body]] @ motion.parameters[body]
         passed = np.vstack(changing)
         first, count = len(inherited.unlabelled), len(causes)
-        rows = np.zeros((count + len(passed), LOCAL))
+        rows = np.zeros((count + len(passed), LINK_COLUMNS))
         shared = np.zeros((len(rows), terms.count))
         rows[:count, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
         rows[count:, :BODY_PARAMETERS] = passed
-        rows[count - 1, ROTOR] = 1.0  # a rotor resists together with the body ...
-        rows[first : count - 1, OFFSET] = np.equal(inherited.labels, GRAVITY)  # ... and an offset pulls like gravity
+        rows[count - 1, ROTOR_COLUMN] = 1.0  # a rotor resists together with the body ...
+        rows[first : count - 1, OFFSET_COLUMN] = np.equal(inherited.labels, GRAVITY_LABEL)  # ... and an offset pulls like gravity
         if terms.count:
             shared[: count - 1] = inherited.all @ own_joint[body][1:]
             shared[first : count - 1] += [terms.of(label, body) for label in inherited.labels]

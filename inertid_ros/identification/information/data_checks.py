@@ -16,10 +16,17 @@ from inertid_ros.regressors.equations import Equations
 from .information import Channel, Information, compress
 from .residuals import MAD_TO_DEVIATION
 
-_SCALE = 1e-3  # of the momentum that the prior predicts for joints and base: less from the wheels sets no scale
-_EXCITED = 1e-9  # of the largest singular value; smaller ones are directions that motion does not excite
+_MIN_MOMENTUM_SHARE = 1e-3  # of the momentum that the prior predicts for joints and base: less from the wheels sets no scale
+_EXCITED_SHARE = 1e-9  # of the largest singular value; smaller ones are directions that motion does not excite
 
 _log = logging.getLogger(__name__)
+_MIN_PIECE_SAMPLES, _MAX_PIECE_SAMPLES = 16, 4096  # samples of a piece that is looked at
+_PIECE_GAP_PERIODS = 1.5  # sample periods
+_SETTLING_CUTOFF_PERIODS = 5.0  # periods of the cutoff
+_SURE_NOISE_SHARE = 0.5  # share of a noise level that is sure: spectra scatter, and noise need not be white
+_DERIVED_TOLERANCE = 0.01  # of the acceleration: what differs more from the derivative of velocity was measured by itself
+_MEDIAN_SAMPLES = 20_000  # samples know a median absolute deviation to a per cent
+MAX_OUTLIER_SHARE = 0.02  # a larger share is a deficiency of the model, not outliers
 
 
 def checked_data(
@@ -95,7 +102,7 @@ def check_usable(
         _log.info("%s: nothing was measured of %s; the rest is fitted", names, ", ".join(empty))
     if information.noise is not None:
         level = information.rms_error(equations.model.prior).max()
-        if information.rms_measured.max() <= _SCALE * level:
+        if information.rms_measured.max() <= _MIN_MOMENTUM_SHARE * level:
             raise IdentificationError(
                 f"{names}: the reaction wheels do not turn, or hardly, so that momentum has no scale and all parameters"
                 " are determined up to one common factor; spin the wheels"
@@ -140,14 +147,7 @@ def _unknowns(channel: Channel) -> int:
     R = channel.r_factor[:-1, :-1]
     size = np.linalg.norm(R, axis=0)
     values = np.linalg.svd(R[:, size > 0] / size[size > 0], compute_uv=False)
-    return int((values > _EXCITED * values.max(initial=0.0)).sum())
-
-
-_FEWEST, _MOST = 16, 4096  # samples of a piece that is looked at
-_GAP = 1.5  # sample periods
-_SETTLING = 5.0  # periods of the cutoff
-_SURE = 0.5  # share of a noise level that is sure: spectra scatter, and noise need not be white
-_DERIVED = 0.01  # of the acceleration: what differs more from the derivative of velocity was measured by itself
+    return int((values > _EXCITED_SHARE * values.max(initial=0.0)).sum())
 
 
 def resolution(equations: Equations, recordings: Sequence[Samples]) -> Array:
@@ -178,10 +178,10 @@ def _even_pieces(samples: Samples) -> Iterator[Samples]:
     steps = np.diff(samples.time)
     if not len(steps):
         return
-    edges = [0, *(np.flatnonzero(steps > _GAP * np.median(steps)) + 1), len(samples)]
+    edges = [0, *(np.flatnonzero(steps > _PIECE_GAP_PERIODS * np.median(steps)) + 1), len(samples)]
     for start, end in zip(edges[:-1], edges[1:], strict=True):
-        cut = max(0, (end - start - _MOST) // 2)
-        if end - start >= _FEWEST:
+        cut = max(0, (end - start - _MAX_PIECE_SAMPLES) // 2)
+        if end - start >= _MIN_PIECE_SAMPLES:
             yield samples.select(slice(int(start + cut), int(end - cut)))
 
 
@@ -193,7 +193,7 @@ def _variance(equations: Equations, samples: Samples) -> Array:
 
     period = samples.period
     settled = samples.mask.copy()
-    edge = min(int(np.ceil(_SETTLING / (samples.cutoff_hz * period))), len(samples) // 3)
+    edge = min(int(np.ceil(_SETTLING_CUTOFF_PERIODS / (samples.cutoff_hz * period))), len(samples) // 3)
     settled[:edge] = settled[len(samples) - edge :] = False
 
     def mean_square(error: Array) -> Array:
@@ -202,23 +202,18 @@ def _variance(equations: Equations, samples: Samples) -> Array:
     predicted = equations.predict(bodies, samples)
     variance = np.zeros(equations.count)
     if samples.effort_noise is not None:
-        variance[equations.joint_channels] += (_SURE * samples.effort_noise) ** 2
+        variance[equations.joint_channels] += (_SURE_NOISE_SHARE * samples.effort_noise) ** 2
     if samples.noise is not None:
         # White noise of the position: S (2 pi)^2 f^3 / 3 in velocity, S (2 pi)^4 f^5 / 5 in acceleration.
-        noise = _SURE * samples.noise * 2 * np.pi * samples.cutoff_hz * np.sqrt(3 / 5)
+        noise = _SURE_NOISE_SHARE * samples.noise * 2 * np.pi * samples.cutoff_hz * np.sqrt(3 / 5)
         drawn = noise * np.random.default_rng(0).normal(size=samples.a.shape)
         variance += mean_square(equations.predict(bodies, replace(samples, a=samples.a + drawn)) - predicted)
     difference = derivatives(samples.v, period, (1,))[0] - samples.a
-    difference[:, np.std(difference, axis=0) > _DERIVED * np.std(samples.a, axis=0)] = 0.0
+    difference[:, np.std(difference, axis=0) > _DERIVED_TOLERANCE * np.std(samples.a, axis=0)] = 0.0
     variance += mean_square(equations.predict(bodies, replace(samples, a=samples.a + difference)) - predicted)
     q, v, a = (low_pass(values, period, samples.cutoff_hz) for values in (samples.q, samples.v, samples.a))
     again = equations.predict(bodies, replace(samples, q=q, v=v, a=a))
     return variance + mean_square(low_pass(predicted, period, samples.cutoff_hz) - again)
-
-
-_logger = logging.getLogger(__name__)
-_ENOUGH = 20_000  # samples know a median absolute deviation to a per cent
-MOST = 0.02  # a larger share is a deficiency of the model, not outliers
 
 
 @dataclass(frozen=True)
@@ -245,15 +240,15 @@ class OutlierLimits:
             values = np.concatenate([r[s.mask[:, channel], channel] for r, s in own])
             if len(values) == 0:
                 continue
-            every = -(-len(values) // _ENOUGH)
+            every = -(-len(values) // _MEDIAN_SAMPLES)
             middle = np.median(values[::every])
             away = np.abs(values - middle)
             limit = threshold * MAD_TO_DEVIATION * np.median(away[::every])
             if limit == 0:
                 continue
             share = np.mean(away > limit)
-            if share > MOST:
-                _logger.info(
+            if share > MAX_OUTLIER_SHARE:
+                _log.info(
                     "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share
                 )
                 continue

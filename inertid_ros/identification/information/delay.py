@@ -15,18 +15,23 @@ from inertid_ros.robot.model import RobotModel
 
 from .residuals import effective_fraction
 
-LONGEST = 0.05  # s; no driver is later, and a larger shift is another motion
-_STEP = 2.5e-3  # s between shifts; what lies between is interpolated, as filtered torque changes little in that time
-SHIFTS = np.arange(-LONGEST, LONGEST + 0.5 * _STEP, _STEP)
-_WEIGHT_ITERATIONS = 3
-_ROUNDING = 1e-15  # of the energy: a smaller squared residual is the difference of sums that cancel
-_TINY = 1e-200  # a variance whose inverse is still a number
-_RANK = 1e-10  # of the largest eigenvalue of the Gram matrix with columns of length one
+MAX_DELAY_S = 0.05  # s; no driver is later, and a larger shift is another motion
+_SHIFT_STEP_S = 2.5e-3  # s between shifts; what lies between is interpolated, as filtered torque changes little in that time
+SHIFTS_S = np.arange(-MAX_DELAY_S, MAX_DELAY_S + 0.5 * _SHIFT_STEP_S, _SHIFT_STEP_S)
+_DELAY_WEIGHT_ITERATIONS = 3
+_MIN_ENERGY_SHARE = 1e-15  # of the energy: a smaller squared residual is the difference of sums that cancel
+_MIN_VARIANCE = 1e-200  # a variance whose inverse is still a number
+_RANK_TOLERANCE = 1e-10  # of the largest eigenvalue of the Gram matrix with columns of length one
+_DELAY_BLOCKS = 4  # of each recording; each is predicted by a fit to all others
+_MIN_DELAY_DEVIATIONS = 3.0  # standard deviations from zero
+_MIN_DELAY_GAIN = 0.01  # share of the squared error of held-out blocks; less, worse or better, says little of the delay
+_CURVATURE_STEP_S = 5e-4  # s; step of the second difference
+_TINY_MISFIT = 1e-300
 
 
 @dataclass(frozen=True)
 class ShiftedTorque:
-    """Normal equations of every channel, with the torque of ``SHIFTS`` (k,) later.
+    """Normal equations of every channel, with the torque of ``SHIFTS_S`` (k,) later.
 
     Attributes
     ----------
@@ -58,15 +63,15 @@ class ShiftedTorque:
         stride = samples.stride_of_products
         block = samples.select(slice(rows.start, rows.stop, stride))
         first, last = samples.time[[0, -1]]
-        mask = block.mask & ((block.time >= first + LONGEST) & (block.time <= last - LONGEST))[:, None]
+        mask = block.mask & ((block.time >= first + MAX_DELAY_S) & (block.time <= last - MAX_DELAY_S))[:, None]
         writer = equations.writer()
         sizes = [span.stop - span.start - 1 for span in writer.spans]
         gram = [np.zeros((size, size)) for size in sizes]
-        moments = [np.zeros((len(SHIFTS), size)) for size in sizes]
-        energy = np.zeros((equations.count, len(SHIFTS)))
+        moments = [np.zeros((len(SHIFTS_S), size)) for size in sizes]
+        energy = np.zeros((equations.count, len(SHIFTS_S)))
         work = np.zeros((equations.count, writer.width, BATCH))
         for part in batches(len(block)):
-            shifted = torque(np.clip(block.time[part, None] + SHIFTS, first, last))
+            shifted = torque(np.clip(block.time[part, None] + SHIFTS_S, first, last))
             new = work[..., : len(shifted)]
             writer.write(block, part, new)
             for channel, span in enumerate(writer.spans):
@@ -96,8 +101,8 @@ class ShiftedTorque:
 
     @cached_property
     def _interpolated(self) -> "tuple[list, scipy.interpolate.CubicSpline]":
-        moments = [scipy.interpolate.CubicSpline(SHIFTS, own) for own in self.moments]
-        return moments, scipy.interpolate.CubicSpline(SHIFTS, self.energy.T)
+        moments = [scipy.interpolate.CubicSpline(SHIFTS_S, own) for own in self.moments]
+        return moments, scipy.interpolate.CubicSpline(SHIFTS_S, self.energy.T)
 
     def mean_squares(self, shift: float, parameters: Array) -> Array:
         """``(c,)`` mean squared residual of parameters with the torque of ``shift`` [s] later."""
@@ -106,14 +111,14 @@ class ShiftedTorque:
         for channel, columns in enumerate(self.columns):
             own = parameters[columns]
             out[channel] += own @ self.gram[channel] @ own - 2 * own @ moments[channel](shift)
-        return np.maximum(out, _ROUNDING * energy(shift)) / np.maximum(self.counts, 1)
+        return np.maximum(out, _MIN_ENERGY_SHARE * energy(shift)) / np.maximum(self.counts, 1)
 
     def fit(self, shift: float) -> Array:
         """Parameters by weighted least squares, with the torque of ``shift`` [s] later."""
         moments, energy = self._interpolated
         variance = np.asarray(energy(shift)) / np.maximum(self.counts, 1)
-        for _ in range(_WEIGHT_ITERATIONS):
-            weights = 1 / np.maximum(variance, max(1e-18 * variance.max(), _TINY))
+        for _ in range(_DELAY_WEIGHT_ITERATIONS):
+            weights = 1 / np.maximum(variance, max(1e-18 * variance.max(), _MIN_VARIANCE))
             parameters = self._solution(weights, [own(shift) for own in moments])
             variance = self.mean_squares(shift, parameters)
         return parameters
@@ -122,13 +127,13 @@ class ShiftedTorque:
     def _excited(self) -> Array:
         """``(p, r)`` directions of the parameters that the motion excites, the same for all weights and shifts."""
         size = 1 + max(int(columns.max()) for columns in self.columns if len(columns))
-        gram, energy = np.zeros((size, size)), self.energy[:, len(SHIFTS) // 2]
+        gram, energy = np.zeros((size, size)), self.energy[:, len(SHIFTS_S) // 2]
         for columns, own, of_channel in zip(self.columns, self.gram, energy, strict=True):
-            gram[np.ix_(columns, columns)] += own / max(of_channel, 1e-18 * energy.max(), _TINY)
+            gram[np.ix_(columns, columns)] += own / max(of_channel, 1e-18 * energy.max(), _MIN_VARIANCE)
         length = np.sqrt(gram.diagonal())
         length[length == 0] = 1.0
         values, vectors = np.linalg.eigh(gram / length / length[:, None])
-        return np.asarray(vectors[:, values > _RANK * values[-1]] / length[:, None])
+        return np.asarray(vectors[:, values > _RANK_TOLERANCE * values[-1]] / length[:, None])
 
     @cached_property
     def _reduced(self) -> Array:
@@ -146,15 +151,8 @@ class ShiftedTorque:
         length = np.sqrt(gram.diagonal())
         _, solution, singular = scipy.linalg.lapack.dposv(gram / length / length[:, None], right / length)
         if singular:  # to rounding, by weights of many orders
-            solution = np.linalg.lstsq(gram / length / length[:, None], right / length, rcond=_RANK)[0]
+            solution = np.linalg.lstsq(gram / length / length[:, None], right / length, rcond=_RANK_TOLERANCE)[0]
         return np.asarray(self._excited @ (solution / length))
-
-
-_BLOCKS = 4  # of each recording; each is predicted by a fit to all others
-_SURE = 3.0  # standard deviations from zero
-_WORSE = 0.01  # share of the squared error of held-out blocks; less, worse or better, says little of the delay
-_CURVED = 5e-4  # s; step of the second difference
-_TINY_VARIANCE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -184,12 +182,12 @@ class Delay:
     @property
     def predicts_better(self) -> bool:
         """Whether held-out blocks are clearly predicted better with the shift."""
-        return self.gain > _WORSE
+        return self.gain > _MIN_DELAY_GAIN
 
     @property
     def significant(self) -> bool:
         """Whether there is a delay: clearly not zero, and held-out blocks are not predicted worse without it."""
-        return self.gain > -_WORSE and abs(self.seconds) > _SURE * self.deviation
+        return self.gain > -_MIN_DELAY_GAIN and abs(self.seconds) > _MIN_DELAY_DEVIATIONS * self.deviation
 
     @property
     def removed(self) -> float:
@@ -224,24 +222,24 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
     blocks = [
         ShiftedTorque.of(equations, samples, rows)
         for samples in recordings
-        for rows in samples.block_rows(_BLOCKS)
+        for rows in samples.block_rows(_DELAY_BLOCKS)
     ]
     whole = ShiftedTorque.sum(blocks)
-    misfits = [_misfit(whole, shift) for shift in SHIFTS]
+    misfits = [_misfit(whole, shift) for shift in SHIFTS_S]
     best = int(np.argmin(misfits))
-    if best in (0, len(SHIFTS) - 1):
-        return Delay(float(SHIFTS[best]), float("inf"), _gain(blocks, whole, float(SHIFTS[best])))
+    if best in (0, len(SHIFTS_S) - 1):
+        return Delay(float(SHIFTS_S[best]), float("inf"), _gain(blocks, whole, float(SHIFTS_S[best])))
     optimum = scipy.optimize.minimize_scalar(
         lambda shift: _misfit(whole, shift),
-        bounds=(SHIFTS[best - 1], SHIFTS[best + 1]),
+        bounds=(SHIFTS_S[best - 1], SHIFTS_S[best + 1]),
         method="bounded",
         options={"xatol": 1e-6},
     )
     seconds = float(optimum.x)
-    sides = _misfit(whole, seconds - _CURVED) + _misfit(whole, seconds + _CURVED)
-    curvature = (sides - 2 * optimum.fun) / _CURVED**2
+    sides = _misfit(whole, seconds - _CURVATURE_STEP_S) + _misfit(whole, seconds + _CURVATURE_STEP_S)
+    curvature = (sides - 2 * optimum.fun) / _CURVATURE_STEP_S**2
     fraction = _independent_fraction(equations, recordings, whole.fit(seconds), seconds)
-    deviation = 1 / np.sqrt(max(float(whole.counts @ fraction) * curvature, _TINY_VARIANCE))
+    deviation = 1 / np.sqrt(max(float(whole.counts @ fraction) * curvature, _TINY_MISFIT))
     return Delay(seconds, float(deviation), _gain(blocks, whole, seconds))
 
 
@@ -260,7 +258,7 @@ def _misfit(equations: ShiftedTorque, shift: float) -> float:
     """Mean logarithm of the residual deviation over all equations, for weighted least squares."""
     variance = equations.mean_squares(shift, equations.fit(shift))
     used = equations.counts > 0
-    return float(np.average(0.5 * np.log(np.maximum(variance[used], _TINY_VARIANCE)), weights=equations.counts[used]))
+    return float(np.average(0.5 * np.log(np.maximum(variance[used], _TINY_MISFIT)), weights=equations.counts[used]))
 
 
 def _independent_fraction(
@@ -276,12 +274,12 @@ def _independent_fraction(
 
 def _gain(blocks: Sequence[ShiftedTorque], whole: ShiftedTorque, shift: float) -> float:
     """Share by which a shift lowers the squared error of held-out blocks."""
-    return 1 - _held_out_error(blocks, whole, shift) / max(_held_out_error(blocks, whole, 0.0), _TINY_VARIANCE)
+    return 1 - _held_out_error(blocks, whole, shift) / max(_held_out_error(blocks, whole, 0.0), _TINY_MISFIT)
 
 
 def _held_out_error(blocks: Sequence[ShiftedTorque], whole: ShiftedTorque, shift: float) -> float:
     """Squared error of every block under a fit to all others, in variances of the channels without a shift."""
-    scale = np.maximum(whole.mean_squares(0.0, whole.fit(0.0)), _TINY_VARIANCE)
+    scale = np.maximum(whole.mean_squares(0.0, whole.fit(0.0)), _TINY_MISFIT)
     total = 0.0
     for index, block in enumerate(blocks):
         others = ShiftedTorque.sum([*blocks[:index], *blocks[index + 1 :]])

@@ -20,6 +20,13 @@ from inertid_ros.robot.kinematics import BATCH
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
+ROUNDING_SHARE = 1e-9  # of what a channel measures: a smaller residual is rounding of its equations
+_WORKSPACE_NUMBERS = 2**23  # numbers in the array that holds one batch of all channels, 64 MB, where the robot is not huge
+_MIN_BATCH_SAMPLES = 128
+_MAX_GRAM = 1e6  # of the Gram matrix: R loses at most this times the machine's precision
+_QR_ROUNDING = 4 * np.finfo(float).eps
+_ZERO_DIAGONAL = 1e-100  # stands for the diagonal of a column of zeros; its square is still a number
+
 
 @dataclass(frozen=True)
 class EarlierEquations:
@@ -66,9 +73,6 @@ class EarlierEquations:
         kept = columns >= 0
         R[:, columns[kept]] = self.R[:, kept]
         return EarlierEquations(R, self.z)
-
-
-ROUNDING = 1e-9  # of what a channel measures: a smaller residual is rounding of its equations
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,7 @@ class Information:
         error = np.array([channel.squared_error(parameters) for channel in self.channels])
         if self.noise is None:
             return np.sqrt(error / freedom)
-        least = (ROUNDING * self.rms_measured.max()) ** 2 / self.noise.max()
+        least = (ROUNDING_SHARE * self.rms_measured.max()) ** 2 / self.noise.max()
         return np.sqrt(self.noise * max(np.sum(error / self.noise) / np.sum(freedom), least))
 
     def relative_error(self, parameters: Array) -> float:
@@ -246,10 +250,6 @@ def information_so_far(equations: Equations, compressor: "Compressor", noise: Ar
     return Information(equations.model.layout, channels, fingerprint(equations), equations.channels, noise)
 
 
-_WORKSPACE = 2**23  # numbers in the array that holds one batch of all channels, 64 MB, where the robot is not huge
-_LEAST_BATCH = 128
-
-
 class Compressor:
     """Incremental QR of the equations of every channel.
 
@@ -273,7 +273,7 @@ class Compressor:
         sizes = [int(span.stop - span.start) for span in self._writer.spans]
         self._factors = [IncrementalQR(size) for size in sizes]
         width = self._writer.width
-        self._batch = int(np.clip(_WORKSPACE // (equations.count * width), _LEAST_BATCH, BATCH))
+        self._batch = int(np.clip(_WORKSPACE_NUMBERS // (equations.count * width), _MIN_BATCH_SAMPLES, BATCH))
         self._work = np.zeros((equations.count, width, 0))
 
     @one_thread()
@@ -318,11 +318,6 @@ class Compressor:
         ]
 
 
-MAX_GRAM = 1e6  # of the Gram matrix: R loses at most this times the machine's precision
-_QR_ROUNDING = 4 * np.finfo(float).eps
-_ZERO_DIAGONAL = 1e-100  # stands for the diagonal of a column of zeros; its square is still a number
-
-
 class IncrementalQR:
     """R factor of a growing number of rows: ``R^T R`` is the sum of all ``A^T A``.
 
@@ -346,7 +341,7 @@ class IncrementalQR:
             return True
         whitened = blas.dtrsm(1.0, self._base, columns.T, side=1, overwrite_b=1)
         gram = blas.dsyrk(1.0, whitened, trans=1, c=self._new, overwrite_c=1)
-        if not (self._gram.diagonal() + gram.diagonal()).max() < MAX_GRAM:
+        if not (self._gram.diagonal() + gram.diagonal()).max() < _MAX_GRAM:
             return False
         self._gram += gram
         return True
@@ -367,5 +362,5 @@ class IncrementalQR:
             return self._base.copy(order="F")
         root, _ = lapack.dpotrf(self._gram, lower=0, clean=1)  # not below the identity: it cannot fail
         whole = np.asarray(blas.dtrmm(1.0, root, self._base))
-        whole[np.abs(whole) <= MAX_GRAM * _ZERO_DIAGONAL] = 0.0
+        whole[np.abs(whole) <= _MAX_GRAM * _ZERO_DIAGONAL] = 0.0
         return whole

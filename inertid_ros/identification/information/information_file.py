@@ -16,8 +16,8 @@ from inertid_ros.robot.rotors import Rotor
 
 from .information import Channel, EarlierEquations, Information
 
-FORMAT = 1
-_BROKEN = (OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError)
+INFORMATION_FORMAT = 1
+_DAMAGE_ERRORS = (OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError)
 
 
 def write_information(information: Information, path: str | Path) -> Path:
@@ -39,7 +39,7 @@ def write_information(information: Information, path: str | Path) -> Path:
 def information_bytes(information: Information) -> bytes:
     """Content of the file of :func:`write_information`."""
     content: dict[str, Any] = {
-        "format": FORMAT,
+        "format": INFORMATION_FORMAT,
         "layout": json.dumps(dataclasses.asdict(information.layout)),
         "robot": information.robot,
         "names": np.array(information.names),
@@ -70,14 +70,14 @@ def read_information(path: str | Path) -> Information:
 def _read(source: Path | io.BytesIO, path: Path) -> Information:
     try:
         content = read_arrays(source)
-        if int(content["format"]) != FORMAT:
-            raise IdentificationError(f"{path}: has format {content['format']}, this version reads {FORMAT}; update")
+        if int(content["format"]) != INFORMATION_FORMAT:
+            raise IdentificationError(f"{path}: has format {content['format']}, this version reads {INFORMATION_FORMAT}; update")
         return _information(path, content)
     except FileNotFoundError:
         raise IdentificationError(f"{path}: no such file; check the path") from None
     except FormatError as error:
         raise IdentificationError(f"{path}: is not information, or is damaged ({error}); write it again") from None
-    except _BROKEN as error:
+    except _DAMAGE_ERRORS as error:
         raise IdentificationError(
             f"{path}: is not information, or is damaged ({error.__class__.__name__}); write it again"
         ) from None

@@ -22,11 +22,17 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.kinematics import BATCH, batches
 
-TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
-_FEW_LAGS = 1024
-_SEGMENT = 3  # times the number of lags
-_WINDOW = 5.0  # summation window in integrated correlation times, the usual automatic choice
+HUBER_TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
+_FIRST_LAGS = 1024
+_SEGMENT_LAGS = 3  # times the number of lags
+_WINDOW_CORRELATION_TIMES = 5.0  # summation window in integrated correlation times, the usual automatic choice
 MAD_TO_DEVIATION = 1.4826  # standard deviation over median absolute deviation of normal noise
+_TIME_PIECES, _LONG_TIME_PIECES = 16, 4  # short and long pieces of a recording
+_REGIONS_PER_DIRECTION = 16  # of a joint's range, for each direction
+_STRAIGHT_TOLERANCE = 0.01  # of a channel: largest distance of its mean over a window from its middle's value
+_MAX_TURNING_SHARE = 0.02  # share of the windows in which friction may turn round
+_MAX_WINDOW_SAMPLES, _MIN_WINDOWS = 16, 1000  # samples, and windows; wider ones save hardly any more time
+_MAX_TIME_PIECES = 64  # of all recordings together: memory does not grow with their number
 
 
 @dataclass(frozen=True)
@@ -63,14 +69,14 @@ class Residuals:
     def clipped_share(self, scale: Array) -> Array:
         """``(n,)`` share of the equations beyond the limit: at most half, by definition of the scale."""
         sizes = [np.abs(self.joint(joint)) for joint in range(len(scale))]
-        limits = TUNING * scale
+        limits = HUBER_TUNING * scale
         return np.array([np.mean(size > most) if len(size) else 0.0 for size, most in zip(sizes, limits, strict=True)])
 
     def objective(self, scale: Array, weights: Array) -> float:
         """Huber's loss, over all joints."""
         total = 0.0
         for joint, (s, weight) in enumerate(zip(scale, weights, strict=True)):
-            size, limit = np.abs(self.joint(joint)), TUNING * s
+            size, limit = np.abs(self.joint(joint)), HUBER_TUNING * s
             total += weight**2 * float(np.sum(np.where(size <= limit, 0.5 * size**2, limit * (size - 0.5 * limit))))
         return total
 
@@ -79,25 +85,25 @@ class Residuals:
 
         The clipped residual is divided by the share that is not clipped: so its variance is the estimator's.
         """
-        limit, share = TUNING * scale, 1 - self.clipped_share(scale)
+        limit, share = HUBER_TUNING * scale, 1 - self.clipped_share(scale)
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, tau=samples.tau - values + np.clip(values, -limit, limit) / share)
 
     def clipped_torque(self, scale: Array) -> Iterator[Samples]:
         """Recordings whose torque is the clipped residual."""
-        limit = TUNING * scale
+        limit = HUBER_TUNING * scale
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, tau=np.clip(values, -limit, limit))
 
     def without_clipped(self, scale: Array) -> Iterator[Samples]:
         """Recordings without the clipped equations."""
         for samples, values in zip(self.recordings, self.values, strict=True):
-            yield replace(samples, mask=samples.mask & (np.abs(values) <= TUNING * scale))
+            yield replace(samples, mask=samples.mask & (np.abs(values) <= HUBER_TUNING * scale))
 
     def independent_fraction(self, scale: Array, least: Array) -> Array:
         """``(n,)`` independent share of the samples, by the correlation of the clipped residual and the band of the
         low-pass; one where the residual is below ``least``, and so nothing but rounding."""
-        limit = TUNING * scale
+        limit = HUBER_TUNING * scale
         clipped = [np.clip(values, -limit, limit) for values in self.values]
         fraction = effective_fraction(clipped, [samples.mask for samples in self.recordings])
         fraction = np.minimum(fraction, band_fraction(self.recordings))
@@ -127,7 +133,7 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
 def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
     """The fraction of one joint from its residual and mask ``(N,)`` per recording."""
     longest = max(len(residual) for residual, _ in channels)
-    for most in (_FEW_LAGS, longest):  # of most residuals the first ones do
+    for most in (_FIRST_LAGS, longest):  # of most residuals the first ones do
         lags = min(most, longest)
         covariance, pairs = np.zeros(lags), np.zeros(lags)
         for residual, mask in channels:
@@ -138,7 +144,7 @@ def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
             return 1.0
         correlation = np.divide(covariance, pairs, out=np.zeros(lags), where=pairs > 0.5)
         time = 2 * np.cumsum(correlation / correlation[0]) - 1
-        beyond = np.arange(lags) >= _WINDOW * np.maximum(time, 1.0)
+        beyond = np.arange(lags) >= _WINDOW_CORRELATION_TIMES * np.maximum(time, 1.0)
         if beyond.any():
             return 1 / max(float(time[beyond.argmax()]), 1.0)
     return 1 / max(float(time[-1]), 1.0)
@@ -146,21 +152,13 @@ def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
 
 def _correlate(signal: Array, lags: int) -> Array:
     """Sums of lagged products, ``(lags,)``, by FFT of overlapping segments: short ones stay in the cache."""
-    step = min(_SEGMENT * lags, len(signal))
+    step = min(_SEGMENT_LAGS * lags, len(signal))
     padded = np.zeros(-(-len(signal) // step) * step + lags)
     padded[: len(signal)] = signal
     segments = np.lib.stride_tricks.sliding_window_view(padded, step + lags)[::step]
     size = fft.next_fast_len(step + lags, real=True)
     ahead, own = fft.rfft(segments, size), fft.rfft(segments[:, :step], size)
     return fft.irfft(np.sum(ahead * own.conj(), axis=0), size)[:lags]
-
-
-_TIMES, _LONG_TIMES = 16, 4  # short and long pieces of a recording
-_REGIONS = 16  # of a joint's range, for each direction
-_STRAIGHT = 0.01  # of a channel: largest distance of its mean over a window from its middle's value
-_WITH_TURN = 0.02  # share of the windows in which friction may turn round
-_WIDEST_WINDOW, _FEWEST_WINDOWS = 16, 1000  # samples, and windows; wider ones save hardly any more time
-_MOST_PIECES = 64  # of all recordings together: memory does not grow with their number
 
 
 @dataclass(frozen=True)
@@ -308,7 +306,7 @@ def block_scores(equations: Equations, recordings: Sequence[Samples], residuals:
         tuple(Blocks(*pair) for pair in zip(expansions, of_times, strict=True)),
         tuple(Blocks(*pair) for pair in zip(expansions, of_regions, strict=True)),
         longer,
-        (np.arange(2 * _REGIONS) // 4 * 2 + np.arange(2 * _REGIONS) % 2,),
+        (np.arange(2 * _REGIONS_PER_DIRECTION) // 4 * 2 + np.arange(2 * _REGIONS_PER_DIRECTION) % 2,),
     )
 
 
@@ -339,7 +337,7 @@ class _Regions:
         joint = channels.index(channel)
         columns = model.positions - model.joints + joint, model.velocities - model.joints + joint
         values = np.concatenate([samples.q[samples.mask[:, channel], columns[0]] for samples in recordings])
-        edges = np.quantile(values, np.arange(1, _REGIONS) / _REGIONS) if len(values) else np.zeros(0)
+        edges = np.quantile(values, np.arange(1, _REGIONS_PER_DIRECTION) / _REGIONS_PER_DIRECTION) if len(values) else np.zeros(0)
         return cls(edges, *columns)
 
     @property
@@ -376,11 +374,11 @@ def _straight_window(samples: Samples) -> int:
     """Largest number of samples, a power of two, over which regressors are straight lines, nearly."""
     turns = np.mean(np.signbit(samples.v[1:]) != np.signbit(samples.v[:-1]), axis=0)  # of friction, per sample
     motion = (samples.q, samples.v, samples.a)
-    width = _WIDEST_WINDOW
+    width = _MAX_WINDOW_SAMPLES
     while width > 1:
         if (
-            len(samples) >= _FEWEST_WINDOWS * width
-            and width * turns.max(initial=0.0) <= _WITH_TURN
+            len(samples) >= _MIN_WINDOWS * width
+            and width * turns.max(initial=0.0) <= _MAX_TURNING_SHARE
             and all(_is_straight(values, width // 2) for values in motion)
         ):
             return width
@@ -391,19 +389,19 @@ def _straight_window(samples: Samples) -> int:
 def _is_straight(values: Array, half: int) -> bool:
     """Whether the mean of every column ``(N, n)`` over a window is its middle's value, nearly."""
     bend = np.diff(values[::half], 2, axis=0)  # six times the difference of the two
-    return bool((np.abs(bend).mean(axis=0) <= 6 * _STRAIGHT * np.abs(values[::half]).mean(axis=0)).all())
+    return bool((np.abs(bend).mean(axis=0) <= 6 * _STRAIGHT_TOLERANCE * np.abs(values[::half]).mean(axis=0)).all())
 
 
 def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[NDArray[np.intp], ...]]:
     """Piece of time of every sample ``(N,)``, per recording; their number, of which those of recordings of few samples
     may be empty; and of every piece the longer one that it belongs to."""
     count = len(lengths)
-    if count > _MOST_PIECES:
-        pieces = [np.full(length, index * _MOST_PIECES // count) for index, length in enumerate(lengths)]
-        return pieces, _MOST_PIECES, ()
-    each = min(_TIMES, _MOST_PIECES // count)
+    if count > _MAX_TIME_PIECES:
+        pieces = [np.full(length, index * _MAX_TIME_PIECES // count) for index, length in enumerate(lengths)]
+        return pieces, _MAX_TIME_PIECES, ()
+    each = min(_TIME_PIECES, _MAX_TIME_PIECES // count)
     pieces = [index * each + np.arange(length) * each // max(length, 1) for index, length in enumerate(lengths)]
-    longer = [np.arange(count * each) * _LONG_TIMES // each] if each > _LONG_TIMES else []
+    longer = [np.arange(count * each) * _LONG_TIME_PIECES // each] if each > _LONG_TIME_PIECES else []
     longer += [np.arange(count * each) // each] if count > 1 else []
     return pieces, count * each, tuple(longer)
 

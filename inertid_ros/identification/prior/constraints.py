@@ -23,6 +23,8 @@ from inertid_ros.robot.model import RobotModel
 from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
 from .coordinates import Coordinates
 
+_MIRROR_AXES = {"x": 0, "y": 1, "z": 2}
+
 
 @dataclass(frozen=True)
 class Constraints:
@@ -77,9 +79,6 @@ def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Con
         equal=tuple(options.equal.items()),
         mirrored=tuple((link, mirror.link, mirror.axis) for link, mirror in options.mirrored.items()),
     )
-
-
-_MIRRORS = {"x": 0, "y": 1, "z": 2}
 
 
 def constrained(
@@ -160,10 +159,10 @@ class _Rows:
         for first, second in constraints.equal:
             rows += [(self.column(first) - self.column(second), 0.0, f"{first} equal to {second}")]
         for first, second, axis in constraints.mirrored:
-            if axis not in _MIRRORS:
+            if axis not in _MIRROR_AXES:
                 raise IdentificationError(f"constraints: mirror axis '{axis}' of '{first}'; choose x, y or z")
             flip = np.eye(3)
-            flip[_MIRRORS[axis], _MIRRORS[axis]] = -1.0
+            flip[_MIRROR_AXES[axis], _MIRROR_AXES[axis]] = -1.0
             mirror = transform(np.eye(BODY_PARAMETERS), flip, np.zeros(3)).T
             one, two = (self.layout.body(_body(self.layout, link)) for link in (first, second))
             for k in range(BODY_PARAMETERS):

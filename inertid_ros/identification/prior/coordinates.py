@@ -27,7 +27,12 @@ IDENTITY = from_pseudo_inertia(np.eye(4))
 TRACE = np.trace(PSEUDO_INERTIA_BASIS, axis1=1, axis2=2)
 # pullback metric at the identity, g = 1/2 tr(E_k E_l) ([Lee2019]_ eq. 3.3.30, appendix B.1)
 PULLBACK = 0.5 * np.einsum("kij,lji->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
-_COINCIDENT = 1e-7  # relative difference of eigenvalues below which they count as one
+_COINCIDENT_DIFFERENCE = 1e-7  # relative difference of eigenvalues below which they count as one
+TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
+ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
+_MIN_PRIOR_SHARE = 0.1  # of its natural size: what a prior near zero counts as, since a zero would fix the parameter
+_CONTRADICTED_FACTOR = 3.0  # times all that a joint's channel measures, which makes a friction impossible
+_STILL_EFFECT = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less does not excite its drive
 
 
 class Distance(Protocol):
@@ -121,7 +126,7 @@ class Riemannian:
         turned = np.swapaxes(vectors, 1, 2)[:, None] @ PSEUDO_INERTIA_BASIS @ vectors[:, None]
         first, second = values[:, :, None], values[:, None, :]
         step = second / first - 1
-        together = np.abs(step) < _COINCIDENT
+        together = np.abs(step) < _COINCIDENT_DIFFERENCE
         apart = np.where(together, 1.0, step)
         slope = np.where(together, 1 - step / 2, np.log1p(apart) / apart)
         weights = (slope - np.log(first)) / (first * second)
@@ -139,13 +144,6 @@ def _inside(S: Array) -> bool:
 def _trace_with_basis(matrices: Array) -> Array:
     """``(nb, 10)`` traces of ``(nb, 4, 4)`` with each basis matrix: a gradient by S as one by the parameters."""
     return np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, matrices)
-
-
-TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
-ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
-_LEAST = 0.1  # of its natural size: what a prior near zero counts as, since a zero would fix the parameter
-_CONTRADICTED = 3.0  # times all that a joint's channel measures, which makes a friction impossible
-_STILL = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less does not excite its drive
 
 
 @dataclass(frozen=True)
@@ -218,7 +216,7 @@ def contradicted_friction(model: RobotModel, information: Information) -> NDArra
     layout, prior = model.layout, model.prior
     scale, excited = _drive_scale(layout, information)
     positive = layout.non_negative
-    beyond = prior[positive] * ENERGY_SHARE > _CONTRADICTED * scale[positive]
+    beyond = prior[positive] * ENERGY_SHARE > _CONTRADICTED_FACTOR * scale[positive]
     return np.asarray(positive[excited[positive] & beyond])
 
 
@@ -229,8 +227,8 @@ def _drive_scale(layout: ParameterLayout, information: Information) -> tuple[Arr
     excited = np.zeros(layout.size, dtype=bool)
     for channel, level in zip(information.channels, torque, strict=True):
         effect = np.linalg.norm(channel.r_factor[:, :-1], axis=0) / np.sqrt(max(channel.count, 1))
-        excited[channel.columns] |= (effect > _STILL) & (channel.count > 0)
-        effect = np.where(effect > _STILL, effect, 1.0)  # not excited: as if it moved at a rate of one
+        excited[channel.columns] |= (effect > _STILL_EFFECT) & (channel.count > 0)
+        effect = np.where(effect > _STILL_EFFECT, effect, 1.0)  # not excited: as if it moved at a rate of one
         # A drive that acts on two joints, one of which reports no effort, has the size that the other one shows.
         of_channel = scale if channel.count else unmeasured
         of_channel[channel.columns] = np.minimum(of_channel[channel.columns], ENERGY_SHARE * level / effect)
@@ -254,7 +252,7 @@ def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
     if scaling == "metric":
         return metric
     prior = np.abs(coordinates.physical(coordinates.prior))
-    return np.diag(np.maximum(prior, _LEAST * np.linalg.norm(metric, axis=1)))
+    return np.diag(np.maximum(prior, _MIN_PRIOR_SHARE * np.linalg.norm(metric, axis=1)))
 
 
 def prior_covariance_root(coordinates: Coordinates, prior_spread: float | Array) -> Array:

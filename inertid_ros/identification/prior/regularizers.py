@@ -31,12 +31,17 @@ from .coordinates import (
     Riemannian,
 )
 
-POINTS = 100  # random ones per body
-_EXTENT = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
-_EXACTNESS = 1e4  # weight of the prior's ten parameters against an even distribution of its mass
-_REALIZED = 1e-6  # relative error of a prior that the points make up
+POINTS_PER_BODY = 100  # random ones per body
+_REGION_EXTENT = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
+_EXACTNESS_WEIGHT = 1e4  # weight of the prior's ten parameters against an even distribution of its mass
+_REALIZED_ERROR = 1e-6  # relative error of a prior that the points make up
 _HADAMARD = 0.5 * np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
 _log = logging.getLogger(__name__)
+_BARRIER_SHARE = 0.05
+_ZERO_PRIOR_SHARE, _MIN_SIZE_SHARE = 1e-3, 0.1  # of its natural size: what counts as zero in a prior, and how far it may then be off
+OWN_SPREADS = ("entropic", "pullback")  # regularizers under which single links may have a prior spread of their own
+_HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread in directions: as much as one body has
+_MIN_PRIOR_SPREAD, _MAX_PRIOR_SPREAD = 0.05, 5.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def point_masses(
     normalise: Array,
     regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]],
     rng: np.random.Generator,
-    count: int = POINTS,
+    count: int = POINTS_PER_BODY,
 ) -> PointMasses:
     """Points for all bodies.
 
@@ -94,7 +99,7 @@ def point_masses(
     """
     columns, masses, positions = [], [], []
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
-        shapes = region or (Ellipsoid.from_body(pi, _EXTENT),)
+        shapes = region or (Ellipsoid.from_body(pi, _REGION_EXTENT),)
         points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
         made = _homogeneous(points)
         columns.append(np.linalg.solve(matrix, made.T))
@@ -141,10 +146,10 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
     units = pi[0] * np.linalg.solve(matrix, made.T)
     target = np.linalg.solve(matrix, pi)
     even = np.full(len(made), 1 / len(made))
-    rows = np.vstack([_EXACTNESS * units, np.eye(len(made))])
-    shares, _ = scipy.optimize.nnls(rows, np.concatenate([_EXACTNESS * target, even]))
+    rows = np.vstack([_EXACTNESS_WEIGHT * units, np.eye(len(made))])
+    shares, _ = scipy.optimize.nnls(rows, np.concatenate([_EXACTNESS_WEIGHT * target, even]))
     error = np.linalg.norm(units @ shares - target) / np.linalg.norm(target)
-    if error > _REALIZED:
+    if error > _REALIZED_ERROR:
         _log.warning(
             "point masses: the prior of '%s' does not fit into the ellipsoids given for it (relative error %.1g);"
             " the nearest that does is taken instead",
@@ -152,12 +157,6 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
             error,
         )
     return np.asarray(pi[0] * shares)
-
-
-_BARRIER = 0.05
-_ZERO, _LEAST = 1e-3, 0.1  # of its natural size: what counts as zero in a prior, and how far it may then be off
-
-OWN_SPREADS = ("entropic", "pullback")  # regularizers under which single links may have a prior spread of their own
 
 
 @dataclass(frozen=True)
@@ -253,7 +252,7 @@ def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
     """
     blocks, bodies = coordinates.blocks, np.abs(bodies)
     natural = np.linalg.norm(blocks @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, axis=2)
-    scaled = blocks / np.where(bodies > _ZERO * natural, bodies, _LEAST * natural)[..., None]
+    scaled = blocks / np.where(bodies > _ZERO_PRIOR_SHARE * natural, bodies, _MIN_SIZE_SHARE * natural)[..., None]
     return np.array([block.T @ block for block in scaled])
 
 
@@ -286,13 +285,9 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         linear=linear,
         body_weights=body_weights,
         positive=positive,
-        positive_weights=np.full(len(positive), _BARRIER * regularization.drive_weight),
+        positive_weights=np.full(len(positive), _BARRIER_SHARE * regularization.drive_weight),
         constant=constant,
     )
-
-
-_HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread in directions: as much as one body has
-_MIN_PRIOR_SPREAD, _MAX_PRIOR_SPREAD = 0.05, 5.0
 
 
 def prior_spread_of_largest_evidence(

@@ -26,10 +26,22 @@ from .interior_point import solve
 
 _MAX_MODELS = 300
 _EXACT_DECREMENT = 1e-14  # decrement relative to the objective that is rounding
-_LINE_HALVINGS = 40
-_LONGEST = 64.0
-_SUFFICIENT = 1e-4  # share of the decrease by the directional derivative that a step must achieve
+_MAX_LINE_HALVINGS = 40
+_MAX_STEP_LENGTH = 64.0
+_SUFFICIENT_DECREASE = 1e-4  # share of the decrease by the directional derivative that a step must achieve
 _MIN_CURVATURE_SHARE = 0.05  # curvature of models, as a share of the log-det divergence's
+_DUAL_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)  # tr(E_k F_l) = 1 if k = l, else 0
+_LAMBERT_START = -0.95 * np.exp(-0.95)  # where Lambert's W is -0.95; at -1 its slope, and with it all accuracy, is lost
+_MAX_ROOT_STEPS = 80
+_ROOT_TOLERANCE = 1e-15
+_MAX_DOUBLINGS = 60
+_ORTHONORMAL_BASIS = np.einsum(
+    "kl,lij->kij", np.linalg.inv(np.linalg.cholesky(PULLBACK)), PSEUDO_INERTIA_BASIS
+)  # of the metric 1/2 tr(U V)
+_NEGLIGIBLE_ROW = 1e-24  # squared length of a row, relative to the longest, that is negligible
+_MAX_GEODESIC_STEPS = 100
+_MAX_HALVINGS = 30
+_SHORT_GEODESIC = 0.1
 
 
 def solve_riemannian(
@@ -94,16 +106,16 @@ def _line_search(
 ) -> tuple[Array, float]:
     """The first point of enough decrease, halving the step; or the last one that doubling it brings further down."""
     length, best = 1.0, (x, value)
-    for _ in range(_LINE_HALVINGS):
+    for _ in range(_MAX_LINE_HALVINGS):
         candidate = x + length * step
         reached = objective(candidate)
-        if reached <= value - _SUFFICIENT * length * max(expected_decrease, 0.0) + 1e-12 * (1 + abs(value)):
+        if reached <= value - _SUFFICIENT_DECREASE * length * max(expected_decrease, 0.0) + 1e-12 * (1 + abs(value)):
             best = candidate, reached
             break
         length *= 0.5
     else:
         raise IdentificationError("riemannian regularizer: no step leads down; use the entropic regularizer")
-    while length >= 1.0 and length < _LONGEST:
+    while length >= 1.0 and length < _MAX_STEP_LENGTH:
         length *= 2
         candidate = x + length * step
         reached = objective(candidate)
@@ -169,13 +181,6 @@ class _Objective:
         return x[: self.size].reshape(self.bodies, BODY_PARAMETERS)
 
 
-_DUAL = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)  # tr(E_k F_l) = 1 if k = l, else 0
-_LAMBERT_START = -0.95 * np.exp(-0.95)  # where Lambert's W is -0.95; at -1 its slope, and with it all accuracy, is lost
-_ROOT_STEPS = 80
-_EXACT = 1e-15
-_DOUBLINGS = 60
-
-
 @dataclass(frozen=True)
 class Hyperplanes:
     """Equations ``sum_j tr(S_j X_ij) = b_i`` ([Lee2019]_ eq. 3.4.38), with weights.
@@ -197,7 +202,7 @@ class Hyperplanes:
         """From whitened equations ``A x = b``, ``(m, 10 nb)``, of parameters in normalised coordinates."""
         rows = A.reshape(len(b), -1, BODY_PARAMETERS)
         weights = np.einsum("mbk,kl,mbl->m", rows, np.linalg.inv(PULLBACK), rows)
-        return cls(np.einsum("mbk,kij->mbij", rows, _DUAL), b, weights)
+        return cls(np.einsum("mbk,kij->mbij", rows, _DUAL_BASIS), b, weights)
 
     def select(self, rows: np.ndarray) -> "Hyperplanes":
         """Some of the hyperplanes."""
@@ -275,7 +280,7 @@ def _bracket(sigma: Array, target: Array, bound: Array, side: float) -> tuple[Ar
     """A finite bound of the root on one side, and whether the root lies within it."""
     open_end = ~np.isfinite(bound)
     end = np.where(open_end, side, bound)
-    for _ in range(_DOUBLINGS):
+    for _ in range(_MAX_DOUBLINGS):
         beyond = side * (_sum(sigma, end) - target) > 0  # still on the wrong side: go further where there is room
         if not (beyond & open_end).any():
             break
@@ -285,14 +290,14 @@ def _bracket(sigma: Array, target: Array, bound: Array, side: float) -> tuple[Ar
 
 def _root_of(sigma: Array, target: Array, low: Array, high: Array) -> Array:
     """Root of a decreasing function per row, by Newton's method kept within a shrinking bracket."""
-    x, rounding = np.clip(np.zeros(len(target)), low, high), _EXACT * np.abs(sigma).sum(axis=1)
-    for _ in range(_ROOT_STEPS):
+    x, rounding = np.clip(np.zeros(len(target)), low, high), _ROOT_TOLERANCE * np.abs(sigma).sum(axis=1)
+    for _ in range(_MAX_ROOT_STEPS):
         value = _sum(sigma, x) - target
         low, high = np.where(value > 0, x, low), np.where(value > 0, high, x)
         W = _lambert(x[:, None] * sigma)
         slope = -np.sum(sigma**2 * np.exp(-2 * W) / (1 + W), axis=1)
         newton = x - value / np.minimum(slope, -1e-300)
-        settled = (np.abs(newton - x) <= _EXACT * np.abs(x)) | (np.abs(value) <= rounding)
+        settled = (np.abs(newton - x) <= _ROOT_TOLERANCE * np.abs(x)) | (np.abs(value) <= rounding)
         if settled.all():
             break
         middle = np.where((newton > low) & (newton < high), newton, 0.5 * (low + high))
@@ -318,15 +323,6 @@ def exponential(S: Array) -> Array:
 def _of_eigenvalues(S: Array, function: np.ufunc) -> Array:
     values, vectors = np.linalg.eigh(S)
     return np.asarray((vectors * function(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2))
-
-
-_ORTHONORMAL = np.einsum(
-    "kl,lij->kij", np.linalg.inv(np.linalg.cholesky(PULLBACK)), PSEUDO_INERTIA_BASIS
-)  # of the metric 1/2 tr(U V)
-_NEGLIGIBLE = 1e-24  # squared length of a row, relative to the longest, that is negligible
-_STEPS = 100
-_HALVINGS = 30
-_SHORT = 0.1
 
 
 @dataclass(frozen=True)
@@ -375,12 +371,12 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tole
     began = time.perf_counter()
     S = pseudo_inertia(start)
     planes = Hyperplanes.of(A, b)
-    used = planes.weights > _NEGLIGIBLE * planes.weights.max(initial=0.0)
+    used = planes.weights > _NEGLIGIBLE_ROW * planes.weights.max(initial=0.0)
     used[used] = project(S, planes.select(used)).exists
     if not used.any():
         raise IdentificationError("geodesic least squares: no equation can be met near the start; check the units")
     state = _State(S, planes.select(used), weight)
-    for iteration in range(1, _STEPS + 1):
+    for iteration in range(1, _MAX_GEODESIC_STEPS + 1):
         step, gap = state.newton()
         if gap <= tolerance * (1 + state.value):
             bodies = from_pseudo_inertia(state.S)
@@ -389,7 +385,7 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tole
         state, kept = state.line_search(step, gap)
         used[used] = kept
     raise IdentificationError(
-        f"geodesic least squares: no minimum after {_STEPS} steps (gap {gap:.1e}); use the entropic regularizer"
+        f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e}); use the entropic regularizer"
     )
 
 
@@ -405,17 +401,17 @@ class _State:
             return
         self.distance = projections.distance
         self.value = 0.5 * float(planes.weights @ self.distance**2) + weight * 0.5 * float(np.sum(self.to_prior**2))
-        rows = 0.5 * np.einsum("mbij,kij->mbk", projections.direction, _ORTHONORMAL).reshape(len(self.distance), -1)
+        rows = 0.5 * np.einsum("mbij,kij->mbk", projections.direction, _ORTHONORMAL_BASIS).reshape(len(self.distance), -1)
         roots = np.sqrt(planes.weights)
         self.rows, self.residual = roots[:, None] * rows, roots * self.distance
 
     def newton(self) -> tuple[Array, float]:
         """Step ``(nb, 4, 4)`` in the tangent space, and its expected decrease."""
-        to_prior = 0.5 * np.einsum("bij,kij->bk", self.to_prior, _ORTHONORMAL).ravel()
+        to_prior = 0.5 * np.einsum("bij,kij->bk", self.to_prior, _ORTHONORMAL_BASIS).ravel()
         hessian = self.rows.T @ self.rows + 2 * self.weight * np.eye(len(to_prior))
         gradient = self.rows.T @ self.residual - 2 * self.weight * to_prior
         step = -np.linalg.solve(hessian, gradient)
-        tangent = np.einsum("bk,kij->bij", step.reshape(len(self.S), BODY_PARAMETERS), _ORTHONORMAL)
+        tangent = np.einsum("bk,kij->bij", step.reshape(len(self.S), BODY_PARAMETERS), _ORTHONORMAL_BASIS)
         return tangent, float(-0.5 * gradient @ step)
 
     def line_search(self, step: Array, expected_decrease: float) -> tuple["_State", np.ndarray]:
@@ -427,12 +423,12 @@ class _State:
         root = matrix_root(self.S)
         every = np.ones(len(self.planes.b), dtype=bool)
         length = 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(_MAX_HALVINGS):
             moved = root @ exponential(length * step) @ root
             state = _State(0.5 * (moved + np.swapaxes(moved, 1, 2)), self.planes, self.weight)
             if state.value <= self.value - 1e-4 * length * expected_decrease + 1e-12 * (1 + self.value):
                 return state, every
-            if length <= _SHORT and not state.exists.all():
+            if length <= _SHORT_GEODESIC and not state.exists.all():
                 return _State(self.S, self.planes.select(state.exists), self.weight), state.exists
             length *= 0.5
         raise IdentificationError("geodesic least squares: no step leads down; use the entropic regularizer")
@@ -440,7 +436,7 @@ class _State:
     def parameter_hessian(self) -> Array:
         """Hessian of the model by the parameters: ``d xi = S^-1/2 dS S^-1/2``."""
         inverse = np.linalg.inv(matrix_root(self.S))[:, None]
-        maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL)
+        maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL_BASIS)
         change = block_diag(*maps)
         rows = self.rows @ change
         return rows.T @ rows + 2 * self.weight * change.T @ change

@@ -24,7 +24,16 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA
 from inertid_ros.core.qr import append_rows, append_triangle
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
 
-_LOST = 1e-4  # rounding errors of R^T R, in units of the curvature of a prior
+_MAX_LOST_CURVATURE = 1e-4  # rounding errors of R^T R, in units of the curvature of a prior
+_MAX_GAP_RATIO = 10.0  # how much larger the complementarity's share of the gap may be than the gradient's
+_BASIS_ROWS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
+_UPPER_ROWS, _UPPER_COLUMNS = np.triu_indices(4)
+_MAX_STEPS = 100
+_TO_BORDER_SHARE = 0.98  # share of the way to the border that a step may take
+_SHORT_STEP = 0.2
+_START_SLOPE_SHARE, _MIN_START_PRODUCT = 1e-3, 1e-3  # complementarity product at the start: share of the largest slope, and least
+_STUCK_STEP = 1e-7  # a shorter step leads nowhere where constraints are not met: they leave no room
+_MAX_STUCK_STEPS = 10  # elsewhere as many do; the first ones may be short where data outweighs the prior by far
 
 
 class Curvature(Protocol):
@@ -120,24 +129,19 @@ def from_rows(convex_program: ConvexProgram, x: Array, curvature: Curvature) -> 
 
 def keeps_prior(convex_program: ConvexProgram) -> bool:
     """Whether ``R^T R`` still holds what the prior says."""
-    return bool(np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) < _LOST)
-
-
-_AHEAD = 10.0  # how much larger the complementarity's share of the gap may be than the gradient's
-_BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
-_ROWS, _COLUMNS = np.triu_indices(4)
+    return bool(np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) < _MAX_LOST_CURVATURE)
 
 
 def _pairs() -> Array:
     """``(100, 100)``: products of the ten elements ``W_ij W_kl``, ``i <= j`` and ``k <= l``, to ``tr(B_a W B_b W)``."""
     whole = np.zeros((10, 4, 4))
-    whole[np.arange(10), _ROWS, _COLUMNS] = 1.0
+    whole[np.arange(10), _UPPER_ROWS, _UPPER_COLUMNS] = 1.0
     whole = np.maximum(whole, whole.transpose(0, 2, 1))
     bases = PSEUDO_INERTIA_BASIS
     return np.einsum("aij,bkl,mjk,nli->mnab", bases, bases, whole, whole, optimize=True).reshape(100, 100)
 
 
-_PAIRS = _pairs()
+_PAIR_TRACES = _pairs()
 
 
 class Iterate(NamedTuple):
@@ -194,7 +198,7 @@ class NewtonSystem:
         self.excess = lacking / max(4 * len(at.S) + len(at.s), 1)
         correction, _ = self._solve(self.residual, np.zeros(len(self.equality_error)))
         unbalanced = abs(self.residual @ correction)
-        self.imbalance = _AHEAD * unbalanced / max(4 * len(at.S) + len(at.s), 1)
+        self.imbalance = _MAX_GAP_RATIO * unbalanced / max(4 * len(at.S) + len(at.s), 1)
         self.gap = float(unbalanced + lacking)
         errors = (self.slack_error, self.block_error, self.equality_error)
         self.infeasibility = float(max(np.abs(error).max(initial=0.0) for error in errors))
@@ -234,7 +238,7 @@ class NewtonSystem:
         """What multipliers contribute to the gradient of the Lagrangian, ``(p,)``."""
         convex_program, positive = self.convex_program, len(self.convex_program.positive)
         pull = convex_program.inequalities.matrix.T @ u[positive:]
-        pull[: self.size] += (Z[: self.bodies].reshape(self.bodies, 16) @ _BASIS.T).ravel()
+        pull[: self.size] += (Z[: self.bodies].reshape(self.bodies, 16) @ _BASIS_ROWS.T).ravel()
         if len(convex_program.blocks):
             pull += np.einsum("kip,ki->p", convex_program.blocks.matrix, Z[self.bodies :].reshape(-1, 16))
         pull[convex_program.positive] += u[:positive]
@@ -264,7 +268,7 @@ class NewtonSystem:
         index = np.arange(self.bodies)
         roots = self.W_root[: self.bodies, None]
         products = roots @ PSEUDO_INERTIA_BASIS @ roots.swapaxes(2, 3)
-        products = products[..., _ROWS, _COLUMNS] * np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2))
+        products = products[..., _UPPER_ROWS, _UPPER_COLUMNS] * np.where(_UPPER_ROWS == _UPPER_COLUMNS, 1.0, np.sqrt(2))
         blocks = triangle[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
         blocks[index, :, index, :] = np.linalg.qr(products.transpose(0, 2, 1), mode="r")
         triangle[positive, positive] = np.sqrt(self.ratio[: len(positive)])
@@ -292,17 +296,9 @@ class NewtonSystem:
 
 def _curvature(outer: Array) -> Array:
     """``(nb, 10, 10)`` of ``tr(B_a W^-1 B_b W^-1)`` for ``W^-1`` ``(nb, 4, 4)``."""
-    elements = outer[:, _ROWS, _COLUMNS]
+    elements = outer[:, _UPPER_ROWS, _UPPER_COLUMNS]
     products = elements[:, :, None] * elements[:, None, :]
-    return (products.reshape(-1, 100) @ _PAIRS).reshape(-1, BODY_PARAMETERS, BODY_PARAMETERS)
-
-
-MAX_ITERATIONS = 100
-_TO_BORDER = 0.98  # share of the way to the border that a step may take
-_SHORT = 0.2
-_START, _LEAST_PRODUCT = 1e-3, 1e-3  # complementarity product at the start: share of the largest slope, and least
-_STUCK = 1e-7  # a shorter step leads nowhere where constraints are not met: they leave no room
-_STUCK_STEPS = 10  # elsewhere as many do; the first ones may be short where data outweighs the prior by far
+    return (products.reshape(-1, 100) @ _PAIR_TRACES).reshape(-1, BODY_PARAMETERS, BODY_PARAMETERS)
 
 
 def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, warm: bool = False) -> Solution:
@@ -358,7 +354,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
     rounding = 1e-14 * float(4 * convex_program.body_weights.sum() + convex_program.positive_weights.sum())
     share = 0.45  # of the last step that was possible; decides how much the next one centres
     stuck = 0
-    for iteration in range(1, MAX_ITERATIONS + 1):
+    for iteration in range(1, _MAX_STEPS + 1):
         newton = NewtonSystem(convex_program, iterate, factorise)
         if newton.gap <= 1e3 * (tolerance * highest + rounding) and newton.infeasibility <= 1e-8:
             objective = convex_program.objective(iterate.x)
@@ -375,12 +371,12 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
                     curvature=newton.matrix,
                 )
         # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
-        level = newton.excess if share >= _SHORT else max(newton.excess, newton.imbalance)
+        level = newton.excess if share >= _SHORT_STEP else max(newton.excess, newton.imbalance)
         step = newton.step((1 - share) ** 2 * level)
-        share = min(1.0, _TO_BORDER * newton.distance_to_border(step))
+        share = min(1.0, _TO_BORDER_SHARE * newton.distance_to_border(step))
         iterate = iterate.moved(step, share)
-        stuck = stuck + 1 if share < _STUCK else 0
-        if stuck == (_STUCK_STEPS if newton.infeasibility <= 1e-8 else 1):
+        stuck = stuck + 1 if share < _STUCK_STEP else 0
+        if stuck == (_MAX_STUCK_STEPS if newton.infeasibility <= 1e-8 else 1):
             break
     raise _failure(convex_program, iterate, newton)
 
@@ -390,7 +386,7 @@ def _last_step(
 ) -> tuple[Array, float]:
     """One more step, for which the Hessian is already factored: near the optimum it squares the error."""
     step = newton.step(0.0)
-    last = iterate.moved(step, min(1.0, _TO_BORDER * newton.distance_to_border(step)))
+    last = iterate.moved(step, min(1.0, _TO_BORDER_SHARE * newton.distance_to_border(step)))
     reached = convex_program.objective(last.x)
     return (last.x, reached) if reached <= objective else (iterate.x, objective)
 
@@ -416,7 +412,7 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
         u = convex_program.positive_weights / scalars
         return Iterate(x, S, Z, scalars, u, np.zeros(len(convex_program.equalities)))
     slope = float(np.abs(convex_program.gradient(x)).max(initial=0.0))
-    product = max(_START * slope, float(convex_program.body_weights.max(initial=0.0)), _LEAST_PRODUCT)
+    product = max(_START_SLOPE_SHARE * slope, float(convex_program.body_weights.max(initial=0.0)), _MIN_START_PRODUCT)
     blocks = convex_program.blocks(x)
     outside = np.linalg.eigvalsh(blocks)[:, 0] <= 0 if len(blocks) else np.zeros(0, dtype=bool)
     blocks[outside] = np.eye(4)
@@ -439,6 +435,6 @@ def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSyst
             f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it"
         )
     return ConvergenceError(
-        f"solver: no optimum after {MAX_ITERATIONS} iterations (gap {newton.gap:.1e});"
+        f"solver: no optimum after {_MAX_STEPS} iterations (gap {newton.gap:.1e});"
         " check units, limits and the prior"
     )

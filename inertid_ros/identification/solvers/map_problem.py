@@ -34,6 +34,11 @@ from .geodesic import geodesic_least_squares, solve_riemannian
 from .interior_point import keeps_inside, solve
 from .third_party import solve_point_masses, solve_with_clarabel
 
+COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")
+"""Regularizers that [Lee2019]_ compares."""
+_MAX_LOG_WEIGHT = np.log(1e7)  # of the search, around the first weight
+_MAX_EVALUATIONS = 60
+
 
 @dataclass(frozen=True)
 class MapProblem:
@@ -188,13 +193,6 @@ def _by_clarabel(convex_program: ConvexProgram, error: ConvergenceError) -> Solu
         raise error from None
 
 
-COMPARED = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")
-"""Regularizers that [Lee2019]_ compares."""
-
-_WIDEST = np.log(1e7)  # of the search, around the first weight
-_EVALUATIONS = 60
-
-
 @dataclass(frozen=True)
 class EqualResidualFit:
     """Parameters of one regularizer, at the residual of all.
@@ -221,7 +219,7 @@ def fits_at_equal_residual(
     equations: Equations,
     recordings: Sequence[Samples],
     bound: float,
-    regularizers: Sequence[str] = COMPARED,
+    regularizers: Sequence[str] = COMPARED_REGULARIZERS,
     constraints: Constraints | None = None,
     weights: Array | None = None,
 ) -> dict[str, EqualResidualFit]:
@@ -309,19 +307,19 @@ def project_onto_residual(
     low = high = search.at(0.0)
     width = np.log(10.0)
     while low.excess > tolerance:
-        if low.log_weight <= -_WIDEST:
+        if low.log_weight <= -_MAX_LOG_WEIGHT:
             raise IdentificationError(
                 f"comparison: the least squared residual of '{regularization.regularizer}' is {low.residual:.6g}, above"
                 f" the bound of {bound:.6g}; raise the bound"
             )
-        high, low = low, search.at(-min(width, _WIDEST))
+        high, low = low, search.at(-min(width, _MAX_LOG_WEIGHT))
         width *= 2
     while high.excess < -tolerance:
-        if high.log_weight >= _WIDEST:
+        if high.log_weight >= _MAX_LOG_WEIGHT:
             raise IdentificationError(
                 f"comparison: the prior's own squared residual is below the bound of {bound:.6g}; lower the bound"
             )
-        low, high = high, search.at(min(width, _WIDEST))
+        low, high = high, search.at(min(width, _MAX_LOG_WEIGHT))
         width *= 2
     best = search.root(low, high, tolerance)
     return Projection(best.solution, best.regularization, best.residual)
@@ -371,7 +369,7 @@ class _Search:
             if abs(point.excess) <= tolerance:
                 return point
         side = 0
-        for _ in range(_EVALUATIONS):
+        for _ in range(_MAX_EVALUATIONS):
             share = left / (left - right)
             middle = self.at(low.log_weight + share * (high.log_weight - low.log_weight))
             if abs(middle.excess) <= tolerance:

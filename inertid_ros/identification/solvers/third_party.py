@@ -18,6 +18,9 @@ from inertid_ros.identification.prior.regularizers import PointMasses
 
 _CLARABEL_GAP = 1e-8  # relative, its default tolerance
 _CLARABEL_ACCEPTED_GAP = 1e-7
+_OSQP_TOLERANCE = 1e-9
+_OSQP_ACCEPTED_GAP = 1e-6
+_OSQP_ITERATIONS = 100_000
 
 
 def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
@@ -127,11 +130,6 @@ def _cvxpy() -> ModuleType:
     if "CLARABEL" not in cp.installed_solvers():
         raise IdentificationError("solver 'clarabel' is not installed; pip install clarabel")
     return cp
-
-
-_OSQP_TOLERANCE = 1e-9
-_OSQP_ACCEPTED_GAP = 1e-6
-_OSQP_ITERATIONS = 100_000
 
 
 def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:

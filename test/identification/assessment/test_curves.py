@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import COULOMB, VISCOUS, calibrated_case
 
-from inertid_ros.identification.assessment.curves import FEWEST, POINTS, friction_curves, prediction_curves
+from inertid_ros.identification.assessment.curves import (
+    MAX_CURVE_POINTS,
+    MIN_CURVE_POINTS,
+    friction_curves,
+    prediction_curves,
+)
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +23,7 @@ def test_curves_are_what_the_estimate_predicts(outcome):
     samples, estimate = outcome.held_out[0], outcome.estimate
     (curves,) = prediction_curves(estimate, [samples])
     rows = np.searchsorted(samples.time, curves.time)
-    assert FEWEST <= len(rows) <= POINTS and samples.usable[rows].all()
+    assert MIN_CURVE_POINTS <= len(rows) <= MAX_CURVE_POINTS and samples.usable[rows].all()
     np.testing.assert_array_equal(curves.measured, samples.tau[rows])
     np.testing.assert_allclose(curves.calibrated, estimate.torque(samples)[rows])
     np.testing.assert_allclose(curves.given, estimate.equations.predict(estimate.prior, samples)[rows])

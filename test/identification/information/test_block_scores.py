@@ -70,7 +70,7 @@ def test_means_over_straight_motion_show_what_all_samples_do(model, monkeypatch)
     thinned, width = _thinned(samples, samples.tau)
     assert width == 16 and len(thinned) == len(samples) // 16
     by_means = ratio(model, [samples])
-    monkeypatch.setattr("inertid_ros.identification.information.residuals._WIDEST_WINDOW", 1)
+    monkeypatch.setattr("inertid_ros.identification.information.residuals._MAX_WINDOW_SAMPLES", 1)
     by_all = ratio(model, [samples])
     np.testing.assert_allclose(by_means[0], by_all[0], rtol=0.05)
     assert by_means[1] == pytest.approx(by_all[1], rel=0.05)
