@@ -1,8 +1,8 @@
-"""Causal low-pass of a stream of joint states, whose delay is exact.
+"""Causal low-pass of a stream of joint states with an exact delay.
 
-A symmetric impulse response delays every frequency by the same time, half its length. Position, velocity, acceleration
-and effort go through the same one: what comes out is the zero-phase filtered motion of ``delay`` seconds ago, stamped
-with that time, and not an approximation of the present.
+A symmetric impulse response delays every frequency by half its length. Position, velocity, acceleration and effort go
+through the same one: the output is the zero-phase filtered motion of ``delay`` seconds ago, stamped with that time, not
+an approximation of the present.
 """
 
 import math
@@ -18,30 +18,30 @@ from inertid_ros.core.samples import Samples, UndecimatedVelocity
 from inertid_ros.data.preparation.force_samples import RESTING_SPEED, FrictionDirection
 from inertid_ros.robot.model import RobotModel
 
-_PERIODS = 1.25  # of the cutoff, on either side of the impulse response
+_HALF_LENGTH_PERIODS = 1.25  # of the cutoff
 _WINDOW = ("kaiser", 5.0)
 _DIFFERENCE = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0  # of sixth order
-_LONGEST_GAP = 0.25  # periods of the cutoff; a longer one starts the filter anew
-_EXACT = 1e-6  # periods; a stamp as near is on the grid
-_NOISE = 3.0  # standard deviations of velocity, above which its sign is sure
+_MAX_GAP_PERIODS = 0.25  # of the cutoff; a longer gap restarts the filter
+_STAMP_TOLERANCE = 1e-6  # periods
+_SURE_SIGN_DEVIATIONS = 3.0  # of the velocity
 
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """A stream of joint states and its filter.
+    """Properties of a stream of joint states and of its filter.
 
     Attributes
     ----------
     period : float
-        Of the samples after resampling [s].
+        Sample period after resampling [s].
     cutoff_hz : float
-        Cutoff of the low-pass [Hz].
+        [Hz]
     block : int
-        Samples that are handed on together.
+        Samples per block.
     velocity_noise : float
         Standard deviation of the measured velocity [rad/s or m/s].
     effort_delay_s : float
-        By how much effort is stamped after the motion that it belongs to [s], see
+        Delay of effort stamps after the motion [s], see
         :class:`~inertid_ros.identification.information.delay.Delay`.
     """
 
@@ -60,26 +60,24 @@ class StreamOptions:
 
 
 class CausalFilter:
-    """Takes joint states one by one and gives blocks of samples.
+    """Filter joint states one by one into blocks of samples.
 
     Parameters
     ----------
     model : RobotModel
         Robot on a fixed base; states are in the order of its joints.
-    options : StreamOptions
-        Period, cutoff and size of blocks.
 
     Attributes
     ----------
     rejected : int
-        States that were not used: stamps that repeat or go back, values that are not finite.
+        Unused states: stamps that repeat or go back, values that are not finite.
     restarts : int
-        Times that the filter began anew after a gap.
+        Restarts after a gap.
     """
 
     def __init__(self, model: RobotModel, options: StreamOptions) -> None:
         self._model, self._options = model, options
-        half = int(np.ceil(_PERIODS / (options.cutoff_hz * options.period)))
+        half = int(np.ceil(_HALF_LENGTH_PERIODS / (options.cutoff_hz * options.period)))
         smooth = scipy.signal.firwin(2 * half + 1, options.cutoff_hz, window=_WINDOW, fs=1 / options.period)
         shift = options.effort_delay_s / options.period
         edge = max(len(_DIFFERENCE) // 2, int(np.ceil(abs(shift))))
@@ -87,21 +85,21 @@ class CausalFilter:
         self._effort = _shifted(self._low_pass, shift)
         self._derivative = np.pad(np.convolve(smooth, _DIFFERENCE), edge - len(_DIFFERENCE) // 2) / options.period
         self._half = half + edge
-        threshold = max(RESTING_SPEED, _NOISE * options.velocity_noise)
+        threshold = max(RESTING_SPEED, _SURE_SIGN_DEVIATIONS * options.velocity_noise)
         self._direction = FrictionDirection(model.layout, np.full(len(model.layout.drive_ratios), threshold))
         self._scale, self.rejected, self.restarts = model.effort_scale, 0, 0
-        self._longest_gap = max(_LONGEST_GAP / options.cutoff_hz, 3 * options.period)
+        self._longest_gap = max(_MAX_GAP_PERIODS / options.cutoff_hz, 3 * options.period)
         self._last: tuple[float, Array] | None = None
         self._begin()
 
     @property
     def period(self) -> float:
-        """Of the samples [s]."""
+        """Sample period [s]."""
         return self._options.period
 
     @property
     def longest_gap(self) -> float:
-        """Longest time between two states that is interpolated; after a longer one the filter begins anew [s]."""
+        """Longest interpolated time between two states; a longer one restarts the filter [s]."""
         return self._longest_gap
 
     @property
@@ -111,19 +109,11 @@ class CausalFilter:
 
     @property
     def latency(self) -> float:
-        """Longest time from a state to the block that it is in the middle of [s]: delay and length of a block."""
+        """Longest time from a state to the block around it [s]: delay and length of a block."""
         return self.delay + self._options.block * self._options.period
 
     def push(self, time: float, position: Array, velocity: Array, effort: Array) -> Samples | None:
-        """Take a state; the block that it completes, if any.
-
-        Parameters
-        ----------
-        time : float
-            Stamp [s].
-        position, velocity, effort : ndarray, shape (n,)
-            In the order of the model.
-        """
+        """Take a state ``(n,)`` with its stamp [s]; return the block that it completes, if any."""
         row = np.concatenate([position, velocity, self._scale * effort])
         if not math.isfinite(time + float(row.sum())) or (self._last is not None and time <= self._last[0]):
             self.rejected += 1
@@ -136,9 +126,9 @@ class CausalFilter:
             return None
         before, last = self._last
         period = self._options.period
-        while (instant := self._start + (self._dropped + len(self._rows)) * period) <= time + _EXACT * period:
+        while (instant := self._start + (self._dropped + len(self._rows)) * period) <= time + _STAMP_TOLERANCE * period:
             share = (instant - before) / (time - before)
-            self._rows.append(row if share > 1 - _EXACT else last + share * (row - last))
+            self._rows.append(row if share > 1 - _STAMP_TOLERANCE else last + share * (row - last))
         self._last = time, row
         return self._block() if len(self._rows) >= 2 * self._half + self._options.block else None
 
@@ -147,7 +137,7 @@ class CausalFilter:
         self._start, self._dropped = 0.0, 0
 
     def _block(self) -> Samples:
-        """Samples of all rows whose surroundings are complete; as many rows are dropped."""
+        """Return samples of all rows with complete surroundings, and drop as many rows."""
         rows, n, half = np.array(self._rows), self._model.joints, self._half
         windows = np.lib.stride_tricks.sliding_window_view(rows, 2 * half + 1, axis=0)
         smooth, slope = windows[:, : 2 * n] @ self._low_pass, windows[:, n : 2 * n] @ self._derivative
@@ -166,7 +156,7 @@ class CausalFilter:
         )  # fmt: skip
 
     def _centred(self, values: Array | NDArray[np.bool_]) -> Array:
-        """Low-passed values where their surroundings are complete, zero elsewhere; as many rows."""
+        """Low-passed values if their surroundings are complete, else zero; as many rows."""
         windows = np.lib.stride_tricks.sliding_window_view(values, 2 * self._half + 1, axis=0)
         out = np.zeros(values.shape)
         out[self._half : len(values) - self._half] = windows @ self._low_pass
@@ -174,7 +164,7 @@ class CausalFilter:
 
 
 def _shifted(response: Array, shift: float) -> Array:
-    """Impulse response, applied by correlation, of the values ``shift`` samples later; by linear interpolation."""
+    """Shift an impulse response, which is applied by correlation, ``shift`` samples later by linear interpolation."""
     whole = int(np.floor(shift))
     share = shift - whole
     return np.asarray((1 - share) * np.roll(response, whole) + share * np.roll(response, whole + 1))

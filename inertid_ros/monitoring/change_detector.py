@@ -1,9 +1,9 @@
-"""Tells a payload, a lost part or rising friction from noise, by the innovation of a calibrated robot.
+"""Detect a payload, a lost part or changed friction by the innovation of a calibrated robot.
 
 The innovation ``e = tau - A x`` of a window of independent samples is normal with covariance ``C = S + A P A^T``:
-noise, and what calibration and drift of friction leave unknown. A change of the body of a link, or of the friction of a
-joint, adds ``B d`` for columns ``B`` of ``A``. Twice the logarithm of the generalised likelihood ratio of each is
-chi-squared with as many degrees of freedom as ``d`` has while nothing changes, whatever the motion
+noise ``S``, and uncertainty ``P`` of calibration and drift of friction. A change of the body of a link, or of the
+friction of a joint, adds ``B d`` for columns ``B`` of ``A``. While nothing changes, twice the logarithm of the
+generalised likelihood ratio of each is chi-squared with as many degrees of freedom as ``d``, for any motion
 ([Basseville1993]_ ch. 7).
 """
 
@@ -23,17 +23,17 @@ from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION
 from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift
 from inertid_ros.robot.layout import ParameterLayout
 
-_BODY_COLUMNS = 4  # mass and first moments: what gravity shows within a window
-_FRICTION = ("viscous", "coulomb")
-_FEWEST = 3  # independent samples of a window
-_INVISIBLE = 1e-4  # singular value, relative to unit columns, below which a window does not show a direction
-_SLOW = 0.02  # rad/s or m/s; a slower joint may as well stick
-_CALM_S = 2.0  # of motion without an alarm, after which the robot is as it was calibrated
-_OTHERWISE_S = 1.0  # for which a settled change is explained otherwise; a window that holds its end explains it badly
+_BODY_COLUMNS = 4  # mass and first moments, which gravity shows within a window
+_FRICTION_TERMS = ("viscous", "coulomb")
+_MIN_WINDOW_SAMPLES = 3  # independent ones
+_MIN_SINGULAR_VALUE = 1e-4  # relative to unit columns; below, a window does not show a direction
+_STICKING_SPEED = 0.02  # rad/s or m/s
+_CALM_S = 2.0  # of motion without an alarm, after which the robot is as calibrated again
+_MIN_NEW_CAUSE_S = 1.0  # a settled change gets another cause after this time; windows across its end are misleading
 
 
 class Cause(Enum):
-    """What a change is."""
+    """Cause of a change."""
 
     PAYLOAD = "payload"
     LOST_PART = "lost part"
@@ -43,7 +43,7 @@ class Cause(Enum):
 
 @dataclass(frozen=True)
 class DetectorOptions:
-    """When a change is told.
+    """Sensitivity of a detector.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class DetectorOptions:
     false_alarms_per_hour : float
         Largest expected number while noise is normal and friction drifts as stated.
     drift : FrictionDrift
-        Friction since the calibration that is no change.
+        Drift of friction that does not count as a change.
     """
 
     window_s: float = 0.4
@@ -67,9 +67,9 @@ class Change:
     Attributes
     ----------
     time : float
-        Of the newest sample that it was told by [s].
+        Newest sample of the window [s].
     cause : Cause
-        What explains the innovation best.
+        Best explanation of the innovation.
     subject : str
         Link or joint.
     amount, deviation : float
@@ -79,7 +79,7 @@ class Change:
     threshold : float
         Of ``ratio``.
     settled : bool
-        Whether all samples of the window are later than those at which a change was told first.
+        Whether all samples of the window are later than the first alarm.
     """
 
     time: float
@@ -93,57 +93,43 @@ class Change:
 
 
 class ChangeDetector:
-    """Compares blocks of samples with a calibrated robot.
-
-    Parameters
-    ----------
-    robot : CalibratedRobot
-        What is expected.
-    options : DetectorOptions, optional
-        Window and false alarms.
+    """Compare blocks of samples with a calibrated robot.
 
     Attributes
     ----------
     tested : bool
-        Whether the last window held enough to be tested; a robot at rest shows nothing.
+        Whether the last window held enough samples for a test; a robot at rest shows nothing.
     """
 
     def __init__(self, robot: CalibratedRobot, options: DetectorOptions | None = None) -> None:
         self._robot, self._options = robot, options or DetectorOptions()
         drift = self._options.drift
-        known = [semidefinite_root(robot.covariance).T]
-        known.append(drift.root(robot.layout, robot.parameters, drift.since_calibration))
-        self._known = np.hstack(known)
+        drift_root = drift.root(robot.layout, robot.parameters, drift.since_calibration)
+        self._uncertainty_root = np.hstack([semidefinite_root(robot.covariance).T, drift_root])
         self._writer = robot.equations.writer()
         self._hypotheses = _hypotheses(robot.layout)
         self._thresholds: dict[tuple[float, int], float] = {}
         self._window: deque[_Instant] = deque()
         self._skipped = 0
-        self._told: float | None = None
+        self._alarm_time: float | None = None  # of the first alarm
         self.tested = False
 
     def add(self, samples: Samples) -> Change | None:
-        """Take a block; a change, if the window that ends with it shows one.
+        """Return the change that the window ending with a block shows, if any.
 
-        A change is told anew with every block until another robot is expected, by a new detector. Masked equations
-        count nowhere.
-
-        Parameters
-        ----------
-        samples : Samples
-            Block of a stream, in the order of time.
+        Every block of a changed robot gives an alarm. Masked equations do not count. Blocks come in the order of time.
         """
         self._take(samples)
         while self._window and self._window[-1].time - self._window[0].time > self._options.window_s + 1e-9:
             self._window.popleft()
         period = float(samples.time[-1] - samples.time[0]) * len(samples) / max(len(samples) - 1, 1)
-        found = self._tested(period)
-        if found is None:
-            self._told = None
-        return found
+        change = self._test(period)
+        if change is None:
+            self._alarm_time = None
+        return change
 
     def _take(self, samples: Samples) -> None:
-        """Put the independent samples of a block to the window."""
+        """Append the independent samples of a block to the window."""
         equations, robot = self._robot.equations, self._robot
         stride = max(1, int(0.5 / (samples.cutoff_hz * samples.period)))
         chosen = samples.select(slice(self._skipped % stride, None, stride))
@@ -161,34 +147,35 @@ class ChangeDetector:
         for row, used in enumerate(chosen.mask):
             self._window.append(_Instant(float(chosen.time[row]), rows[row, used], errors[row, used], chosen.v[row]))
 
-    def _tested(self, period: float) -> Change | None:
-        """The change that explains the window best; tests are made every ``period`` seconds."""
+    def _test(self, period: float) -> Change | None:
+        """Return the change that explains the window best, with one test every ``period`` seconds."""
         self.tested = False
-        if len(self._window) < _FEWEST:
+        if len(self._window) < _MIN_WINDOW_SAMPLES:
             return None
-        A = np.concatenate([each.rows for each in self._window])
-        e = np.concatenate([each.errors for each in self._window])
+        A = np.concatenate([instant.rows for instant in self._window])
+        e = np.concatenate([instant.errors for instant in self._window])
         if not len(e):
             return None
         self.tested = True
-        uncertain = A @ self._known
+        # Whiten the innovation: its covariance is the identity of the noise plus that of the uncertain parameters.
+        uncertain = A @ self._uncertainty_root
         lower = np.linalg.cholesky(np.eye(len(e)) + uncertain @ uncertain.T)
         white = scipy.linalg.solve_triangular(lower, np.column_stack([A, e]), lower=True)
         white, error = white[:, :-1], white[:, -1]
         hypotheses = self._hypotheses
         share = self._options.false_alarms_per_hour * period / 3600.0 / len(hypotheses)
-        found, best = None, -np.inf
+        change, best = None, -np.inf
         for hypothesis in hypotheses:
-            fit = _Fit.of(white[:, hypothesis.columns], error)
+            fit = _fit(white[:, hypothesis.columns], error)
             threshold = self._threshold(share, len(hypothesis.columns))
             evidence = fit.ratio - len(hypothesis.columns) * np.log(len(e))
             if fit.ratio > threshold and evidence > best:
-                found, best = self._change(hypothesis, fit, threshold), evidence
-        if found is None:
+                change, best = self._change(hypothesis, fit, threshold), evidence
+        if change is None:
             return None
-        if self._told is None:
-            self._told = found.time
-        return replace(found, settled=self._window[0].time > self._told)
+        if self._alarm_time is None:
+            self._alarm_time = change.time
+        return replace(change, settled=self._window[0].time > self._alarm_time)
 
     def _threshold(self, share: float, freedom: int) -> float:
         key = (round(share, 15), freedom)
@@ -201,7 +188,7 @@ class ChangeDetector:
         causes = (Cause.PAYLOAD, Cause.LOST_PART)
         if not hypothesis.is_body:
             joint = self._robot.layout.joints.index(hypothesis.subject)
-            speed = np.mean([abs(each.velocity[joint]) for each in self._window])
+            speed = np.mean([abs(instant.velocity[joint]) for instant in self._window])
             direction = np.array([speed, 1.0])[: len(fit.change)]
             causes = (Cause.RISING_FRICTION, Cause.FALLING_FRICTION)
         amount, deviation = float(direction @ fit.change), float(np.linalg.norm(direction @ fit.root))
@@ -224,12 +211,12 @@ def _hypotheses(layout: ParameterLayout) -> tuple[_Hypothesis, ...]:
         _Hypothesis(link, list(range(layout.body(index).start, layout.body(index).start + _BODY_COLUMNS)), True)
         for index, link in enumerate(layout.links)
     ]
-    terms = [term for term in _FRICTION if term in layout.drive_terms]
+    terms = [term for term in _FRICTION_TERMS if term in layout.drive_terms]
     friction = [
         _Hypothesis(joint, [layout.drive(term).start + index for term in terms], False)
         for index, joint in enumerate(layout.joints)
     ]
-    return (*bodies, *(each for each in friction if terms))
+    return (*bodies, *(friction if terms else ()))
 
 
 @dataclass(frozen=True)
@@ -240,20 +227,20 @@ class _Fit:
     change: Array
     root: Array
 
-    @classmethod
-    def of(cls, columns: Array, errors: Array) -> "_Fit":
-        """Of whitened columns and errors; directions that no equation shows stay zero."""
-        scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
-        left, values, right = np.linalg.svd(columns / scale, full_matrices=False)
-        kept = values > _INVISIBLE
-        projected = left[:, kept].T @ errors
-        root = (right[kept].T / values[kept]) / scale[:, None]
-        return cls(float(projected @ projected), root @ projected, root)
+
+def _fit(columns: Array, errors: Array) -> _Fit:
+    """Fit whitened errors; directions that no equation shows stay zero."""
+    scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    left, values, right = np.linalg.svd(columns / scale, full_matrices=False)
+    shown = values > _MIN_SINGULAR_VALUE
+    projected = left[:, shown].T @ errors
+    root = (right[shown].T / values[shown]) / scale[:, None]
+    return _Fit(float(projected @ projected), root @ projected, root)
 
 
 @dataclass(frozen=True)
 class _Instant:
-    """Equations of one sample over the deviation of their errors: rows ``(k, p)``, errors ``(k,)``, velocity."""
+    """Equations of one sample, divided by the deviation of their errors: rows ``(k, p)``, errors ``(k,)``."""
 
     time: float
     rows: Array
@@ -262,7 +249,7 @@ class _Instant:
 
 
 def with_stream_noise(robot: CalibratedRobot, blocks: Sequence[Samples]) -> CalibratedRobot:
-    """The robot with the residuals that a causal filter leaves of it, where nothing has changed.
+    """Return the robot with the residual deviation of a causal filter.
 
     A filter without delay lets less noise through than a causal one. Recordings of the calibration, put through the
     causal filter, show its noise; reversals, where friction is uncertain, do not count.
@@ -270,82 +257,73 @@ def with_stream_noise(robot: CalibratedRobot, blocks: Sequence[Samples]) -> Cali
     Parameters
     ----------
     blocks : sequence of Samples
-        Of a stream of the robot as it was calibrated.
+        From a stream of the robot as calibrated.
 
     Raises
     ------
     IdentificationError
         A channel has no equation.
     """
-    errors = np.concatenate([each.tau - robot.equations.predict(robot.parameters, each) for each in blocks])
-    kept = np.concatenate([each.mask & (_stiction(robot, each) < 0.5 * robot.deviation) for each in blocks])
-    if not kept.any(axis=0).all():
+    errors = np.concatenate([block.tau - robot.equations.predict(robot.parameters, block) for block in blocks])
+    usable = np.concatenate([block.mask & (_stiction(robot, block) < 0.5 * robot.deviation) for block in blocks])
+    if not usable.any(axis=0).all():
         raise IdentificationError("stream: a joint never slides; give recordings in which all joints move")
-    sizes = [np.median(np.abs(errors[own, channel])) for channel, own in enumerate(kept.T)]
+    sizes = [np.median(np.abs(errors[rows, channel])) for channel, rows in enumerate(usable.T)]
     return replace(robot, deviation=np.maximum(robot.deviation, MAD_TO_DEVIATION * np.array(sizes)))
 
 
 def error_deviation(robot: CalibratedRobot, samples: Samples) -> Array:
-    """``(N, c)`` standard deviation of the error of every equation: noise, and stiction at reversals."""
+    """Standard deviation ``(N, c)`` of the errors: noise, and stiction at reversals."""
     return np.asarray(np.hypot(robot.deviation, _stiction(robot, samples)))
 
 
 def _stiction(robot: CalibratedRobot, samples: Samples) -> Array:
-    """``(N, c)`` standard deviation of friction for the share of time in which a joint hardly slides: it may then be
-    anything up to Coulomb friction in either direction."""
+    """Standard deviation ``(N, c)`` of friction for the share of time in which a joint may stick.
+
+    Friction is then anything up to Coulomb friction in either direction.
+    """
     layout = robot.layout
     if samples.undecimated is None or "coulomb" not in layout.drive_terms:
         return np.zeros_like(samples.tau)
-    share = samples.undecimated.filtered(lambda v: (np.abs(v) < _SLOW).astype(float))
+    share = samples.undecimated.filtered(lambda v: (np.abs(v) < _STICKING_SPEED).astype(float))
     return np.asarray(np.clip(share, 0.0, 1.0) * robot.parameters[layout.drive("coulomb")] / np.sqrt(3.0))
 
 
 class ChangeHistory:
-    """Follows what a detector finds.
+    """Reported changes: a detector repeats its alarm with every block of a changed robot.
 
-    A change is told when it is found first, when it is settled, and when it is then explained otherwise for a second;
-    that the robot is as it was calibrated, with the first block that shows it, and two seconds of motion after the last
-    alarm.
+    A change is reported at the first alarm, when it has settled, and when it then has another cause for a second. A
+    robot as calibrated is reported with the first block that shows it, and after two seconds of motion without alarm.
 
     Attributes
     ----------
     current : Change or None
-        Told last; None while the robot is as it was calibrated.
+        Last report; None while the robot is as calibrated.
     since : float
-        When it was found first [s].
+        First alarm of it [s].
     time : float
-        Of the newest sample when something was told last [s].
+        Newest sample of the last report [s].
     """
 
     def __init__(self) -> None:
         self.current: Change | None = None
         self.since = self.time = 0.0
-        self._calm_s, self._told = 0.0, False
-        self._other: Change | None = None  # that explains the current one otherwise, when it was found first
+        self._calm_s, self._reported = 0.0, False
+        self._other: Change | None = None  # first alarm of another cause than the current one
 
     def add(self, found: Change | None, tested: bool, block: Samples) -> bool:
-        """Take what a detector found with a block; whether :attr:`current` is to be told.
+        """Take the outcome of a detector for a block; return whether :attr:`current` is to be reported."""
+        report = self._alarm(found) if found is not None else tested and self._calm(block)
+        if report:
+            self.current, self.time, self._reported = found, float(block.time[-1]), True
+        return report
 
-        Parameters
-        ----------
-        found : Change or None
-            By the detector.
-        tested : bool
-            Whether its window held enough to find something.
-        block : Samples
-            The block.
-        """
-        told = self._calmed(block) if found is None and tested else found is not None and self._alarmed(found)
-        if told:
-            self.current, self.time, self._told = found, float(block.time[-1]), True
-        return told
-
-    def _calmed(self, block: Samples) -> bool:
+    def _calm(self, block: Samples) -> bool:
         self._other = None
         self._calm_s += float(block.time[-1] - block.time[0])
-        return not self._told or (self.current is not None and self._calm_s >= _CALM_S)
+        return not self._reported or (self.current is not None and self._calm_s >= _CALM_S)
 
-    def _alarmed(self, found: Change) -> bool:
+    def _alarm(self, found: Change) -> bool:
         self._calm_s = 0.0
         current = self.current
         if current is None:
@@ -353,14 +331,13 @@ class ChangeHistory:
             return True
         if found.settled != current.settled:
             return found.settled
-        return found.settled and self._explained_otherwise(current, found)
-
-    def _explained_otherwise(self, current: Change, found: Change) -> bool:
+        if not found.settled:
+            return False
         if _same(current, found):
             self._other = None
         elif self._other is None or not _same(self._other, found):
             self._other = found
-        return self._other is not None and found.time - self._other.time >= _OTHERWISE_S
+        return self._other is not None and found.time - self._other.time >= _MIN_NEW_CAUSE_S
 
 
 def _same(one: Change, other: Change) -> bool:

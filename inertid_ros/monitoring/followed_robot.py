@@ -1,4 +1,4 @@
-"""A calibrated robot that is followed by its joint states: parameters, and changes told from noise."""
+"""A calibrated robot followed by its joint states: parameters, and changes detected in the noise."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,11 +20,9 @@ class FollowOptions:
     Attributes
     ----------
     online : OnlineOptions
-        Of the parameters.
     detector : DetectorOptions
-        Of the changes.
     solve_period_s : float
-        Time of the stream between two solutions [s].
+        Stream time between two solutions [s].
     """
 
     online: OnlineOptions = field(default_factory=OnlineOptions)
@@ -34,18 +32,17 @@ class FollowOptions:
 
 @dataclass(frozen=True)
 class Followed:
-    """What a joint state brought.
+    """Result of processing one joint state.
 
     Attributes
     ----------
     state : CheckedState
-        The state.
     block : Samples or None
-        That it completed.
+        Completed by the state.
     estimate : OnlineEstimate or None
-        Parameters, where it was time to solve.
+        Parameters, if they were due.
     news : bool
-        Whether :attr:`FollowedRobot.changes` is to be told anew.
+        Whether :attr:`FollowedRobot.changes` is to be reported.
     """
 
     state: CheckedState
@@ -55,25 +52,20 @@ class Followed:
 
 
 class FollowedRobot:
-    """Takes joint states one by one.
+    """Process joint states one by one.
 
     Parameters
     ----------
     robot : CalibratedRobot
-        With the noise of the stream, see :func:`.innovation_noise.with_stream_noise`.
-    stream : StreamOptions
-        Period, filter and blocks.
-    options : FollowOptions, optional
-        How often to solve, what to forget, what counts as a change.
+        With the noise of the stream, see :func:`.with_stream_noise`.
 
     Attributes
     ----------
     filter : CausalFilter
-        Its delay is that of all that is found.
+        Its delay is that of all results.
     changes : ChangeHistory
-        The change that was told last.
     faults : Counter of StreamFault
-        What was wrong with states so far.
+        Of the states so far.
     """
 
     def __init__(self, robot: CalibratedRobot, stream: StreamOptions, options: FollowOptions | None = None) -> None:
@@ -88,15 +80,15 @@ class FollowedRobot:
 
     @property
     def weights(self) -> Array:
-        """``(c,)`` weights of the equations, by which errors are independent and of unit variance [1 / (N m or N)]."""
+        """Weights ``(c,)`` that make errors independent with unit variance [1 / (N m or N)]."""
         return self._online.weights
 
     def stamp_ns(self, time: float) -> int:
-        """Stamp of the joint states [ns] at a time of samples, estimates or changes [s]."""
+        """Joint state stamp [ns] of a time of samples, estimates or changes [s]."""
         return self._checks.stamp_ns(time)
 
     def take(self, state: JointState) -> Followed:
-        """Take a joint state, in the order in which they are received.
+        """Process a joint state, in the order of reception.
 
         Raises
         ------
@@ -123,5 +115,5 @@ class FollowedRobot:
 
     @property
     def change(self) -> Change | None:
-        """The change that was told last; None while the robot is as it was calibrated."""
+        """Last reported change; None while the robot is as calibrated."""
         return self.changes.current

@@ -1,7 +1,7 @@
-"""What a motion that is still going on has determined so far, and what to move next.
+"""Coverage of a motion while the robot moves, and advice on what to move next.
 
-A calibration shows it while the robot moves. It is a linear fit with the prior as further equations, to samples at a
-low rate; bodies that are physically consistent, outliers and delays are left to the identification that follows.
+A linear fit, with the prior as further equations, to samples at a low rate; physical consistency, outliers and delays
+are left to the identification that follows.
 """
 
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ from inertid_ros.robot.model import RobotModel
 from .causal_filter import CausalFilter, StreamOptions
 
 _STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=50)  # motions of calibrations are slower than 1 Hz
-_INDEPENDENT = 2 * _STREAM.cutoff_hz * _STREAM.period  # share of the samples: two in a period of the cutoff
+_INDEPENDENT_SHARE = 2 * _STREAM.cutoff_hz * _STREAM.period  # of the samples: two in a period of the cutoff
 _STATES = 100
-_ROUNDS, _SETTLED = 10, 0.02  # of weights by residuals, which go on at the next call; their relative change
-_LEAST = 1e-3  # of a channel's torque: its residuals are at least as large
-_TESTED = ("rotor_inertia", "stribeck")  # drive terms that are part of a result only where a test finds them
-_NAMED = 2  # joints that are named
+_WEIGHT_ITERATIONS, _WEIGHT_TOLERANCE = 10, 0.02  # per call; relative change of the residuals' deviation
+_MIN_RESIDUAL_SHARE = 1e-3  # of a channel's torque
+_TESTED_TERMS = ("rotor_inertia", "stribeck")  # part of a result only if a test finds them
+_ADVISED_JOINTS = 2
 
 
 class LiveCoverage:
-    """Takes the samples of a recording as they come.
+    """Follow the coverage of a recording, sample by sample.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class LiveCoverage:
             self._average()
 
     def _average(self) -> None:
-        """Hand means of all periods that are complete to the filter."""
+        """Pass means over all complete periods to the filter."""
         rows = np.concatenate(self._pending)
         period = np.floor(rows[:, 0] / _STREAM.period)
         complete = int(np.argmax(period == period[-1]))
@@ -94,7 +94,7 @@ class LiveCoverage:
 
     @one_thread()
     def joints(self) -> tuple[JointCoverage, ...]:
-        """Coverage of every joint so far, with advice; empty before anything has moved."""
+        """Coverage of every joint so far, with advice; empty before the first motion."""
         if self._extent is None or not self._compressor.counts.any():
             return ()
         parameters, covariance = self._fit(information_so_far(self._equations, self._compressor))
@@ -102,7 +102,7 @@ class LiveCoverage:
         return coverage_of_extent(self._model, self._extent, confidence)
 
     def _speed(self, time: float, position: Array) -> Array:
-        """By the position before, where the robot reports no velocity."""
+        """Difference quotient of positions, for robots that report no velocity."""
         if self._before is None or time <= self._before[0]:
             return np.zeros(len(position))
         return (position - self._before[1]) / (time - self._before[0])
@@ -116,28 +116,29 @@ class LiveCoverage:
         """Parameters ``(p,)`` and their covariance by data and prior."""
         coordinates = prior_coordinates(self._model, information)
         root, prior = prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD), self._model.prior
-        for term in set(_TESTED).intersection(self._model.layout.drive_terms):
+        for term in set(_TESTED_TERMS).intersection(self._model.layout.drive_terms):
             root[self._model.layout.drive(term)] = 0.0
         grams = [channel.r_factor.T @ channel.r_factor for channel in information.channels]
         whole = np.zeros((len(prior) + 1, len(prior) + 1))
         places = [np.ix_(columns, columns) for columns in (np.append(c.columns, -1) for c in information.channels)]
-        least = np.maximum(_LEAST * information.rms_measured, 1e-150)  # whose square is a number
+        least = np.maximum(_MIN_RESIDUAL_SHARE * information.rms_measured, 1e-150)  # whose square is a number
         deviation = np.maximum(information.deviation(prior) if self._deviation is None else self._deviation, least)
-        for _ in range(_ROUNDS):
+        for _ in range(_WEIGHT_ITERATIONS):
             whole[:] = 0.0
-            for place, gram, weight in zip(places, grams, self._measured * _INDEPENDENT / deviation**2, strict=True):
+            weights = self._measured * _INDEPENDENT_SHARE / deviation**2
+            for place, gram, weight in zip(places, grams, weights, strict=True):
                 whole[place] += weight * gram
             normal, right = whole[:-1, :-1], whole[:-1, -1]
             inverse = np.linalg.inv(np.eye(len(prior)) + root.T @ normal @ root)
             parameters = prior + root @ (inverse @ (root.T @ (right - normal @ prior)))
             self._deviation, before = np.maximum(information.deviation(parameters), least), deviation
             deviation = self._deviation
-            if np.abs(deviation / before - 1).max() < _SETTLED:
+            if np.abs(deviation / before - 1).max() < _WEIGHT_TOLERANCE:
                 break
         return parameters, root @ inverse @ root.T
 
 
 def still_needed(coverage: Sequence[JointCoverage]) -> str:
-    """One line on what to move next, of the joints whose torque is known least; empty where nothing is to be gained."""
-    advised = sorted((each for each in coverage if each.advice), key=lambda each: -each.torque_deviation)
-    return "; ".join(f"{each.joint}: {each.advice}" for each in advised[:_NAMED])
+    """One line on what to move next, for the joints with the least certain torque; empty if nothing is to be gained."""
+    advised = sorted((joint for joint in coverage if joint.advice), key=lambda joint: -joint.torque_deviation)
+    return "; ".join(f"{joint.joint}: {joint.advice}" for joint in advised[:_ADVISED_JOINTS])

@@ -13,19 +13,19 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, Information, fingerprint
 from inertid_ros.regressors.equations import Equations
 
-_SEGMENTS = 10  # of a window; its length is kept to one of them
+_WINDOW_SEGMENTS = 10  # a window slides by one of them
 
 
 @dataclass(frozen=True)
 class Forgetting:
-    """How old samples lose weight; with neither, nothing is forgotten.
+    """Exponential forgetting or a sliding window; by default nothing is forgotten.
 
     Attributes
     ----------
     time_constant_s : float
         Time in which the weight of a sample falls to 1/e [s]; 0 for none.
     window_s : float
-        Time after which a sample counts no more [s], kept to a tenth; 0 for none.
+        Age at which a sample is dropped [s], to a tenth of it; 0 for none.
 
     Raises
     ------
@@ -47,15 +47,8 @@ class Forgetting:
 class OnlineInformation:
     """Information of the blocks of a stream.
 
-    Rows are appended to R factors by Householder reflections, and forgetting scales the factors: no digits are lost as
-    in updates of a covariance, and nothing that was never excited grows.
-
-    Parameters
-    ----------
-    equations : Equations
-        Of the robot.
-    forgetting : Forgetting, optional
-        Nothing is forgotten where not given.
+    Rows are appended to R factors by Householder reflections, and forgetting scales the factors: unlike updates of a
+    covariance, this loses no digits, and directions without excitation do not grow.
     """
 
     def __init__(self, equations: Equations, forgetting: Forgetting | None = None) -> None:
@@ -85,7 +78,7 @@ class OnlineInformation:
 
     @property
     def information(self) -> Information:
-        """All that is not forgotten."""
+        """Information so far."""
         factors = self._older.with_rows_of(self._current) if self._segments else self._current
         channels = tuple(
             Channel(columns, R @ expansion, int(round(count)))
@@ -100,18 +93,18 @@ class OnlineInformation:
         work = np.zeros((self._equations.count, self._writer.width, len(samples)))
         self._writer.write(samples, slice(0, len(samples)), work)
         for channel, span in enumerate(self._writer.spans):
-            kept = samples.mask[:, channel]
-            if not kept.any():
+            used = samples.mask[:, channel]
+            if not used.any():
                 continue
             work[channel, span.stop - 1] = samples.tau[:, channel]
-            rows = np.ascontiguousarray(work[channel, span] if kept.all() else work[channel, span][:, kept])
+            rows = np.ascontiguousarray(work[channel, span] if used.all() else work[channel, span][:, used])
             self._current.R[channel] = append_rows(self._current.R[channel], rows)
-            self._current.counts[channel] += kept.sum()
+            self._current.counts[channel] += used.sum()
 
     def _slide(self, end: float, period: float) -> None:
-        """Close the current segment where it is long enough, and leave out those that are forgotten."""
+        """Close the current segment if it is long enough, and drop those that have left the window."""
         window, count = self._forgetting.window_s, len(self._segments)
-        if end + period - self._current.first >= window / _SEGMENTS * (1 - 1e-9):
+        if end + period - self._current.first >= window / _WINDOW_SEGMENTS * (1 - 1e-9):
             self._current.last = end
             self._segments.append(self._current)
             self._current = self._empty()

@@ -1,7 +1,7 @@
-"""Which joint states of a stream are new and possible, and what is wrong with the others.
+"""Checks of a stream of joint states: which are new and possible, and the faults of the others.
 
-Accepted states bear a time that only ever goes on: where stamps jump to another clock, or positions to other values,
-it goes on by a break that is long enough for a filter to begin anew.
+Accepted states get a time that only increases: if stamps jump to another clock, or positions jump, it increases by a
+break that is long enough for a filter to restart.
 """
 
 import math
@@ -13,17 +13,16 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.robot.model import RobotModel
 
-BREAK_S = 1.0  # by which time goes on where states do not continue those before
-_ELSEWHERE = 5  # states in a row that are of another clock, or come after a pause, before they are taken
-_STUCK = 10  # states in a row of exactly the same values
-_FASTER, _NOISE = 2.0, 0.02  # of the velocity limit, and rad or m: what no joint does between two states
-_HELD_MOVES, _SETTLED_S = 1e-3, 0.2  # rad or m; and how long a held joint has to rest again
+BREAK_S = 1.0  # of the time scale, where states do not continue those before
+_MIN_NEW_CLOCK_STATES = 5  # in a row, before states of another clock or after a pause are accepted
+_STUCK_STATES = 10  # in a row of exactly the same values
+_MAX_SPEED_RATIO, _POSITION_NOISE = 2.0, 0.02  # to the velocity limit, and rad or m: beyond, a position has jumped
+_HELD_TOLERANCE, _MIN_HELD_REST_S = 1e-3, 0.2  # rad or m; and how long a held joint must rest after a motion
 _TURN = 2 * np.pi
-_NOTHING = np.zeros(0)
 
 
 class StreamFault(Enum):
-    """What is wrong with a joint state, or with how it follows those before."""
+    """Fault of a joint state, or of how it continues the stream."""
 
     NOT_FINITE = "not finite"
     REPEATED = "repeated"
@@ -37,17 +36,16 @@ class StreamFault(Enum):
 
 @dataclass(frozen=True)
 class JointState:
-    """One joint state in the order of a model, as it is reported.
+    """One reported joint state in the order of a model; NaN for what is not reported.
 
     Attributes
     ----------
     stamp_ns : int
         Header stamp [ns].
     position, velocity, effort : ndarray, shape (n,)
-        [rad or m, per s, as reported]; NaN where nothing is reported.
+        [rad or m, per s, as reported].
     held : ndarray, shape (k,)
-        Positions of the joints that the model holds (:attr:`.ModelOptions.locked_joints`) [rad or m]; NaN where they
-        are not reported.
+        Positions of the joints that the model holds (:attr:`.ModelOptions.locked_joints`) [rad or m].
     """
 
     stamp_ns: int
@@ -59,18 +57,17 @@ class JointState:
 
 @dataclass(frozen=True)
 class CheckedState:
-    """What a joint state is worth.
+    """Result of checking a joint state.
 
     Attributes
     ----------
     time : float
-        Of the state on a scale that only goes on [s]; NaN where it is not to be used.
+        On a scale that only increases [s]; NaN if the state must not be used.
     position : ndarray, shape (n,)
         Without jumps by full turns.
     fault : StreamFault or None
-        What is wrong.
     message : str
-        One line on it; empty where nothing is.
+        One line on the fault.
     """
 
     time: float
@@ -80,17 +77,14 @@ class CheckedState:
 
     @property
     def usable(self) -> bool:
-        """Whether it may be used."""
         return not math.isnan(self.time)
 
 
 class StreamChecks:
-    """Checks joint states one by one.
+    """Check joint states one by one.
 
     Parameters
     ----------
-    model : RobotModel
-        Its joints, limits, and the joints that it holds.
     longest_gap_s : float
         Time between two states above which samples were lost [s].
     """
@@ -99,7 +93,7 @@ class StreamChecks:
         limits = model.limits
         self._names, self._gap = model.joint_names, longest_gap_s
         self._held_names = tuple(model.options.locked_joints)
-        self._fastest = np.where(limits.velocity > 0, _FASTER * limits.velocity, np.inf)
+        self._fastest = np.where(limits.velocity > 0, _MAX_SPEED_RATIO * limits.velocity, np.inf)
         self._turning = ~np.isfinite(limits.upper)
         self._turns = np.zeros(model.joints)
         self._last: JointState | None = None  # on the clock
@@ -109,11 +103,11 @@ class StreamChecks:
         self._held = np.full(len(self._held_names), np.nan)
 
     def stamp_ns(self, time: float) -> int:
-        """Stamp of a time of this scale [ns], by the newest state; right since the last break."""
+        """Header stamp of a time of this scale [ns]; valid since the last break."""
         return self._last.stamp_ns - round((self._now - time) * 1e9) if self._last is not None else 0
 
     def check(self, state: JointState) -> CheckedState:
-        """Take a state, in the order in which they are received."""
+        """Check a state, in the order of reception."""
         refused = self._not_finite(state) or self._off_the_clock(state)
         if refused is not None:
             return refused
@@ -123,7 +117,7 @@ class StreamChecks:
         return refused or self._followed(state.position, fault, message)
 
     def _not_finite(self, state: JointState) -> CheckedState | None:
-        """NaN and infinity, and channels that are not reported."""
+        """Refuse NaN, infinity, and states without a channel."""
         if math.isfinite(state.position.sum() + state.velocity.sum() + state.effort.sum()):
             return None
         for channel in ("position", "velocity", "effort"):
@@ -138,7 +132,7 @@ class StreamChecks:
         return _refused(StreamFault.NOT_FINITE, "joint_states hold numbers beyond all measure; check the driver")
 
     def _off_the_clock(self, state: JointState) -> CheckedState | None:
-        """Stamps that repeat, or do not follow those before, until several in a row do not."""
+        """Refuse stamps that repeat, or that do not continue those before until several in a row do not."""
         if self._last is None:
             return None
         step = (state.stamp_ns - self._last.stamp_ns) * 1e-9
@@ -148,14 +142,14 @@ class StreamChecks:
             self._elsewhere = 0
             return None
         self._elsewhere += 1
-        if self._elsewhere >= _ELSEWHERE:
+        if self._elsewhere >= _MIN_NEW_CLOCK_STATES:
             return None
         if step > 0:
             return _refused(StreamFault.PAUSE, f"joint states are stamped {step:.3g} s after those before")
         return _refused(StreamFault.OUT_OF_ORDER, f"joint states are stamped {-step:.3g} s before others")
 
     def _go_on(self, before: JointState | None, state: JointState) -> tuple[StreamFault | None, str]:
-        """Let time go on to a state on the clock; what there is to say of its stamp."""
+        """Advance the time to a state; return the fault of its stamp."""
         step = (state.stamp_ns - before.stamp_ns) * 1e-9 if before is not None else BREAK_S
         if not self._elsewhere:
             self._now += step
@@ -168,7 +162,7 @@ class StreamChecks:
         return StreamFault.PAUSE, f"no joint states for {step:.3g} s, or their clock was set; beginning anew"
 
     def _stuck(self, before: JointState | None, state: JointState) -> CheckedState | None:
-        """Values that are exactly those of before were not measured anew."""
+        """Refuse values that are exactly those of before: they are not new measurements."""
         if before is None or any(
             getattr(before, channel).tobytes() != getattr(state, channel).tobytes()
             for channel in ("position", "velocity", "effort")
@@ -176,36 +170,36 @@ class StreamChecks:
             self._same = 0
             return None
         self._same += 1
-        if self._same < _STUCK:
+        if self._same < _STUCK_STATES:
             return _refused(None, "")
         return _refused(
             StreamFault.STUCK, "joint states repeat their values with new stamps; the driver measures nothing"
         )
 
     def _held_joint_moves(self, held: Array) -> CheckedState | None:
-        """Joints that the model holds, as those of a gripper, may be anywhere, but have to rest."""
-        settled = self._now - self._held_moved >= _SETTLED_S
+        """Refuse states while joints that the model holds, such as those of a gripper, move; they may be anywhere."""
+        settled = self._now - self._held_moved >= _MIN_HELD_REST_S
         if settled and held is self._held_before:
             return None
         self._held_before = held
-        moved = np.isfinite(held) & (np.abs(held - self._held) > _HELD_MOVES)
+        moved = np.isfinite(held) & (np.abs(held - self._held) > _HELD_TOLERANCE)
         self._held = np.where(moved | np.isnan(self._held), held, self._held)
         if moved.any():
             self._held_moved = self._now
         elif settled:
             return None
-        names = [name for name, own in zip(self._held_names, moved, strict=True) if own] or self._held_names
+        names = [name for name, moves in zip(self._held_names, moved, strict=True) if moves] or self._held_names
         return _refused(
             StreamFault.HELD_JOINT,
             f"{', '.join(names)} moves, which the calibration holds; hold it, or calibrate with it moving",
         )
 
     def _followed(self, position: Array, fault: StreamFault | None, message: str) -> CheckedState:
-        """The state without full turns; positions that no joint can have after those before begin anew."""
+        """Remove full turns from the position; start a new stretch of time after an impossible jump."""
         position = position + self._turns
         if self._used is not None:
             seconds, step = self._now - self._used[0], position - self._used[1]
-            largest = self._fastest * seconds + _NOISE
+            largest = self._fastest * seconds + _POSITION_NOISE
             if (np.abs(step) > largest).any():
                 turns = np.where(self._turning, -_TURN * np.round(step / _TURN), 0.0)
                 self._turns, position, step = self._turns + turns, position + turns, step + turns
@@ -222,4 +216,4 @@ class StreamChecks:
 
 
 def _refused(fault: StreamFault | None, message: str) -> CheckedState:
-    return CheckedState(math.nan, _NOTHING, fault, message)
+    return CheckedState(math.nan, np.zeros(0), fault, message)

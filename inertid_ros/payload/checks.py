@@ -1,4 +1,4 @@
-"""Whether a recording shows a payload, and whether the robot can hold it; each refusal is one line."""
+"""Checks that a recording shows a payload and that the robot can hold it; each refusal is one line."""
 
 from collections.abc import Sequence
 
@@ -16,21 +16,25 @@ from inertid_ros.robot.model import RobotModel
 
 from .payload import Payload
 
-_AT_LIMIT, _LONG = 0.99, 0.01  # of a joint's effort limit, and of the samples
-_OTHER_RESIDUAL = 10.0  # times that of the calibration
-_UNEXPLAINED = 0.15  # of the effort: what another robot, or nothing at all, explains as badly
-_SURPRISE = 8.0  # standard deviations of the distance from the calibration
-_KNOWN_SHARE, _KNOWN_OF_ROBOT = 0.25, 0.02  # of the mass of the payload, or of the robot, to which its mass is known
-_KNOWN_COM = 0.05  # m
+# A joint is saturated if this share of the samples reaches this share of its effort limit.
+_SATURATION_SHARE, _SATURATED_SAMPLES = 0.99, 0.01
+# The payload does not explain the recording if the residual exceeds that of the calibration by this factor and this
+# share of the effort, or if the robot is this far from its calibration.
+_MAX_RESIDUAL_RATIO = 10.0
+_MAX_RESIDUAL_SHARE = 0.15
+_MAX_SURPRISE_DEVIATIONS = 8.0
+# Half widths of intervals that motion must reach: of the mass, relative to payload or robot; of the centre of mass.
+_MAX_MASS_SHARE, _MAX_ROBOT_MASS_SHARE = 0.25, 0.02
+_MAX_COM_HALF_WIDTH_M = 0.05
 
 
 def check_recordings(model: RobotModel, recordings: Sequence[Recording]) -> None:
-    """Refuse recordings in which a joint delivers all the effort that it has.
+    """Refuse recordings in which a joint is saturated: it may not have held the payload.
 
     Raises
     ------
     RecordingError
-        Then it may not have held what it was asked to.
+        A joint is at its effort limit in more than 1 % of the samples.
     """
     limits = dict(zip(model.joint_names, np.asarray(model.limits.effort).tolist(), strict=True))
     scales = dict(zip(model.joint_names, model.effort_scale.tolist(), strict=True))
@@ -39,8 +43,8 @@ def check_recordings(model: RobotModel, recordings: Sequence[Recording]) -> None
             limit = limits.get(joint, 0.0)
             if not (np.isfinite(limit) and limit > 0):
                 continue
-            share = float(np.mean(np.abs(scales[joint] * recording.effort[:, column]) >= _AT_LIMIT * limit))
-            if share > _LONG:
+            share = float(np.mean(np.abs(scales[joint] * recording.effort[:, column]) >= _SATURATION_SHARE * limit))
+            if share > _SATURATED_SAMPLES:
                 raise RecordingError(
                     f"{recording.name}: {joint} is at its effort limit of {limit:g} N m or N in {100 * share:.0f} % of"
                     " the samples: the payload is heavier than it can hold there; hold a lighter one, or closer"
@@ -55,22 +59,24 @@ def check_payload(
     Raises
     ------
     IdentificationError
-        The recording is of another robot, has too little motion, or the payload is too heavy.
+        The recording is of another robot or has too little motion, or the payload is too heavy.
     """
     names, name = robot.equations.channels, loaded[0].name
     size = np.sqrt(np.mean(np.concatenate([samples.tau[samples.usable] for samples in loaded]) ** 2, axis=0))
     ratio = payload.residual_deviation / np.maximum(robot.deviation, 1e-12)
     worst = int(np.argmax(ratio))
     share = float(np.linalg.norm(payload.residual_deviation) / max(float(np.linalg.norm(size)), 1e-300))
-    if ratio[worst] > _OTHER_RESIDUAL and share > _UNEXPLAINED or surprise(robot, payload) > _SURPRISE:
+    if (ratio[worst] > _MAX_RESIDUAL_RATIO and share > _MAX_RESIDUAL_SHARE) or (
+        _surprise(robot, payload) > _MAX_SURPRISE_DEVIATIONS
+    ):
         raise IdentificationError(
             f"{name}: no payload on {payload.tool.name} explains it: {names[worst]} is off by"
             f" {payload.residual_deviation[worst]:.2g} N m or N, in the calibration by {robot.deviation[worst]:.2g}; is"
             " it another robot, or held elsewhere? Give its own result or --frame; inertid validate tells other causes"
         )
     mass, half = payload.mass, payload.mass.half_width
-    own = float(np.sum(robot.layout.bodies(robot.parameters)[:, 0]))
-    if half > max(_KNOWN_SHARE * mass.value, _KNOWN_OF_ROBOT * own):
+    robot_mass = float(np.sum(robot.layout.bodies(robot.parameters)[:, 0]))
+    if half > max(_MAX_MASS_SHARE * mass.value, _MAX_ROBOT_MASS_SHARE * robot_mass):
         raise IdentificationError(
             f"{name}: too little motion to tell the payload: its mass is known to {mass.interval[0]:.2g} to"
             f" {mass.interval[1]:.2g} kg only; move all joints, the wrist into several orientations"
@@ -81,37 +87,37 @@ def check_payload(
         )
 
 
-def surprise(robot: CalibratedRobot, payload: Payload) -> float:
-    """Distance of the robot from its calibration, in standard deviations of what it should be."""
+def _surprise(robot: CalibratedRobot, payload: Payload) -> float:
+    """Squared distance of the robot from its calibration, as standard deviations of its chi-squared distribution."""
     freedom = float(np.linalg.matrix_rank(robot.covariance, hermitian=True))
     return float((payload.equations.surprise - freedom) / np.sqrt(2 * freedom))
 
 
 def notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
-    """What to know before a payload is used, one line each."""
-    found = []
+    """Warnings on the use of a payload, one line each."""
+    lines = []
     if payload.mass.interval[0] <= 0.0:
-        found.append(
+        lines.append(
             f"there may be no payload: its mass is between 0 and {payload.mass.interval[1]:.2g} kg; do not send it to a"
             " controller"
         )
-    unknown = [axis for axis, each in zip("xyz", payload.com, strict=True) if each.half_width > _KNOWN_COM]
+    half_widths = [quantity.half_width for quantity in payload.com]
+    unknown = [axis for axis, half in zip("xyz", half_widths, strict=True) if half > _MAX_COM_HALF_WIDTH_M]
     if unknown and payload.mass.interval[0] > 0.0:
-        widest = max(each.half_width for each in payload.com)
-        found.append(
-            f"its centre of mass along {', '.join(unknown)} is known to {100 * widest:.0f} cm only; turn the wrist"
-            " into further orientations"
+        lines.append(
+            f"its centre of mass along {', '.join(unknown)} is known to {100 * max(half_widths):.0f} cm only; turn the"
+            " wrist into further orientations"
         )
     model = robot.equations.model
-    held = payload.tool.bodies(payload.parameters, len(model.link_names))
-    too_much = _beyond_effort(model, model.layout.bodies(robot.parameters) + held)
-    if too_much:
-        found.append(too_much)
-    return tuple(found)
+    added = payload.tool.bodies(payload.parameters, len(model.link_names))
+    overload = _overload(model, model.layout.bodies(robot.parameters) + added)
+    if overload:
+        lines.append(overload)
+    return tuple(lines)
 
 
-def _beyond_effort(model: RobotModel, bodies: Array) -> str:
-    """One line on the joint whose gravity torque exceeds its limit in poses of its range; empty where none does."""
+def _overload(model: RobotModel, bodies: Array) -> str:
+    """One line on the joint whose gravity torque exceeds its limit within the robot's range; empty if none does."""
     states, limits = sample_states(model), np.asarray(model.limits.effort)
     still = np.zeros_like(states.v)
     torque = np.abs(rigid_torque(model, bodies.reshape(-1, BODY_PARAMETERS), states.q, still, still))

@@ -1,10 +1,10 @@
-"""Equations of a payload alone: what a robot is known to be, and how its friction drifts, is marginalised out.
+"""Equations of a payload alone: uncertainty of the calibrated robot and drift of its friction are marginalised out.
 
 The torque of a calibrated robot with a payload is ``tau = A (x + d) + A_b T pi + noise``, with the parameters ``x`` and
 the covariance of its result, drift of friction in ``d``, the columns ``A_b`` of the link that holds the payload and the
 payload's parameters ``pi`` in the tool frame, which ``T`` places in the link's. With ``d = L u`` and ``u`` of unit
 variance the equations are least squares in ``u`` and ``pi``, and a QR with ``pi`` last leaves ten rows of ``pi`` alone.
-A recording without payload shares all of ``d`` but the drift between recordings.
+A recording without payload shares ``d``, except for the drift between recordings.
 """
 
 from dataclasses import dataclass
@@ -21,26 +21,24 @@ from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-_DRIFTING = ("viscous", "coulomb", "stribeck")
-_ANYTHING = 1e3  # kg, kg m and kg m^2: what no equation determines stays below
+_DRIFTING_TERMS = ("viscous", "coulomb", "stribeck")
+_PAYLOAD_DEVIATION = 1e3  # kg, kg m and kg m^2; bounds what no equation determines
 
 
 @dataclass(frozen=True)
 class CalibratedRobot:
-    """A robot as its result states it.
+    """A robot with the parameters of its calibration.
 
     Attributes
     ----------
     equations : Equations
         Of joint torques.
     parameters : ndarray, shape (p,)
-        In the order of the layout.
     covariance : ndarray, shape (p, p)
-        Of the parameters.
     deviation : ndarray, shape (c,)
         Standard deviation of the residual per channel [N m or N].
     counts : ndarray, shape (c,)
-        Independent samples that it was found from.
+        Independent samples per channel.
     """
 
     equations: Equations
@@ -51,29 +49,29 @@ class CalibratedRobot:
 
     @property
     def layout(self) -> ParameterLayout:
-        """Of the parameters."""
+        """Order of the parameters."""
         return self.equations.model.layout
 
 
 @dataclass(frozen=True)
 class FrictionDrift:
-    """How much friction differs from that of the calibration; standard deviations as shares of a joint's friction.
+    """Drift of friction since the calibration: standard deviations as shares of a joint's friction.
 
     Attributes
     ----------
     since_calibration : float
-        Of all recordings of a payload, and the reference.
+        Common to all recordings with payload and the reference.
     between_recordings : float
-        Of recordings with payload from the reference.
+        Between recordings with payload and the reference.
     """
 
     since_calibration: float = 0.1
     between_recordings: float = 0.03
 
     def root(self, layout: ParameterLayout, parameters: Array, share: float) -> Array:
-        """``(p, k)`` root of the covariance: friction by its share, offsets by the same share of Coulomb friction."""
+        """``(p, k)`` root of the covariance: a share of friction; offsets by that share of Coulomb friction."""
         deviation = np.zeros(layout.size)
-        for term in _DRIFTING:
+        for term in _DRIFTING_TERMS:
             deviation[layout.drive(term)] = share * np.abs(parameters[layout.drive(term)])
         if "coulomb" in layout.drive_terms and "offset" in layout.drive_terms:
             deviation[layout.drive("offset")] = share * np.abs(parameters[layout.drive("coulomb")])
@@ -84,16 +82,16 @@ class FrictionDrift:
 
 @dataclass(frozen=True)
 class ToolFrame:
-    """A link of the URDF that holds a payload.
+    """Frame of the link that holds a payload.
 
     Attributes
     ----------
     name : str
         Of the link.
     body : int
-        Index of the moving body that it belongs to.
+        Index of the moving body.
     placement : ndarray, shape (10, 10)
-        Inertial parameters in the frame of the joint before that body, from those in this frame.
+        Maps inertial parameters in this frame to those in the body's joint frame.
     """
 
     name: str
@@ -101,13 +99,13 @@ class ToolFrame:
     placement: Array
 
     @classmethod
-    def of(cls, model: RobotModel, name: str = "") -> "ToolFrame":
-        """Frame of a link by its name; of the last moving link where none is given.
+    def from_link(cls, model: RobotModel, name: str = "") -> "ToolFrame":
+        """Frame of a link by its name; without a name, of the last moving link.
 
         Raises
         ------
         ModelError
-            The robot has no such link, it does not move, or the robot has several last links.
+            No such link, it does not move, or the robot has several last links.
         """
         tree = model.pinocchio
         if not name:
@@ -126,28 +124,25 @@ class ToolFrame:
         return cls(name, int(frame.parentJoint) - 1, placement)
 
     def bodies(self, parameters: Array, count: int) -> Array:
-        """What a payload ``(10,)`` in this frame adds to the moving bodies, ``(count, 10)``."""
-        added = np.zeros((count, BODY_PARAMETERS))
-        added[self.body] = self.placement @ parameters
-        return added
+        """Parameters ``(count, 10)`` that a payload ``(10,)`` in this frame adds to the moving bodies."""
+        bodies = np.zeros((count, BODY_PARAMETERS))
+        bodies[self.body] = self.placement @ parameters
+        return bodies
 
 
 @dataclass(frozen=True)
 class PayloadEquations:
-    """Equations of a payload, whitened: errors are independent and of unit variance.
+    """Whitened equations ``R pi = z`` of a payload in the tool frame: errors are independent and of unit variance.
 
     Attributes
     ----------
     R : ndarray, shape (10, 10)
-        Of the parameters in the tool frame.
     z : ndarray, shape (10,)
-        Measured side.
     payload : ndarray, shape (10,)
-        Least squares, which need not be physically consistent.
+        Least squares, not necessarily physically consistent.
     loaded, reference : ndarray, shape (p,)
         Parameters of the robot with the payload, and without it in the reference.
     loaded_covariance : ndarray, shape (p, p)
-        Of ``loaded``.
     surprise : float
         Squared distance of the robot from its calibration in standard deviations.
     """
@@ -172,25 +167,26 @@ def payload_equations(
     Parameters
     ----------
     recordings : tuple of (Information, ndarray of shape (c,))
-        Equations with payload and the weights of their channels; then, where there is one, of the reference.
+        Equations and channel weights of the recordings with payload; then, if there is one, of the reference.
     """
     layout, x = robot.layout, robot.parameters
-    known = [semidefinite_root(robot.covariance).T, drift.root(layout, x, drift.since_calibration)]
-    own = drift.root(layout, x, drift.between_recordings if len(recordings) > 1 else 0.0)
-    common = np.hstack(known)
-    shared, varying = common.shape[1], own.shape[1]
+    # Columns of the deviations u from the calibration, then of the payload.
+    common = np.hstack([semidefinite_root(robot.covariance).T, drift.root(layout, x, drift.since_calibration)])
+    session = drift.root(layout, x, drift.between_recordings if len(recordings) > 1 else 0.0)
+    shared, varying = common.shape[1], session.shape[1]
     size = shared + varying + BODY_PARAMETERS
-    held = np.zeros((layout.size, BODY_PARAMETERS))
-    held[layout.body(tool.body)] = tool.placement
-    loaded, unloaded = np.hstack([common, own, held]), np.hstack([common, 0 * own, 0 * held])
-    rows = [np.diag(np.append(np.ones(shared + varying), np.full(BODY_PARAMETERS, 1 / _ANYTHING)))]
+    body = np.zeros((layout.size, BODY_PARAMETERS))
+    body[layout.body(tool.body)] = tool.placement
+    loaded, unloaded = np.hstack([common, session, body]), np.hstack([common, 0 * session, 0 * body])
+    rows = [np.diag(np.append(np.ones(shared + varying), np.full(BODY_PARAMETERS, 1 / _PAYLOAD_DEVIATION)))]
     measured = [np.zeros(size)]
     for (information, weights), columns in zip(recordings, (loaded, unloaded), strict=False):
         R, z = information.whitened(weights)
         rows.append(R @ columns)
         measured.append(z - R @ x)
-    whole = r_factor(np.column_stack([np.vstack(rows), np.concatenate(measured)]))
-    R, z = whole[:size, :size], whole[:size, size]
+    # With the payload last, the last ten rows of the R factor hold the payload alone.
+    factor = r_factor(np.column_stack([np.vstack(rows), np.concatenate(measured)]))
+    R, z = factor[:size, :size], factor[:size, size]
     solution = solve_triangular(R, z)
     root = loaded @ solve_triangular(R, np.eye(size))
     return PayloadEquations(

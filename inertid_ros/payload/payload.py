@@ -1,4 +1,4 @@
-"""Mass, centre of mass and inertia of what a calibrated robot holds, with intervals; and as payload.json has them."""
+"""Mass, centre of mass and inertia of what a calibrated robot holds, with intervals; content of payload.json."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +14,11 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import band_fraction, block_scores, effective_fraction
 from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
-from inertid_ros.payload.posterior import BodySamples, sample_bodies, shortest_interval
+from inertid_ros.payload.posterior import sample_bodies, shortest_interval
 from inertid_ros.regressors.equations import Equations, equations_of
 
-_ROUNDS = 4  # of weights
-_PRIOR_COUNTS = 20.0  # samples that the noise of the calibration counts for at most
+_WEIGHT_ITERATIONS = 4
+_MAX_PRIOR_COUNT = 20.0  # samples; weight of the calibration's noise
 _ELEMENTS = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2), "zz": (2, 2)}  # of an inertia
 PAYLOAD_FORMAT = 1
 _UR_ELEMENTS = ("xx", "yy", "zz", "xy", "xz", "yz")
@@ -26,30 +26,19 @@ _UR_ELEMENTS = ("xx", "yy", "zz", "xy", "xz", "yz")
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of a payload.
-
-    Attributes
-    ----------
-    value : float
-        Posterior mean.
-    deviation : float
-        Standard deviation.
-    interval : tuple of float
-        Of 95 %.
-    """
+    """Posterior mean, standard deviation and 95 % interval of one quantity."""
 
     value: float
     deviation: float
     interval: tuple[float, float]
 
     @classmethod
-    def of(cls, samples: Array, least: float = -np.inf) -> "Quantity":
-        """From samples ``(k,)`` of a quantity that is never below ``least``."""
+    def from_samples(cls, samples: Array, least: float = -np.inf) -> "Quantity":
+        """Summarise samples ``(k,)`` of a quantity that is never below ``least``."""
         return cls(float(samples.mean()), float(samples.std()), shortest_interval(samples, least=least))
 
     @property
     def half_width(self) -> float:
-        """Half the width of the interval."""
         return 0.5 * (self.interval[1] - self.interval[0])
 
 
@@ -60,7 +49,7 @@ class Payload:
     Attributes
     ----------
     tool : ToolFrame
-        Frame of all that follows.
+        Frame of all quantities.
     mass : Quantity
         [kg].
     com : tuple of Quantity
@@ -74,7 +63,6 @@ class Payload:
     effective_counts : ndarray, shape (c,)
         Independent samples per channel.
     equations : PayloadEquations
-        That it follows from.
     """
 
     tool: ToolFrame
@@ -89,7 +77,7 @@ class Payload:
     @property
     def com_vector(self) -> Array:
         """``(3,)`` centre of mass [m]."""
-        return np.array([each.value for each in self.com])
+        return np.array([quantity.value for quantity in self.com])
 
     @property
     def inertia_matrix(self) -> Array:
@@ -114,7 +102,7 @@ class _Data:
     information: Information
 
     @classmethod
-    def of(cls, equations: Equations, recordings: Sequence[Samples]) -> "_Data":
+    def from_samples(cls, equations: Equations, recordings: Sequence[Samples]) -> "_Data":
         information = compress(equations, recordings)
         if not information.counts.any():
             names = ", ".join(samples.name for samples in recordings)
@@ -138,81 +126,70 @@ def identify_payload(
     Parameters
     ----------
     loaded : sequence of Samples
-        Prepared recordings with the payload, filtered as those of the calibration; joints that rest do not count.
+        Prepared recordings with the payload, filtered as those of the calibration; resting joints do not count.
     reference : sequence of Samples, optional
         Recordings of the same session without it.
-    drift : FrictionDrift, optional
-        How much friction may have changed.
 
     Raises
     ------
     IdentificationError
-        Nothing can be fitted to.
+        No joint slides long enough.
     """
     drift = drift or FrictionDrift()
-    data = [_Data.of(robot.equations, loaded)]
+    data = [_Data.from_samples(robot.equations, loaded)]
     if reference:
-        data.append(_Data.of(robot.equations, reference))
-    variances = [robot.deviation**2 / np.maximum(band_fraction(each.recordings), 1e-3) for each in data]
-    for _ in range(_ROUNDS):
-        found = payload_equations(
-            robot,
-            tool,
-            tuple((each.information, 1 / np.sqrt(own)) for each, own in zip(data, variances, strict=True)),
-            drift,
-        )
-        data[0] = _with_load(robot, tool, data[0], found.payload)
-        errors = [
-            _noise(robot, each, parameters, found.loaded_covariance)
-            for each, parameters in zip(data, (found.loaded, found.reference), strict=False)
+        data.append(_Data.from_samples(robot.equations, reference))
+    variances = [robot.deviation**2 / np.maximum(band_fraction(kind.recordings), 1e-3) for kind in data]
+    for _ in range(_WEIGHT_ITERATIONS):
+        weighted = tuple((kind.information, 1 / np.sqrt(own)) for kind, own in zip(data, variances, strict=True))
+        equations = payload_equations(robot, tool, weighted, drift)
+        data[0] = _with_load(robot, tool, data[0], equations.payload)
+        # Noise from the residuals of this estimate gives the weights of the next.
+        noise = [
+            _noise(robot, kind, parameters, equations.loaded_covariance)
+            for kind, parameters in zip(data, (equations.loaded, equations.reference), strict=False)
         ]
-        variances = [variance for variance, _ in errors]
-    deviation = errors[0][1]
-    counts = deviation**2 / variances[0] * data[0].information.counts
-    return _payload(tool, found, sample_bodies(found), deviation, counts)
+        variances = [variance for variance, _ in noise]
+    deviation = noise[0][1]
+    bodies = sample_bodies(equations)
+    return Payload(
+        tool=tool,
+        mass=Quantity.from_samples(bodies.mass, least=0.0),
+        com=tuple(Quantity.from_samples(bodies.com[:, axis]) for axis in range(3)),
+        inertia=tuple(
+            Quantity.from_samples(bodies.inertia[:, row, column], 0.0 if row == column else -np.inf)
+            for row, column in _ELEMENTS.values()
+        ),
+        covariance=np.cov(bodies.parameters.T),
+        residual_deviation=deviation,
+        effective_counts=deviation**2 / variances[0] * data[0].information.counts,
+        equations=equations,
+    )
 
 
 def _with_load(robot: CalibratedRobot, tool: ToolFrame, data: _Data, payload: Array) -> _Data:
-    """The same data with equations whose torque of loads includes the payload; terms of joints may depend on it."""
+    """Return the data with equations whose load torque, on which user terms may depend, includes the payload."""
     model = robot.equations.model
     if not any(term.uses_load for term in model.layout.terms):
         return data
     bodies = model.layout.bodies(robot.parameters) + tool.bodies(payload, len(model.link_names))
     equations = equations_of(replace(model, fitted_bodies=bodies), robot.equations.equation_type)
-    return _Data.of(equations, data.recordings)
+    return _Data.from_samples(equations, data.recordings)
 
 
 def _noise(robot: CalibratedRobot, data: _Data, parameters: Array, covariance: Array) -> tuple[Array, Array]:
-    """Variance ``(c,)`` of independent noise that errors amount to, and the standard deviation of the residual."""
+    """Equivalent variance ``(c,)`` of independent noise, and standard deviation ``(c,)`` of the residual."""
     residuals = data.residuals(parameters)
     counts = np.maximum(data.information.counts, 1)
     masks = [samples.mask for samples in data.recordings]
     fraction = np.minimum(effective_fraction(residuals, masks), band_fraction(data.recordings))
     missed = np.array([channel.expected_square(covariance) for channel in data.information.channels]) / counts
     own = data.information.rms_error(parameters) ** 2 + missed
-    weight = np.minimum(robot.counts, _PRIOR_COUNTS)
+    weight = np.minimum(robot.counts, _MAX_PRIOR_COUNT)
     squared = (weight * robot.deviation**2 + fraction * counts * own) / (weight + fraction * counts)
     variance = squared / fraction
     scores = block_scores(data.equations, data.recordings, residuals).noise_level(covariance, 1 / variance)
     return np.maximum(variance, scores.largest), np.sqrt(squared)
-
-
-def _payload(
-    tool: ToolFrame, equations: PayloadEquations, bodies: BodySamples, deviation: Array, counts: Array
-) -> Payload:
-    return Payload(
-        tool=tool,
-        mass=Quantity.of(bodies.mass, least=0.0),
-        com=tuple(Quantity.of(bodies.com[:, axis]) for axis in range(3)),
-        inertia=tuple(
-            Quantity.of(bodies.inertia[:, row, column], 0.0 if row == column else -np.inf)
-            for row, column in _ELEMENTS.values()
-        ),
-        covariance=np.cov(bodies.parameters.T),
-        residual_deviation=deviation,
-        effective_counts=counts,
-        equations=equations,
-    )
 
 
 def payload_content(payload: Payload) -> dict[str, Any]:
@@ -230,7 +207,7 @@ def payload_content(payload: Payload) -> dict[str, Any]:
 
 
 def as_robots_take_it(payload: Payload) -> dict[str, Any]:
-    """The payload as services of robots and messages of ROS have it.
+    """Payload in the conventions of robot controllers and ROS messages.
 
     - URScript's ``set_target_payload``: inertia xx, yy, zz, xy, xz, yz about the centre of mass; ``cog`` from the tool
       flange, whose frame is ``tool0`` in the URDFs of ur_description.
@@ -238,8 +215,9 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
       ``F_x_Cload`` from the flange, whose frame is ``panda_link8`` or ``fr3_link8`` in the URDFs of franka_description.
     - geometry_msgs/InertiaStamped: inertia about the centre of mass.
     """
-    mass, com, inertia = payload.mass.value, payload.com_vector.tolist(), payload.inertia_matrix
-    elements = dict(zip(_ELEMENTS, (each.value for each in payload.inertia), strict=True))
+    mass, com = payload.mass.value, payload.com_vector.tolist()
+    by_columns: list[float] = payload.inertia_matrix.ravel(order="F").tolist()
+    elements = dict(zip(_ELEMENTS, (quantity.value for quantity in payload.inertia), strict=True))
     ur = [elements[name] for name in _UR_ELEMENTS]
     return {
         "set_target_payload": {
@@ -251,8 +229,8 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
         "setLoad": {
             "load_mass": mass,
             "F_x_Cload": com,
-            "load_inertia": _column_major(inertia),
-            "call": f"setLoad({mass:.4f}, {_numbers(com)}, {_numbers(_column_major(inertia))})",
+            "load_inertia": by_columns,
+            "call": f"setLoad({mass:.4f}, {_numbers(com)}, {_numbers(by_columns)})",
         },
         "geometry_msgs/InertiaStamped": {
             "header": {"frame_id": payload.tool.name},
@@ -271,11 +249,6 @@ def _quantity(quantity: Quantity) -> dict[str, Any]:
         "standard_deviation": quantity.deviation,
         "interval": list(quantity.interval),
     }
-
-
-def _column_major(matrix: Array) -> list[float]:
-    values: list[float] = matrix.ravel(order="F").tolist()
-    return values
 
 
 def _numbers(values: list[float]) -> str:

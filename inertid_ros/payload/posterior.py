@@ -1,9 +1,8 @@
-"""Physically consistent bodies that the equations of a payload leave possible.
+"""Posterior of a payload over physically consistent bodies, by an ensemble sampler.
 
-Mass, centre of mass and the logarithm of the second moments per mass about it describe every body that can exist, and
-no other. What data determines of a payload depends on its size: torques of gravity show mass and centre of mass, the
-inertia of a small one is below the noise, and the border of what can exist is near. No normal distribution describes
-that; an ensemble of points that sample the posterior does ([Goodman2010]_).
+Mass, centre of mass and the logarithm of the second moments per mass about it describe exactly the bodies that can
+exist. Gravity torques show mass and centre of mass; the inertia of a small payload is below the noise, and the border
+of what can exist is near. A normal distribution does not describe that; an ensemble of samples does ([Goodman2010]_).
 """
 
 from dataclasses import dataclass
@@ -16,18 +15,19 @@ from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 
 from .equations import PayloadEquations
 
-SIZE, SIZE_FACTOR = 0.05, 2.0  # m and 1; extents (root mean square, of each axis) of what robots hold: 1 to 20 cm
-COM_DEVIATION = 0.3  # m from the tool frame
+# Prior: root mean square extent per axis of what robots hold (1 to 20 cm), and distance from the tool frame.
+SIZE, SIZE_FACTOR = 0.05, 2.0  # m and 1
+COM_DEVIATION = 0.3  # m
 _COORDINATES = 10
-_WALKERS, _STEPS, _BURN_IN = 480, 800, 300  # many at once: what a step costs is hardly its arithmetic
-_FAR = 50.0  # of any coordinate
-_STRETCH = 2.0  # largest step of the stretch move, the usual one
+_WALKERS, _STEPS, _BURN_IN, _THINNING = 480, 800, 300, 5  # many walkers: overhead dominates the cost of a step
+_MAX_COORDINATE = 50.0  # no overflow on the way to a rejection
+_STRETCH = 2.0  # largest step of the stretch move
 _ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # of the logarithm of second moments in the coordinates
 
 
 @dataclass(frozen=True)
 class BodySamples:
-    """Bodies drawn from a posterior.
+    """Bodies drawn from the posterior.
 
     Attributes
     ----------
@@ -54,13 +54,6 @@ def sample_bodies(equations: PayloadEquations, seed: int = 0) -> BodySamples:
 
     The prior is flat in mass, normal about the tool frame in the centre of mass (:data:`COM_DEVIATION`), and log-normal
     in the second moments per mass, about :data:`SIZE` squared.
-
-    Parameters
-    ----------
-    equations : PayloadEquations
-        Whitened.
-    seed : int
-        Of the random generator.
     """
     rng = np.random.default_rng(seed)
     best = scipy.optimize.minimize(lambda x: -_log_density(equations, x[None])[0], _start(equations), method="BFGS")
@@ -80,25 +73,25 @@ def _ensemble(equations: PayloadEquations, walkers: Array, rng: np.random.Genera
     """Points of an ensemble of walkers by the stretch move, after a burn-in ([Goodman2010]_ sec. 2)."""
     half = len(walkers) // 2
     density = _log_density(equations, walkers)
-    kept = []
+    points = []
     for step in range(_STEPS):
-        for own, others in ((slice(0, half), slice(half, None)), (slice(half, None), slice(0, half))):
+        for moved, others in ((slice(0, half), slice(half, None)), (slice(half, None), slice(0, half))):
             scale = (1 + (_STRETCH - 1) * rng.random(half)) ** 2 / _STRETCH
             partner = walkers[others][rng.integers(half, size=half)]
-            proposed = partner + scale[:, None] * (walkers[own] - partner)
+            proposed = partner + scale[:, None] * (walkers[moved] - partner)
             new = _log_density(equations, proposed)
-            ratio = (_COORDINATES - 1) * np.log(scale) + new - density[own]
+            ratio = (_COORDINATES - 1) * np.log(scale) + new - density[moved]
             accepted = np.log(rng.random(half)) < ratio
-            walkers[own] = np.where(accepted[:, None], proposed, walkers[own])
-            density[own] = np.where(accepted, new, density[own])
-        if step >= _BURN_IN and step % 5 == 0:
-            kept.append(walkers.copy())
-    return np.concatenate(kept)
+            walkers[moved] = np.where(accepted[:, None], proposed, walkers[moved])
+            density[moved] = np.where(accepted, new, density[moved])
+        if step >= _BURN_IN and step % _THINNING == 0:
+            points.append(walkers.copy())
+    return np.concatenate(points)
 
 
 def _log_density(equations: PayloadEquations, x: Array) -> Array:
     """``(k,)`` of coordinates ``(k, 10)``, up to a constant."""
-    x = np.clip(x, -_FAR, _FAR)  # no overflow on the way to a rejection
+    x = np.clip(x, -_MAX_COORDINATE, _MAX_COORDINATE)
     bodies = _bodies(x).parameters
     misfit = np.sum((bodies @ equations.R.T - equations.z) ** 2, axis=1)
     logarithm = x[:, 4:] - np.array([2 * np.log(SIZE)] * 3 + [0.0] * 3)
@@ -119,14 +112,9 @@ def _bodies(x: Array) -> BodySamples:
 
 
 def shortest_interval(values: Array, share: float = 0.95, least: float = -np.inf) -> tuple[float, float]:
-    """Shortest interval that holds a share of samples; where it begins at the smallest of them, it begins at ``least``.
+    """Shortest interval that holds a share of the samples ``(k,)``.
 
-    Parameters
-    ----------
-    values : ndarray, shape (k,)
-        Samples.
-    least : float
-        Bound of the quantity.
+    If it begins at the smallest samples, it begins at ``least``, the bound of the quantity.
     """
     ordered = np.sort(values)
     inside = int(np.ceil(share * len(ordered)))

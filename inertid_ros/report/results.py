@@ -19,7 +19,7 @@ from inertid_ros.core.outputs import check_directory, write_directory
 from inertid_ros.identification.assessment.torque_confidence import ParameterSet, compare_results
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
-from inertid_ros.identification.outcome import URDF, IdentificationOutcome
+from inertid_ros.identification.outcome import CALIBRATED_URDF, IdentificationOutcome
 from inertid_ros.report.pages import render_page, render_summary, rendered
 from inertid_ros.report.report_content import FORMAT, Curves, plain, read_curves, report_content
 from inertid_ros.robot.contacts import Contact, Plate
@@ -50,11 +50,11 @@ class StoredResult:
     Attributes
     ----------
     model : RobotModel
-        Model of ``calibrated.urdf``, with the joints locked as they were; its ``prior`` is not the original URDF's.
+        From ``calibrated.urdf``, with the same locked joints; its ``prior`` is not that of the original URDF.
     parameters : ndarray, shape (p,)
         Parameters in the order of ``model.layout``.
     prior : ndarray, shape (p,)
-        Parameters of the URDF that was given.
+        Parameters of the CALIBRATED_URDF that was given.
     covariance : ndarray, shape (p, p)
         Covariance of the parameters.
     report : mapping
@@ -113,7 +113,7 @@ def write_result(outcome: IdentificationOutcome, directory: str | Path, overwrit
     report, curves = report_content(outcome), Curves.of(outcome)
     files = {
         PARAMETERS: _dump(parameters_content(outcome, report)).encode(),
-        URDF: outcome.urdf.encode(),
+        CALIBRATED_URDF: outcome.urdf.encode(),
         REPORT: (json.dumps(report, indent=1, allow_nan=False) + "\n").encode(),
         PAGE: render_page(report, curves).encode(),
         INFORMATION: information_bytes(outcome.estimate.information),
@@ -141,12 +141,12 @@ def read_result(directory: str | Path) -> StoredResult:
     with as_written(path / PARAMETERS):
         robot = content["robot"]
         parameters, prior, covariance = (np.array(content[key], dtype=float) for key in _VECTORS)
-        model = load_model(path / URDF, _model_options(robot))
+        model = load_model(path / CALIBRATED_URDF, _model_options(robot))
         own_hash = robot["model_hash"]
     size = model.layout.size
     shapes = (parameters.shape, prior.shape, covariance.shape)
     if shapes != ((size,), (size,), (size, size)) or model.hash != own_hash:
-        raise ResultError(f"{path / PARAMETERS}: does not belong to {URDF} beside it; identify again")
+        raise ResultError(f"{path / PARAMETERS}: does not belong to {CALIBRATED_URDF} beside it; identify again")
     return StoredResult(path, model, parameters, prior, covariance, report)
 
 
@@ -171,7 +171,7 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
         robot.get("base", "fixed"),
         tuple(_contact(**contact) for contact in given.get("contacts", ())),
         robot.get("stribeck_speeds", {}),
-        # An inertia that the URDF is to give stands there as nothing.
+        # An inertia that the CALIBRATED_URDF is to give stands there as nothing.
         tuple(Wheel(**{k: v for k, v in wheel.items() if v is not None}) for wheel in given.get("wheels", ())),
         robot.get("effort_scale", {}),
         tuple(UserTerm(**term) for term in given.get("terms", ())),

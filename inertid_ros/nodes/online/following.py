@@ -14,25 +14,43 @@ from inertid_ros.app.payload_offline import PayloadOptions
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.worker import Worker, WorkerProcess
-from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot
+from inertid_ros.monitoring.change_detector import DetectorOptions
+from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, FollowOptions
+from inertid_ros.monitoring.online_identification import OnlineOptions
+from inertid_ros.monitoring.online_information import Forgetting
 from inertid_ros.monitoring.stream_checks import JointState
-from inertid_ros.payload.equations import ToolFrame
+from inertid_ros.payload.equations import FrictionDrift, ToolFrame
 from inertid_ros.report.results import StoredResult, read_result
 from inertid_ros.ros.conversions import HeldJoints, JointOrder
 
-_RATE_SAMPLES = 60  # from which the rate follows
+if TYPE_CHECKING:
+    from inertid_ros.action import IdentifyPayload
+
+_RATE_SAMPLES = 60  # from which the rate is measured
 _MIN_RATE_HZ, _MAX_RATE_HZ = 10.0, 1e4
+_MAX_STATE_SILENCE_S = 5.0  # then a payload goal ends; busy machines hold joint states up for longer than a second
+_MAX_MEASUREMENT_S = 600.0
+
+
+def friction_drift(options: OnlineNodeOptions) -> FrictionDrift:
+    """Return the drift of friction that does not count as a change."""
+    return FrictionDrift(options.drift, options.payload.reference_drift)
+
+
+def follow_options(options: OnlineNodeOptions) -> FollowOptions:
+    """Return how a robot is followed; raise IdentificationError if the options contradict one another."""
+    forgetting = Forgetting(0.0 if options.window_s else options.time_constant_s, options.window_s)
+    detector = DetectorOptions(options.change_window_s, options.false_alarms_per_hour, friction_drift(options))
+    return FollowOptions(OnlineOptions(options.prior_spread, forgetting), detector, options.solve_period_s)
 
 
 class Following:
-    """Takes messages of joint states.
+    """Follows a robot by messages of its joint states, once their rate is known.
 
     Parameters
     ----------
     directory : str
         Result directory of the robot.
-    options : OnlineNodeOptions
-        Of the node.
 
     Attributes
     ----------
@@ -41,13 +59,13 @@ class Following:
     robot : FollowedRobot or None
         None until the rate of the joint states is known.
     problem : str
-        Why the last message was not used; empty where it was.
+        Why the last message was not used; empty if it was used.
     foreign : bool
         Whether the last message had none of the robot's joints.
     rejected : int
-        Messages that were not used.
+        Number of messages that were not used.
     last_fault : str
-        Why the last one of them was not.
+        Why the last one of them was not used.
 
     Raises
     ------
@@ -57,7 +75,7 @@ class Following:
 
     def __init__(self, directory: str, options: OnlineNodeOptions) -> None:
         self.result: StoredResult = read_result(directory)
-        self._options, self._following = options, options.following()
+        self._recordings, self._follow_options = options.recordings, follow_options(options)
         model = self.result.model
         self._order = JointOrder(model.joint_names, recorded=model.recorded_joints)
         self._held = HeldJoints(tuple(model.options.locked_joints), model.recorded_joints)
@@ -70,11 +88,11 @@ class Following:
 
     @property
     def others(self) -> str:
-        """A line on the joints of messages that had none of the robot's; empty where there were none."""
+        """A line on the joints of messages that had none of the robot's; empty without such messages."""
         return self._order.others
 
     def take(self, message: JointStateMessage) -> tuple[JointState, Followed] | None:
-        """Take a message; what it brought, once the robot is followed and where it holds its joints."""
+        """Take a message; return its state and the result, None if it was not used or the robot is not followed yet."""
         self.foreign = False
         try:
             held = self._held.update(message)
@@ -120,41 +138,31 @@ class Following:
             self._reject(str(error))
 
     def _begin(self, rate_hz: float) -> None:
-        self.robot = followed_robot(self.result, rate_hz, self._options.recordings, self._following)
+        self.robot = followed_robot(self.result, rate_hz, self._recordings, self._follow_options)
         self.problem = ""
 
 
-if TYPE_CHECKING:
-    from inertid_ros.action import IdentifyPayload  # of ROS, which this does not need
-
-_NO_STATES = "no joint states of the robot; start its driver, or remap joint_states"
-_MAX_STATE_SILENCE_S = 5.0  # without joint states, after which a goal ends; busy machines hold them up for longer than a second
-_MAX_MEASUREMENT_S = 600.0
-
-
 class PayloadGoal:
-    """What a goal asks for, from its first joint state to its answer.
+    """One goal of the payload action: joint states while the robot moves, then the solution in another process.
 
     Parameters
     ----------
     request : IdentifyPayload.Goal
-        Frame, duration and reference; what it leaves open is the node's.
+        Frame, duration and reference; empty fields take the node's options.
     following : Following or None
-        The robot, where one is known.
-    options : OnlineNodeOptions
-        Of the node.
+        The robot, if one is known.
     now : float
         Steady clock [s].
 
     Attributes
     ----------
     progress : PayloadProgress
-        What is known so far.
+        Estimate so far.
 
     Raises
     ------
     InertidError
-        No robot is followed, or what is asked for cannot be done.
+        No robot is followed, or the request is impossible.
     """
 
     def __init__(
@@ -163,21 +171,22 @@ class PayloadGoal:
         if following is None:
             raise RecordingError("payload: no calibrated robot is known; set the parameter result, or identify one")
         if following.robot is None:
-            raise RecordingError(f"payload: {following.problem or following.others or _NO_STATES}")
+            silent = "no joint states of the robot; start its driver, or remap joint_states"
+            raise RecordingError(f"payload: {following.problem or following.others or silent}")
         duration = request.duration or options.payload.duration_s
         if not 0 < duration <= _MAX_MEASUREMENT_S:
             raise RecordingError(f"payload: duration {duration:g} s is not between 0 and {_MAX_MEASUREMENT_S:g} s")
         frame = request.frame or options.payload.frame
         tool = ToolFrame.from_link(following.result.model, frame)
         largest = options.payload.largest_mass or np.inf
-        self._options = PayloadOptions(frame, options.friction_drift, largest)
+        self._options = PayloadOptions(frame, friction_drift(options), largest)
         self._directory = str(following.result.directory)
         self._reference = tuple(request.reference) or options.payload.reference
         for path in self._reference:
             if not Path(path).exists():
                 raise RecordingError(f"{path}: there is no such recording; correct the reference")
         self._timeout_s, self._received = options.payload.timeout_s, now
-        self._measurement = PayloadMeasurement(following.robot, tool, duration, options.friction_drift)
+        self._measurement = PayloadMeasurement(following.robot, tool, duration, friction_drift(options))
         self._process = WorkerProcess(payload_job.__module__)  # imports while the joint states come
         self._worker: Worker[tuple[str, float], PayloadResult] | None = None
         self._failure: InertidError | None = None
@@ -185,13 +194,13 @@ class PayloadGoal:
 
     @property
     def stage(self) -> tuple[str, float]:
-        """What is being done, and the share of it that is."""
+        """Present stage, and the fraction of it that is done."""
         if self._worker is None:
             return "measuring", self._measurement.fraction
         return self._worker.progress or ("preparing", 0.0)
 
     def take(self, state: JointState, followed: Followed, now: float) -> None:
-        """Take a joint state and what it brought."""
+        """Take a joint state and its result."""
         if self._worker is not None or self._failure is not None:
             return
         self._received = now
@@ -206,21 +215,15 @@ class PayloadGoal:
             job = PayloadJob(self._directory, self._measurement.recording(), self._reference, self._options)
             self._worker = Worker("payload", payload_job, (job,), self._timeout_s, self._process)
 
-    def over(self, now: float) -> bool:
-        """Whether there is an answer."""
+    def is_over(self, now: float) -> bool:
+        """Return whether there is an answer."""
         if self._failure is None and self._worker is None and now - self._received > _MAX_STATE_SILENCE_S:
             silent = now - self._received
             self._fail(RecordingError(f"payload: no joint states for {silent:.1f} s; measure again once they come"))
         return self._failure is not None or (self._worker is not None and self._worker.poll())
 
     def answer(self) -> PayloadResult:
-        """Return the payload.
-
-        Raises
-        ------
-        InertidError
-            Why there is none.
-        """
+        """Return the payload; raise InertidError if there is none."""
         if self._failure is not None:
             raise self._failure
         if self._worker is None:
@@ -228,7 +231,7 @@ class PayloadGoal:
         return self._worker.result()
 
     def cancel(self, reason: str = "canceled") -> None:
-        """Give up."""
+        """Give up the goal."""
         if self._failure is None:
             self._fail(RecordingError(f"payload: {reason}"))
 
@@ -237,4 +240,4 @@ class PayloadGoal:
         if self._worker is not None:
             self._worker.cancel()
         else:
-            self._process.connection.close()  # which ends it
+            self._process.connection.close()  # which ends the process

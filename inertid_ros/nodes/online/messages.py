@@ -1,8 +1,7 @@
-"""Parameters, changes, payloads and statuses of the online node as messages."""
+"""Messages of the online node: parameters, changes, payloads and diagnostics."""
 
 import json
 import math
-from collections import Counter
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
@@ -15,7 +14,6 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.data.screening.live_watch import StreamReport
 from inertid_ros.monitoring.change_detector import Cause, Change
 from inertid_ros.monitoring.online_identification import OnlineEstimate
-from inertid_ros.monitoring.stream_checks import StreamFault
 from inertid_ros.msg import InertialParameters, RobotChange
 from inertid_ros.payload.payload import Payload
 from inertid_ros.robot.model import RobotModel
@@ -25,6 +23,7 @@ from inertid_ros.ros.parameter_messages import value_fields
 from .following import Following
 
 _INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_MAX_STATE_DELAY_S, _MIN_STATE_DELAY_S = 1.0, -0.01  # no network delays that much; clocks differ
 _CAUSE_CONSTANTS = {
     Cause.PAYLOAD: RobotChange.PAYLOAD,
     Cause.LOST_PART: RobotChange.LOST_PART,
@@ -36,7 +35,7 @@ _CAUSE_CONSTANTS = {
 def followed_parameters(
     model: RobotModel, estimate: OnlineEstimate, sequence: int, stamp: Time
 ) -> InertialParameters:
-    """Parameters of a robot that is followed while it moves; as no held-out data is behind them, with care."""
+    """Make a message of parameters of a robot that is followed; without held-out data they are to be used with care."""
     return InertialParameters(
         header=Header(stamp=stamp),
         sequence=sequence,
@@ -52,7 +51,7 @@ def followed_parameters(
 def to_robot_change(
     model: RobotModel, change: Change | None, stamp: Time, since: Time, false_alarms_per_hour: float
 ) -> RobotChange:
-    """What a detector told last; None is a robot as it was calibrated."""
+    """Make a message of the last change, or of None for a robot as it was calibrated."""
     message = RobotChange(header=Header(stamp=stamp), model_hash=model.hash)
     message.false_alarms_per_hour, message.message = false_alarms_per_hour, describe_change(change)
     if change is None:
@@ -64,7 +63,7 @@ def to_robot_change(
 
 
 def describe_change(change: Change | None) -> str:
-    """One line on a change."""
+    """Return one line on a change, or on None for a robot as it was calibrated."""
     if change is None:
         return "as calibrated"
     if not change.settled:
@@ -74,33 +73,33 @@ def describe_change(change: Change | None) -> str:
 
 
 def to_inertia(payload: Payload, stamp: Time) -> InertiaStamped:
-    """A payload about its centre of mass, in the frame of the link that holds it."""
-    elements = zip(_INERTIA_FIELDS, (each.value for each in payload.inertia), strict=True)
+    """Make an InertiaStamped of a payload about its centre of mass, in the frame of the link that holds it."""
+    elements = zip(_INERTIA_FIELDS, (element.value for element in payload.inertia), strict=True)
     inertia = Inertia(m=payload.mass.value, com=_vector(payload.com_vector), **dict(elements))
     return InertiaStamped(header=Header(stamp=stamp, frame_id=payload.tool.name), inertia=inertia)
 
 
 def to_payload_result(result: PayloadResult, stamp: Time) -> IdentifyPayload.Result:
-    """A payload that was identified."""
-    payload, taken = result.payload, result.content["as_robots_take_it"]
-    found = (payload.mass, *payload.com, *payload.inertia)
+    """Make the answer of the action for a payload."""
+    payload, commands = result.payload, result.content["as_robots_take_it"]
+    quantities = (payload.mass, *payload.com, *payload.inertia)
     low, high = payload.mass.interval
     return IdentifyPayload.Result(
         success=True,
         message=f"{payload.mass.value:.3f} kg ({low:.3f} to {high:.3f}) on {payload.tool.name}",
         payload=to_inertia(payload, stamp),
-        standard_deviation=[each.deviation for each in found],
-        lower=[each.interval[0] for each in found],
-        upper=[each.interval[1] for each in found],
+        standard_deviation=[quantity.deviation for quantity in quantities],
+        lower=[quantity.interval[0] for quantity in quantities],
+        upper=[quantity.interval[1] for quantity in quantities],
         notices=list(result.notices),
-        set_target_payload=taken["set_target_payload"]["script"],
-        set_load=taken["setLoad"]["call"],
+        set_target_payload=commands["set_target_payload"]["script"],
+        set_load=commands["setLoad"]["call"],
         payload_json=json.dumps(result.content, allow_nan=False),
     )
 
 
 def to_payload_feedback(stage: str, fraction: float, progress: PayloadProgress) -> IdentifyPayload.Feedback:
-    """How far the identification of a payload has come, and what is known."""
+    """Make the feedback of the action: stage, fraction of it and estimate so far."""
     return IdentifyPayload.Feedback(
         stage=stage,
         fraction=fraction,
@@ -117,20 +116,20 @@ def _vector(values: Array) -> Vector3:
     return Vector3(x=x, y=y, z=z)
 
 
-_MAX_STATE_DELAY_S, _MIN_STATE_DELAY_S = 1.0, -0.01  # no network delays that much; clocks differ
-
-
 def joint_states_status(following: Following | None, report: StreamReport) -> Status:
-    """How the joint states come, and why some were not used."""
+    """Status of the joint states, and why some were not used."""
     names = following.result.model.joint_names if following is not None else ()
     robot = following.robot if following is not None else None
+    fault_counts = None
+    if robot is not None:
+        fault_counts = ", ".join(f"{fault.value} {count}" for fault, count in robot.faults.most_common())
     values = {
         **stream_values(report, names),
         "Rejected messages": following.rejected if following is not None else None,
         "Filter restarts": robot.filter.restarts if robot is not None else None,
         "Filter delay (s)": robot.filter.delay if robot is not None else None,
         "Last fault": following.last_fault if following is not None else None,
-        "Fault counts": _counts(robot.faults) if robot is not None else None,
+        "Fault counts": fault_counts,
     }
     wrong_clock, others = "", following.others if following is not None else ""
     silent = others or "no joint states of the robot; start its driver, or remap joint_states"
@@ -146,15 +145,10 @@ def joint_states_status(following: Following | None, report: StreamReport) -> St
     return Status("joint states", level, message, values)
 
 
-def _counts(faults: Counter[StreamFault]) -> str:
-    """How often each fault came, such as ``"pause 3, clock 1"``; the most frequent first."""
-    return ", ".join(f"{fault.value} {count}" for fault, count in faults.most_common())
-
-
 def parameters_status(
     following: Following | None, estimate: OnlineEstimate | None, age_s: float, problem: str
 ) -> Status:
-    """Which robot is followed, and how old its parameters are."""
+    """Status of the parameters: result that is followed, and their age."""
     values = {
         "Result": str(following.result.directory) if following is not None else None,
         "Age (s)": age_s,
@@ -171,7 +165,7 @@ def parameters_status(
 
 
 def robot_status(following: Following | None) -> Status:
-    """Whether the robot is as it was calibrated."""
+    """Status of the robot: as calibrated, or its change."""
     followed = following.robot if following is not None else None
     change = followed.change if followed is not None else None
     values = {
@@ -190,6 +184,6 @@ def robot_status(following: Following | None) -> Status:
 
 
 def payload_status(state: str, failure: str, mass: float) -> Status:
-    """What the payload action does, or did last."""
+    """Status of the payload action."""
     level, message = gravest((WARN, failure), otherwise=state)
     return Status("payload", level, message, {"State": state, "Mass (kg)": mass, "Last fault": failure})

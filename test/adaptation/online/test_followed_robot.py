@@ -97,7 +97,7 @@ def test_a_robot_at_rest_shows_nothing_and_no_parameters_are_published(arm):
 
 def measurement(arm, seconds=4.0):
     followed = FollowedRobot(arm, STREAM)
-    return followed, PayloadMeasurement(followed, ToolFrame.of(arm.equations.model), seconds)
+    return followed, PayloadMeasurement(followed, ToolFrame.from_link(arm.equations.model), seconds)
 
 
 def test_a_payload_is_known_better_the_longer_it_is_measured(arm):

@@ -98,16 +98,16 @@ def equations_with(R, z):
 
 def test_the_tool_frame_places_what_it_holds_as_pinocchio_does():
     _, model, _ = arm_and_samples()
-    assert ToolFrame.of(model).body == 2
+    assert ToolFrame.from_link(model).body == 2
     name = model.link_names[1]
-    tool = ToolFrame.of(model, name)
+    tool = ToolFrame.from_link(model, name)
     own = pin.Inertia(1.5, np.array([0.1, 0.0, 0.2]), np.diag([0.1, 0.2, 0.25]))
     frame = model.pinocchio.frames[model.pinocchio.getFrameId(name)]
     added = tool.bodies(own.toDynamicParameters(), 3)
     np.testing.assert_allclose(added[1], frame.placement.act(own).toDynamicParameters(), atol=1e-12)
     assert not added[[0, 2]].any()
     with pytest.raises(ModelError, match="has no link 'hand'.*--frame"):
-        ToolFrame.of(model, "hand")
+        ToolFrame.from_link(model, "hand")
 
 
 def test_robots_take_inertia_about_the_centre_of_mass():
