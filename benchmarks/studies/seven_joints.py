@@ -11,7 +11,7 @@ from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.criterion import Criterion, FixedScaling, OptimalityCriterion
 from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor
-from inertid_ros.excitation.planning.planning_problem import size_bounds
+from inertid_ros.excitation.planning.planning_problem import SizeBounds
 from inertid_ros.identification.prior.coordinates import normalised_coordinates, scaling_matrix
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, load_model
@@ -62,7 +62,7 @@ class Study:
         self.changes = self._changes()
         basis = Series()
         self._functions = basis.evaluate((np.arange(INSTANTS) + 0.5) * DURATION / INSTANTS)
-        self._size_bounds = size_bounds(basis, np.linspace(0, DURATION, 400), self.middle, self.limits)
+        self._size_bounds = SizeBounds(basis, np.linspace(0, DURATION, 400), self.middle, self.limits)
 
     @property
     def count(self) -> int:

@@ -1,19 +1,17 @@
-"""One descent from one start: gradient steps over shapes that are always within the limits, then a finished plan.
+"""Descent from one start, or from several in parallel: gradient steps over shapes within the limits, then a plan.
 
 The solver is SciPy's L-BFGS. Limits of position, velocity and acceleration, which would otherwise be thousands of
-inequalities at samples, are met by the size of a shape in closed form (:mod:`.feasible_size`), and what
-remains are smooth penalties; so the problem is unconstrained, with a few hundred variables, and gradients that cost
-three evaluations. For that limited-memory BFGS needs one matrix product per step where sequential quadratic
-programming (SLSQP, as in the source's SQP) solves dense systems of all variables and constraints; interior-point
-solvers such as IPOPT want second derivatives or approximate them the same way, and would add a dependency. In the end
-:func:`finish_plan` proves every limit on the whole interval and shrinks the motion where one does not hold.
+inequalities at samples, are met by the size of a shape in closed form (:mod:`.planning_problem`), and what remains are
+smooth penalties; so the problem is unconstrained, with a few hundred variables, and gradients that cost three
+evaluations. Limited-memory BFGS then needs one matrix product per step, whereas sequential quadratic programming
+(SLSQP, as in the source's SQP) solves dense systems of all variables and constraints; interior-point solvers such as
+IPOPT want second derivatives or approximate them likewise, and would add a dependency. In the end :func:`finish_plan`
+proves every limit on the whole interval and shrinks the motion if one does not hold.
+
+The motion that comes of a start does not depend on the number of processes. Rounding of linear algebra depends on its
+number of threads, and a long descent magnifies it; so a process has one thread, and this process does the work itself
+only if it has one too.
 """
-# DOC ParallelDescents from several starts at once, one process each: the answer does not depend on how many.
-# DOC 
-# DOC Every start is improved by itself, so the motion that comes of it is the same wherever that happens. Rounding of linear
-# DOC algebra depends on its number of threads, and a long descent magnifies it; so a process has one thread, and this process
-# DOC does the work itself only where it has one too.
-# DOC 
 
 import contextlib
 import logging
@@ -34,10 +32,14 @@ from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning.criterion import Criterion
 from inertid_ros.excitation.planning.planning_problem import PlanningArguments, PlanningProblem, scale_to_limits
 
-_SHRINK_ROUNDS = 12
-_REPORT_EVERY = 5
-_NOT_FINITE = 1e100  # replaces an objective that is not finite
-_PENALTY_FACTORS = (1.0, 10.0, 100.0, 100.0, 100.0)  # by stage; the last ones where penalties had to be corrected
+_SHRINK_BISECTIONS = 12
+_ITERATIONS_PER_REPORT = 5
+_INFINITE_OBJECTIVE = 1e100  # replaces an objective that is not finite
+_PENALTY_FACTORS = (1.0, 10.0, 100.0, 100.0, 100.0)  # by stage; the last ones if penalties had to be corrected
+_WORKER_POLL_S = 0.02
+_FINISHING_TIME_S = 120.0  # after the deadline
+_MIN_WORKER_TIME_S = 4.0  # with less time left, a process would use it up for its start
+
 
 ShapeReport = Callable[[float, float, Array], None]
 """Called now and then with the fraction done, the best smooth logarithm of the criterion, and its shape."""
@@ -45,24 +47,14 @@ ShapeReport = Callable[[float, float, Array], None]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A finished motion and how good it is.
-
-    Attributes
-    ----------
-    plan : Plan
-        The motion.
-    shape : ndarray, shape (size, n)
-        Parameters of the basis that it was made from.
-    value : float
-        Exact criterion.
-    """
+    """A finished motion, the shape ``(size, n)`` that it was made from, and its exact criterion."""
 
     plan: Plan
     shape: Array
     value: float
 
 
-class _OutOfTimeError(Exception):
+class OutOfTimeError(Exception):
     """The deadline passed inside the optimiser."""
 
 
@@ -74,25 +66,9 @@ def improve_shape(
 ) -> Array:
     """The best shape that gradient descent from ``shape`` meets before the deadline.
 
-    Where positions are constrained further than by the limits of single joints, penalties become stricter in stages,
-    and are corrected between them: what is left of a violation in the end is as small as the margin in which its
-    penalty begins.
-
-    Parameters
-    ----------
-    problem : PlanningProblem
-        Objective; its penalties are corrected.
-    shape : ndarray, shape (size, n)
-        Where the descent begins.
-    deadline : float, optional
-        On the monotonic clock [s].
-    report : callable, optional
-        See :data:`ShapeReport`.
-
-    Returns
-    -------
-    ndarray, shape (size, n)
-        The best shape.
+    If positions are constrained further than by the limits of single joints, penalties become stricter in stages, and
+    are corrected between them, in ``problem``: a violation that remains in the end is as small as the margin in which
+    its penalty begins. The deadline is on the monotonic clock [s].
     """
     best, best_value, count, iterations = shape, np.inf, 0, problem.options.iterations
     stages = _PENALTY_FACTORS if problem.position_constrained else _PENALTY_FACTORS[:1]
@@ -100,11 +76,11 @@ def improve_shape(
     def objective(flat: Array) -> tuple[float, Array]:
         nonlocal best, best_value
         if time.monotonic() > deadline:
-            raise _OutOfTimeError
+            raise OutOfTimeError
         with np.errstate(over="ignore", invalid="ignore"):  # far out, penalties of a line search overflow
             value, gradient = problem.gradient(flat.reshape(shape.shape))
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return _NOT_FINITE, np.zeros_like(flat)
+            return _INFINITE_OBJECTIVE, np.zeros_like(flat)
         if value < best_value:
             best, best_value = flat.reshape(shape.shape).copy(), value
         return value, gradient.ravel()
@@ -112,14 +88,14 @@ def improve_shape(
     def count_iteration(_flat: Array) -> None:
         nonlocal count
         count += 1
-        if count % _REPORT_EVERY == 0:
+        if count % _ITERATIONS_PER_REPORT == 0:
             report(min(count / iterations, 1.0), best_value, best)
 
-    each = -(-iterations // min(len(stages), 3))
-    settings = {"maxiter": each, "maxfun": 3 * each, "maxcor": 20}
+    per_stage = -(-iterations // min(len(stages), 3))
+    settings = {"maxiter": per_stage, "maxfun": 3 * per_stage, "maxcor": 20}
     if iterations:
         begin = shape if problem.position_constrained else problem.scaled_to_limits(shape)
-        with contextlib.suppress(_OutOfTimeError):
+        with contextlib.suppress(OutOfTimeError):
             for stage, penalty_factor in enumerate(stages):
                 if stage and not problem.refine_penalties(begin) and penalty_factor == stages[stage - 1]:
                     break
@@ -133,17 +109,11 @@ def improve_shape(
 
 
 def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
-    """The plan of a shape at its exact size, made smaller as a whole until every constraint holds too.
-
-    Raises
-    ------
-    ExcitationError
-        Even a thousandth of the motion violates a constraint.
-    """
+    """The plan of a shape at its exact size, made smaller as a whole until every constraint holds too."""
     options = problem.options
-    own = problem.scaled_to_limits(shape) if problem.position_constrained else shape
+    scaled = problem.scaled_to_limits(shape) if problem.position_constrained else shape
     trajectory = scale_to_limits(
-        LinearTrajectory(problem.basis, problem.start, own),
+        LinearTrajectory(problem.basis, problem.start, scaled),
         problem.planning_limits,
         options.knot_step_s,
         grow=not problem.position_constrained,
@@ -166,7 +136,7 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
 
 
 def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constraint]) -> float:
-    """Largest share of a motion, by bisection from the whole of it, at which ``plan(share)`` keeps every constraint.
+    """Largest share of a motion at which ``plan(share)`` keeps every constraint, by bisection from the whole.
 
     Raises
     ------
@@ -187,7 +157,7 @@ def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constrai
     if not message:
         return 1.0
     low, high = 0.0, 1.0
-    for _ in range(_SHRINK_ROUNDS):
+    for _ in range(_SHRINK_BISECTIONS):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if violation(middle) else (middle, high)
     if low == 0:
@@ -206,43 +176,23 @@ def motion_samples(criterion: Criterion, trajectory: Trajectory, step: float = 0
     return MotionSamples(criterion.measured.chain, *trajectory.sample(instants), step)
 
 
-_POLL_S = 0.02
-_GRACE_S = 120.0  # after the deadline, for finishing
-_STARTUP_S = 4.0  # with less time left a process would have none for its work
-
 DescentReport = Callable[[int, float, float], None]
 """Called with the index of a start, the fraction done, and the best smooth logarithm of the criterion."""
 
-
-@dataclass(frozen=True)
-class DescentProgress:
-    """How far one descent has come.
-
-    Attributes
-    ----------
-    fraction : float
-        Of the descent, 0 to 1.
-    value : float
-        Smooth logarithm of the criterion of the best shape so far.
-    shape : ndarray, shape (size, n)
-        The best so far.
-    """
-
-    fraction: float
-    value: float
-    shape: Array
+DescentProgress = tuple[float, float, Array]
+"""Arguments of a :data:`ShapeReport`."""
 
 
 def run_descent(
     arguments: PlanningArguments, shape: Array, deadline: float, progress: Callable[[DescentProgress], None]
 ) -> Candidate:
-    """Improve and finish one start ``(size, n)``; ``deadline`` [s] is on the monotonic clock, which processes share.
+    """Improve and finish one start ``(size, n)`` in a process of its own; all share the clock of the deadline [s].
 
-    It is for a process of its own, in which notices are not logged: who asked for the plan has told them already.
+    Notices are not logged: the process that asked for the plan has logged them already.
     """
     logging.getLogger(__package__.partition(".")[0]).setLevel(logging.ERROR)
     problem = PlanningProblem(*arguments)
-    better = improve_shape(problem, shape, deadline, lambda *best: progress(DescentProgress(*best)))
+    better = improve_shape(problem, shape, deadline, lambda *best: progress(best))
     return finish_plan(problem, better)
 
 
@@ -254,7 +204,7 @@ class ParallelDescents:
         self._latest: dict[int, tuple[float, Array]] = {}
 
     def run(self, shapes: Sequence[Array], report: DescentReport) -> Iterator[Candidate]:
-        """A candidate for each shape, always the same ones but in any order; none begins after the deadline.
+        """A candidate for each shape, in any order; none begins after the deadline, except the first.
 
         Raises
         ------
@@ -263,14 +213,14 @@ class ParallelDescents:
         """
         self._latest.clear()
         workers = min(self._problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))
-        short = self._deadline - time.monotonic() < _STARTUP_S
-        if short or (workers <= 1 and single_threaded()):
+        short = self._deadline - time.monotonic() < _MIN_WORKER_TIME_S
+        if short or (workers <= 1 and _is_single_threaded()):
             yield from self._in_this_process(shapes, report)
         else:
             yield from self._in_workers(shapes, report, max(workers, 1))
 
     def interrupted(self) -> Iterator[Candidate]:
-        """The best of the descents that were interrupted, finished; nothing where none was."""
+        """The best of the descents that were interrupted, finished; nothing if none was."""
         for index in sorted(self._latest, key=lambda index: self._latest[index][0])[:1]:
             yield finish_plan(self._problem, self._latest[index][1])
 
@@ -302,16 +252,16 @@ class ParallelDescents:
                     if index and time.monotonic() > self._deadline:
                         waiting.clear()
                         break
-                    timeout = max(self._deadline - time.monotonic(), 0.0) + _GRACE_S
+                    timeout = max(self._deadline - time.monotonic(), 0.0) + _FINISHING_TIME_S
                     job = (problem.arguments, shape, self._deadline)
                     running[index] = Worker("planning", run_descent, job, timeout)
-                time.sleep(_POLL_S)
+                time.sleep(_WORKER_POLL_S)
                 for index, worker in list(running.items()):
                     ended = worker.poll()
                     if worker.progress is not None:
-                        latest = worker.progress
-                        self._latest[index] = latest.value, latest.shape
-                        report(index, latest.fraction, latest.value)
+                        fraction, value, best = worker.progress
+                        self._latest[index] = value, best
+                        report(index, fraction, value)
                     if ended:
                         del running[index]
                         candidate = worker.result()
@@ -323,6 +273,6 @@ class ParallelDescents:
                 worker.cancel()
 
 
-def single_threaded() -> bool:
+def _is_single_threaded() -> bool:
     """Whether linear algebra in this process has one thread, according to its environment."""
     return os.environ.get("OPENBLAS_NUM_THREADS") == "1" or os.cpu_count() == 1

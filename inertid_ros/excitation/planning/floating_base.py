@@ -24,16 +24,8 @@ class FloatingMomentumRegressor:
     frame have nearly the same singular values: they are rotated, which changes none, and moved by the little that the
     base moves.
 
-    Parameters
-    ----------
-    tree : sequence of TreeJoint
-        Robot whose first body is the base.
-    bodies : ndarray, shape (nb, 10)
-        Prior.
-    wheels : MountedWheels
-        Reaction wheels, planned after the joints.
-    columns : ndarray of int, shape (p,)
-        Independent columns of the inertial parameters.
+    The first body of ``tree`` is the base; reaction wheels follow the joints. ``bodies`` ``(nb, 10)`` are the prior,
+    ``columns`` ``(p,)`` the independent columns of the inertial parameters.
     """
 
     def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels, columns: np.ndarray) -> None:
@@ -65,11 +57,6 @@ def with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOpt
 
 def floating_problem(model: RobotModel, limits: MotionLimits, options: CombinationOptions) -> IntervalPlanningProblem:
     """The planning problem: start and range of the joints; those of the wheels are fixed ([Naveen2019]_ sec. 6.2.2).
-
-    Parameters
-    ----------
-    limits : MotionLimits
-        Of the joints.
 
     Raises
     ------

@@ -1,9 +1,8 @@
-"""Motions of two numbers per joint, its start and its range per interval, and the directions that it takes in turn.
+"""Motions of cycloidal intervals with two parameters per joint, start and range per interval; pruning of intervals.
 
-Direction combinations are those of [Naveen2019]_ sec. 5.2; the start and the range per interval are its seed parameters
-(eqs. 28-37).
+In each interval every joint moves one way. Direction combinations are those of [Naveen2019]_ sec. 5.2, start and range
+its seed parameters (eqs. 28-37), and pruning is its algorithm 1.
 """
-# DOC Pruning: which intervals of a motion to keep ([Naveen2019]_ algorithm 1).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,28 +17,26 @@ from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import CycloidalBasis, LinearTrajectory, Motion
 
+_MAX_COMBINED_JOINTS = 40  # with more, the number of combinations does not fit a machine integer
+_GAIN_BISECTIONS = 10
+_MAX_PRUNING_GAIN = 0.5
+
+
 Directions = NDArray[np.int64]
-MOST_JOINTS = 40  # beyond, the number of combinations does not fit a machine integer
 
 
 def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
-    """Combinations of +1 and -1, ``(K, n)``, each at most once; all ``2^(n-1)`` where that is not more than ``most``.
+    """Combinations of +1 and -1, ``(K, n)``, each at most once: all ``2^(n-1)``, or ``most`` of them evenly spaced.
 
-    They come in the order of a Gray code: from one interval to the next a single joint reverses. The joint that is
-    first in ``slowness`` never does, the next one once, and so on. Slow joints therefore sweep wide ranges, while fast
-    ones stay near their start; a shuffled order would keep all joints near theirs, and raise the condition number by a
-    factor, since some parameters differ by configuration alone. The source leaves the order open.
-
-    Parameters
-    ----------
-    slowness : sequence of int
-        Every joint's index once, slowest first.
-    most : int
-        Offered at most; every ``2^(n-1) / most``-th of the code is taken then.
+    They come in the order of a Gray code: from one interval to the next a single joint reverses. ``slowness`` holds
+    every joint's index once; the first joint never reverses, the next one once, and so on. Slow joints therefore sweep
+    wide ranges, while fast ones stay near their start. A shuffled order would keep all joints near theirs, and raise
+    the condition number by a factor, since some parameters differ by configuration alone. The source leaves the order
+    open.
     """
     joints = len(slowness)
-    if sorted(slowness) != list(range(joints)) or not 1 <= joints <= MOST_JOINTS:
-        raise ValueError(f"slowness {list(slowness)} must name 1 to {MOST_JOINTS} joints once each")
+    if sorted(slowness) != list(range(joints)) or not 1 <= joints <= _MAX_COMBINED_JOINTS:
+        raise ValueError(f"slowness {list(slowness)} must name 1 to {_MAX_COMBINED_JOINTS} joints once each")
     count = 2 ** (joints - 1)  # a motion and its reverse count once: the first joint's direction is fixed
     index = np.arange(count) if count <= most else (np.arange(most) * count) // most
     code = index ^ (index >> 1)
@@ -57,13 +54,13 @@ class IntervalMotion:
     Attributes
     ----------
     directions : ndarray of int, shape (K, n)
-        Of +1 and -1.
+        +1 or -1.
     start : ndarray, shape (n,)
         First waypoint [rad or m].
     range : ndarray, shape (n,)
-        Way of every joint in one interval, positive.
+        Distance that every joint moves in one interval, positive [rad or m].
     interval : float
-        Length of an interval [s].
+        [s]
     """
 
     directions: Directions
@@ -78,7 +75,6 @@ class IntervalMotion:
 
     @cached_property
     def trajectory(self) -> LinearTrajectory:
-        """The motion in the common form ([Naveen2019]_ eqs. 28-29)."""
         count = len(self.directions)
         basis = CycloidalBasis(count * self.interval, count, closed=False)
         return LinearTrajectory(basis, self.start, self.waypoints[1:] - self.start)
@@ -93,9 +89,9 @@ class IntervalMotion:
         a = way * 2 * np.pi * np.sin(angle) / self.interval**2
         return q.reshape(-1, joints), v.reshape(-1, joints), a.reshape(-1, joints)
 
-    def only(self, kept: Sequence[int]) -> "IntervalMotion":
-        """The same start and range with some of the intervals, one after the other."""
-        return replace(self, directions=self.directions[list(kept)])
+    def only(self, intervals: Sequence[int]) -> "IntervalMotion":
+        """Motion from the same start with some of the intervals, one after the other."""
+        return replace(self, directions=self.directions[list(intervals)])
 
 
 @dataclass(frozen=True)
@@ -107,11 +103,11 @@ class IntervalLimits:
     Attributes
     ----------
     lowest, highest : ndarray, shape (n,)
-        Extremes of the steps from the start, in ranges; not above and not below zero.
+        Extremes of the waypoints from the start, in ranges: at most and at least zero.
     lower, upper : ndarray, shape (n,)
         Limits of position.
     largest : ndarray, shape (n,)
-        Of the range.
+        Limit of the range.
     """
 
     lowest: Array
@@ -121,10 +117,10 @@ class IntervalLimits:
     largest: Array
 
     @classmethod
-    def of(cls, directions: Directions, limits: MotionLimits, interval: float) -> "IntervalLimits":
-        """Of combinations in their order.
+    def from_directions(cls, directions: Directions, limits: MotionLimits, interval: float) -> "IntervalLimits":
+        """Limits for combinations in their order.
 
-        A cycloid's peaks are ``2 range / T`` in velocity and ``2 pi range / T^2`` in acceleration ([Naveen2019]_ eqs.
+        Peaks of a cycloid are ``2 range / T`` in velocity and ``2 pi range / T^2`` in acceleration ([Naveen2019]_ eqs.
         34-36).
         """
         steps = _steps(directions)
@@ -135,17 +131,16 @@ class IntervalLimits:
 
     @property
     def matrix(self) -> Array:
-        """``(2 n, 2 n)``; its product with (start, range) is at most :attr:`bound`."""
+        """``(2 n, 2 n)``; its product with (start, range) must not exceed :attr:`bound` ``(2 n,)``."""
         one = np.eye(len(self.lower))
         return np.block([[one, np.diag(self.highest)], [-one, -np.diag(self.lowest)]])
 
     @property
     def bound(self) -> Array:
-        """``(2 n,)``."""
         return np.concatenate([self.upper, -self.lower])
 
     def random(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Start and range that keep the limits; ranges between 0.7 and 1 of the largest."""
+        """Random start and range within the limits; ranges are 0.7 to 1 of the largest."""
         ranges = self.largest * rng.uniform(0.7, 1.0, len(self.largest))
         low, high = self.lower - self.lowest * ranges, self.upper - self.highest * ranges
         return rng.uniform(low, np.maximum(low, high)), ranges
@@ -162,21 +157,17 @@ def _steps(directions: Directions) -> Array:
     return np.vstack([np.zeros((1, directions.shape[1])), np.cumsum(directions, axis=0)])
 
 
-_BISECTIONS = 10
-_LARGEST_GAIN = 0.5
-
-
 @dataclass(frozen=True)
 class PruningRule:
-    """When an interval is kept.
+    """Condition for keeping an interval.
 
     Attributes
     ----------
     significant : float
-        A singular value is significant from this fraction of the largest on (delta in the source).
+        Smallest fraction of the largest singular value that counts as significant (delta in the source).
     neutral : int
-        Intervals in a row that are kept although they neither raise the number of significant singular values nor lower
-        the condition number, so that the motion depends less on the prior (u_max in the source).
+        Number of intervals in a row that are kept although they neither raise the number of significant singular values
+        nor lower the condition number, so that the motion depends less on the prior (u_max in the source).
     gain : float
         Fraction by which an interval must lower the condition number; zero in the source.
     """
@@ -187,25 +178,13 @@ class PruningRule:
 
 
 def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> tuple[int, ...]:
-    """Go through the intervals in their order and keep those that help.
+    """Go through the intervals in their order and keep those that help; return their indices, ascending.
 
     An interval is kept if with it there are more significant singular values, or if the condition number is lower by
     ``rule.gain``, or if fewer than ``rule.neutral`` in a row were kept for no such reason. The first ones are kept
     until there are more rows than columns. The source's listing starts counting again after every interval that it
     drops, which keeps at least six of seven; counting goes on here until the number of significant values rises, as the
-    source's text says.
-
-    Parameters
-    ----------
-    blocks : sequence of ndarray, shape (rows, p)
-        Equations of each interval.
-    rule : PruningRule
-        When an interval is kept.
-
-    Returns
-    -------
-    tuple of int
-        Indices of the kept intervals, ascending.
+    source's text says. ``blocks`` are the equations ``(rows, p)`` of each interval.
 
     Raises
     ------
@@ -240,7 +219,7 @@ def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> tuple[int, ...]
 
 
 def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> tuple[int, ...]:
-    """Prune until at most ``most`` intervals are left, by raising the gain that is required.
+    """Prune to at most ``most`` intervals, by raising the required gain.
 
     Raises
     ------
@@ -250,8 +229,8 @@ def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> t
     pruned = prune(blocks, rule)
     if len(pruned) <= most:
         return pruned
-    low, high, best = rule.gain, _LARGEST_GAIN, None
-    for _ in range(_BISECTIONS):
+    low, high, best = rule.gain, _MAX_PRUNING_GAIN, None
+    for _ in range(_GAIN_BISECTIONS):
         gain = 0.5 * (low + high)
         pruned = prune(blocks, PruningRule(rule.significant, rule.neutral, gain))
         if len(pruned) <= most:
@@ -267,7 +246,7 @@ def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> t
 
 
 def rank_and_condition(rows: Array, significant: float) -> tuple[int, float]:
-    """Number of significant singular values, and condition number (infinite where there are too few rows)."""
+    """Number of significant singular values, and condition number (infinite with too few rows)."""
     values = np.linalg.svd(rows, compute_uv=False)
     if values[0] == 0:
         return 0, float("inf")

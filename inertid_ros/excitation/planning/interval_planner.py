@@ -1,11 +1,13 @@
-"""Start, ranges and directions that excite best: optimise all, prune, optimise what is left ([Naveen2019]_ sec. 5.1).
+"""Direction combinations: optimise start and ranges of all, prune, optimise the rest ([Naveen2019]_ sec. 5.1).
 
 The problem has two variables per joint, linear constraints and a smooth cost whose derivatives would need those of the
 base's motion; at some tens of milliseconds per cost, differences over a dozen variables are cheap. Sequential quadratic
 programming as in the source is SciPy's SLSQP: it takes linear constraints exactly, keeps its iterates within them, and
 such a small dense problem gains nothing from the sparse interior point of a larger library.
+
+The planner serves robots on a fixed base, whose joint torques are measured (:func:`plan_fixed_base`), and free-floating
+robots with reaction wheels (:mod:`.floating_base`).
 """
-# DOC Direction combinations for a robot on a fixed base, whose joint torques are measured.
 
 import contextlib
 import time
@@ -25,7 +27,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Concatenation, QuinticRamp, Trajectory
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning.criterion import Criterion, regressor_condition
-from inertid_ros.excitation.planning.descent import criterion_value, feasible_share
+from inertid_ros.excitation.planning.descent import OutOfTimeError, criterion_value, feasible_share
 from inertid_ros.excitation.planning.interval_motion import (
     Directions,
     IntervalLimits,
@@ -37,10 +39,11 @@ from inertid_ros.excitation.planning.interval_motion import (
 )
 from inertid_ros.robot.model import RobotModel
 
-_LEAST_RANGE = 1e-3  # of the largest range
+_MIN_RANGE_SHARE = 1e-3  # of the largest range
+_RAMP_LIMIT_USE = 0.8  # on the way to the first waypoint and back
 
 PenaltyFunction = Callable[[Array, Array, Array], float]
-"""Penalty of samples that violate a constraint; the cost is multiplied by one and this."""
+"""Penalty of samples that violate a constraint; the cost is multiplied by one plus this."""
 
 ConditionReport = Callable[[float, float], None]
 """Called with the fraction done and the best condition number so far."""
@@ -50,34 +53,22 @@ class MotionRegressor(Protocol):
     """Regressor of what will be measured along a planned motion."""
 
     def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """Equations and measured velocities.
+        """Equations ``(N, r, p)`` in independent columns, and measured velocities ``(N, t)``.
 
-        Parameters
-        ----------
-        q, v, a : ndarray, shape (N, n)
-            Position, velocity and acceleration of all that is planned.
-
-        Returns
-        -------
-        rows : ndarray, shape (N, r, p)
-            Equations in independent columns.
-        velocities : ndarray, shape (N, t)
-            Measured velocities; the larger they are, the less noise in them matters.
+        The motion ``(N, n)`` is that of all planned joints. The larger the velocities, the less noise in them matters.
         """
 
 
 @dataclass(frozen=True)
 class IntervalPlan:
-    """A planned motion, and the one that was pruned on the way.
+    """A planned motion of all planned joints, and the one that was pruned on the way.
 
     Attributes
     ----------
-    motion : IntervalMotion
-        Of all planned joints.
     condition_number : float
-        Of its equations under the prior.
+        Condition number of the equations of ``motion`` under the prior.
     significant : int
-        Number of their significant singular values.
+        Number of significant singular values of these equations.
     whole : IntervalMotion
         The motion of all combinations that was pruned.
     whole_condition : float
@@ -93,21 +84,15 @@ class IntervalPlan:
 
 @dataclass(frozen=True)
 class IntervalPlanningProblem:
-    """What stays the same while directions, starts and ranges change.
+    """The constant part of the planning of directions, starts and ranges.
 
     Attributes
     ----------
-    regressor : MotionRegressor
-        Equations along a motion.
     limits : MotionLimits
-        Of all planned joints.
+        Limits of all planned joints.
     fixed_range : ndarray, shape (n,)
-        Range per interval of joints for which it is fixed, NaN where start and range are variables; a joint of fixed
-        range starts at zero and has no limits of position.
-    options : CombinationOptions
-        How the motion is planned.
-    penalty : callable
-        Of constraints beside the limits.
+        Range per interval of joints for which it is fixed, NaN if start and range are variables; a joint of fixed range
+        starts at zero and has no limits of position.
     unit_columns : bool
         Whether columns are scaled to unit norm for the condition number; the source does not.
     """
@@ -126,10 +111,9 @@ class IntervalPlanningProblem:
 
     def motion(self, directions: Directions, start: Array, ranges: Array) -> IntervalMotion:
         """Motion of all joints from start and range of the free ones."""
-        whole = np.zeros(len(self.fixed_range)), np.where(self.free, 0.0, self.fixed_range)
-        for values, own in zip(whole, (start, ranges), strict=True):
-            values[self.free] = own
-        return IntervalMotion(directions, *whole, self.options.interval_s)
+        starts, all_ranges = np.zeros(len(self.fixed_range)), np.where(self.free, 0.0, self.fixed_range)
+        starts[self.free], all_ranges[self.free] = start, ranges
+        return IntervalMotion(directions, starts, all_ranges, self.options.interval_s)
 
     def evaluate(self, motion: IntervalMotion) -> tuple[Array, float]:
         """``(K, s r, p)`` equations of every interval, columns scaled, and the cost ([Naveen2019]_ eq. 32)."""
@@ -145,13 +129,14 @@ class IntervalPlanningProblem:
         return blocks, float((condition + reward) * (1 + self.penalty(q, v, a)))
 
     def interval_limits(self, directions: Directions) -> IntervalLimits:
-        """Of the free joints."""
-        own, free = self.limits, self.free
-        chosen = MotionLimits(
-            tuple(name for name, wanted in zip(own.joint_names, free, strict=True) if wanted),
-            own.lower[free], own.upper[free], own.velocity[free], own.acceleration[free], own.effort[free],
+        """Limits of start and range of the free joints."""
+        limits, free = self.limits, self.free
+        of_free = MotionLimits(
+            tuple(name for name, is_free in zip(limits.joint_names, free, strict=True) if is_free),
+            limits.lower[free], limits.upper[free], limits.velocity[free], limits.acceleration[free],
+            limits.effort[free],
         )
-        return IntervalLimits.of(directions[:, free], chosen, self.options.interval_s)
+        return IntervalLimits.from_directions(directions[:, free], of_free, self.options.interval_s)
 
 
 def plan_intervals(
@@ -162,16 +147,7 @@ def plan_intervals(
 ) -> IntervalPlan:
     """Plan with several orders of the combinations, and take the best.
 
-    Parameters
-    ----------
-    problem : IntervalPlanningProblem
-        What is planned.
-    seed : int
-        Of orders and random starts; the same one gives the same motion unless the deadline passes.
-    deadline : float, optional
-        On the monotonic clock [s]; at least one order is tried.
-    report : callable, optional
-        See :data:`ConditionReport`.
+    The same ``seed`` gives the same motion unless the deadline [s, monotonic] passes; at least one order is tried.
     """
     options, rng = problem.options, np.random.default_rng(seed)
     best: IntervalPlan | None = None
@@ -187,7 +163,7 @@ def plan_intervals(
 
 
 def _random_order(free: np.ndarray, rng: np.random.Generator) -> list[int]:
-    """A random order, slowest first, in which joints of fixed range, which are not limited, reverse most often."""
+    """A random order, slowest first; joints of fixed range, which have no limits of position, reverse most often."""
     joints = np.arange(len(free))
     return [*rng.permutation(joints[free]).tolist(), *rng.permutation(joints[~free]).tolist()]
 
@@ -201,8 +177,9 @@ def _with_order(
     whole = improve_motion(problem, _best_start(problem, directions, rng), options.iterations // 4, deadline)
     blocks, _ = problem.evaluate(whole)
     rule = PruningRule(options.significant, options.neutral)
-    kept = whole.only(prune_to(blocks, rule, options.most or len(blocks)))
-    motion = improve_motion(problem, _best_start(problem, kept.directions, rng, kept), options.iterations, deadline)
+    pruned = whole.only(prune_to(blocks, rule, options.most or len(blocks)))
+    start = _best_start(problem, pruned.directions, rng, pruned)
+    motion = improve_motion(problem, start, options.iterations, deadline)
     count, condition = rank_and_condition(_stacked(problem.evaluate(motion)[0]), options.significant)
     whole_condition = rank_and_condition(_stacked(blocks), options.significant)[1]
     return IntervalPlan(motion, condition, count, whole, whole_condition)
@@ -218,7 +195,7 @@ def _best_start(
     rng: np.random.Generator,
     previous: IntervalMotion | None = None,
 ) -> IntervalMotion:
-    """The best of random starts and ranges, and of those of a previous motion as far as they fit."""
+    """The best of random starts and ranges, and of the nearest feasible ones to a previous motion."""
     limits, free = problem.interval_limits(directions), problem.free
     starts = [limits.random(rng) for _ in range(problem.options.starts)]
     if previous is not None:
@@ -228,14 +205,10 @@ def _best_start(
     return motions[int(np.argmin(costs))]
 
 
-class _OutOfTimeError(Exception):
-    """The deadline passed inside the optimiser."""
-
-
 def improve_motion(
     problem: IntervalPlanningProblem, motion: IntervalMotion, iterations: int, deadline: float
 ) -> IntervalMotion:
-    """The best motion that sequential quadratic programming meets from a motion, with the same directions."""
+    """The best motion with the same directions that sequential quadratic programming meets."""
     limits, free = problem.interval_limits(motion.directions), problem.free
     count = int(free.sum())
     unit = np.concatenate([np.full(count, 1.0), limits.largest])
@@ -244,7 +217,7 @@ def improve_motion(
     def cost(scaled: Array) -> float:
         nonlocal best, best_cost
         if time.monotonic() > deadline:
-            raise _OutOfTimeError
+            raise OutOfTimeError
         start, ranges = limits.fit(*np.split(scaled * unit, 2))
         here = problem.motion(motion.directions, start, ranges)
         value = problem.evaluate(here)[1]
@@ -253,28 +226,24 @@ def improve_motion(
         return value
 
     begin = np.concatenate([motion.start[free], motion.range[free]]) / unit
-    bounds = [*zip(limits.lower, limits.upper, strict=True), *[(_LEAST_RANGE, 1.0)] * count]
+    bounds = [*zip(limits.lower, limits.upper, strict=True), *[(_MIN_RANGE_SHARE, 1.0)] * count]
     linear = scipy.optimize.LinearConstraint(limits.matrix * unit, ub=limits.bound)
     settings = {"maxiter": iterations, "ftol": 1e-4}
     if iterations:
-        with contextlib.suppress(_OutOfTimeError):
+        with contextlib.suppress(OutOfTimeError):
             scipy.optimize.minimize(
                 cost, begin, method="SLSQP", bounds=bounds, constraints=[linear], options=settings
             )
     return best
 
 
-_RAMP_USE = 0.8  # of the limits, on the way to the first waypoint and back
-
-
 @dataclass(frozen=True)
 class JointTorqueRegressor:
-    """Rows of the criterion's regressor, and the joints' velocities; a :class:`~.interval_planner.MotionRegressor`."""
+    """Rows of the criterion's regressor, and the velocities of the joints; a :class:`MotionRegressor`."""
 
     criterion: Criterion
 
     def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """See :class:`~.interval_planner.MotionRegressor`."""
         motion = MotionSamples(self.criterion.measured.chain, q, v, a)
         return self.criterion.measured.regressor(motion, self.criterion.columns), v
 
@@ -282,7 +251,7 @@ class JointTorqueRegressor:
 def fixed_base_problem(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions, constraints: Sequence[Constraint]
 ) -> IntervalPlanningProblem:
-    """The planning problem: start and range of all joints are variables, columns have unit norm."""
+    """The planning problem of a fixed base: start and range of all joints are variables, columns have unit norm."""
     criterion = regressor_condition(model, limits)
 
     def penalty(q: Array, v: Array, a: Array) -> float:
@@ -290,9 +259,9 @@ def fixed_base_problem(
         return float(sum(constraint.penalty(motion).value for constraint in constraints))
 
     inner = limits.scaled(options.limit_use, options.limit_use)
-    none = np.full(model.joints, np.nan)
+    no_range = np.full(model.joints, np.nan)
     regressor = JointTorqueRegressor(criterion)
-    return IntervalPlanningProblem(regressor, inner, none, options.combinations, penalty, unit_columns=True)
+    return IntervalPlanningProblem(regressor, inner, no_range, options.combinations, penalty, unit_columns=True)
 
 
 def plan_fixed_base(
@@ -331,7 +300,7 @@ def plan_fixed_base(
 
 
 def _there_and_back(motion: IntervalMotion, start: Array, limits: MotionLimits) -> Trajectory:
-    velocity, acceleration = _RAMP_USE * limits.velocity, _RAMP_USE * limits.acceleration
+    velocity, acceleration = _RAMP_LIMIT_USE * limits.velocity, _RAMP_LIMIT_USE * limits.acceleration
     waypoints = motion.waypoints
     there = QuinticRamp.within(start, waypoints[0], velocity, acceleration)
     back = QuinticRamp.within(waypoints[-1], start, velocity, acceleration)

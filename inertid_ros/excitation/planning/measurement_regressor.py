@@ -41,7 +41,6 @@ _PRECISE_RATIO, _USABLE_RATIO = 1e-6, 1e-9
 _MAX_ROTATION = 0.05  # rad; larger angles are between nearly equal values, whose vectors do not matter
 
 
-
 class MeasurementRegressor:
     """Weighted rows of the regressor of what is measured.
 

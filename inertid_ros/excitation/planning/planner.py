@@ -1,12 +1,7 @@
-"""The entry to planning: an exciting motion of the type that the options name."""
-# DOC Motions that are linear in their parameters: the best of random starts are improved by descent, the best is kept.
-# DOC Random feasible shapes to begin the search with.
-# DOC Reduced excitation: drop parameter combinations until the others can be excited well ([Lee2019]_ sec. 4.5.2).
-# DOC 
-# DOC The source drops one combination of parameters at a time and optimises again. The criterion falls as fewer count,
-# DOC so the largest number that can be brought below the bound is found by bisection; every motion on the way also shows for
-# DOC how many combinations it is already good enough.
-# DOC 
+"""The entry point of planning: an exciting motion of the type that the options name.
+
+Motions that are linear in their parameters are found by descent from the best of random shapes.
+"""
 
 import logging
 import time
@@ -19,37 +14,35 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.constraint import Constraint
 from inertid_ros.excitation.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.motions import Basis, CycloidalBasis
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation
+from inertid_ros.excitation.planning.criterion import EarlierInformation
 from inertid_ros.excitation.planning.descent import Candidate, ParallelDescents, finish_plan, motion_samples
 from inertid_ros.excitation.planning.interval_planner import plan_fixed_base
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
 from inertid_ros.robot.model import RobotModel
 
-_RISE = 0.15  # of the duration; how fast a Fourier motion may go to the middle of its range
-_GRID = 400
-
+_RAMP_SHARE = 0.15  # of the duration, in which a Fourier motion goes to the middle of its range
+_RAMP_SAMPLES = 400
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class PlanningProgress:
-    """How far planning has come.
+    """Progress of planning.
 
     Attributes
     ----------
     fraction : float
-        Of the whole, 0 to 1.
+        0 to 1.
     condition_number : float
         Of the best motion so far.
     worst_constraint : str
         The limit or constraint that it comes closest to.
     value : float
-        Its criterion, or that of a descent which is not finished yet.
+        Its criterion, or that of an unfinished descent.
     kept : int
         Number of combinations of parameters in the criterion.
     """
@@ -66,13 +59,7 @@ PlanningReport = Callable[[PlanningProgress], None]
 
 
 def refuse_free_base(model: RobotModel) -> None:
-    """Reject robots whose motion depends on what their base does.
-
-    Raises
-    ------
-    ExcitationError
-        The base is free.
-    """
+    """Reject robots with a free base: their motion depends on that of the base."""
     if model.free:
         raise ExcitationError(
             f"{model.name}: its base is free (robot.base), so its motion cannot be planned; plan with"
@@ -91,24 +78,16 @@ def plan_excitation(
 ) -> Plan:
     """Plan a motion from ``start`` and back to it that keeps its limits everywhere and excites well.
 
-    The same options give the same motion, however many processes work on it, unless the time limit is reached or the
+    The same options give the same motion, whatever the number of processes, unless the time limit is reached or the
     user interrupts (KeyboardInterrupt); then the best motion so far is returned.
 
     Parameters
     ----------
-    model : RobotModel
-        The robot, with its prior.
-    limits : MotionLimits
-        Limits that the motion keeps.
     start : ndarray, shape (n,)
         Pose at which the motion starts and ends [rad or m].
-    options : ExcitationOptions, optional
-        Type of motion, criterion and constraints.
-    report : callable, optional
-        Called with a :class:`PlanningProgress` now and then; may raise to cancel.
     earlier : EarlierInformation, optional
-        Information of earlier recordings; the motion then excites what they left open. Direction combinations do
-        without it.
+        Information of earlier recordings; the motion then excites what they left open. Direction combinations do not
+        use it.
 
     Returns
     -------
@@ -119,7 +98,7 @@ def plan_excitation(
     ------
     ExcitationError
         The start is outside the limits or violates a constraint, there is no space to move, or the bound of the
-        criterion cannot be reached; joint or link and values named.
+        criterion cannot be reached.
     """
     options = options or ExcitationOptions()
     if options.kind == "combinations":
@@ -127,18 +106,6 @@ def plan_excitation(
             model, limits, start, options,
             lambda fraction, condition: report(PlanningProgress(fraction, condition, "", condition)),
         )[0]
-    return optimize_motion(model, limits, start, options, report, earlier)
-
-
-def optimize_motion(
-    model: RobotModel,
-    limits: MotionLimits,
-    start: Array,
-    options: ExcitationOptions,
-    report: PlanningReport = lambda progress: None,
-    earlier: EarlierInformation | None = None,
-) -> Plan:
-    """See :func:`inertid_ros.excitation.planning.planner.plan_excitation`, for motions that are linear in their parameters."""
     deadline = time.monotonic() + options.time_limit_s
     problem = PlanningProblem(model, limits, start, options, earlier)
     shapes = random_shapes(problem, options, deadline)
@@ -161,8 +128,7 @@ class _Search:
         self._problem, self._deadline, self._report = problem, deadline, report
         self._kept = problem.criterion.optimality.kept or problem.criterion.count
         self._descents = ParallelDescents(problem, deadline)
-        self.best = first
-        self._limiting = self._limiting_constraint(first)
+        self.best, self._limiting = first, self._limiting_constraint(first.plan)
 
     def descend(self, problem: PlanningProblem, shapes: Sequence[Array]) -> None:
         """Improve every shape; the best motion is kept."""
@@ -179,18 +145,31 @@ class _Search:
             self._keep_better(candidate)
 
     def reduce(self, bound: float) -> None:
-        """Drop combinations of parameters until the bound is kept ([Lee2019]_ sec. 4.5.2)."""
-        problem = self._problem
+        """Drop combinations of parameters until the others can be excited well ([Lee2019]_ sec. 4.5.2).
 
-        def improve(kept: int, begin: Candidate) -> Candidate:
-            model, limits, start, options, earlier = problem.arguments
-            fewer = PlanningProblem(model, limits, start, attrs.evolve(options, kept_parameters=kept), earlier)
-            self._kept, self.best = kept, finish_plan(fewer, begin.shape)
-            self.descend(fewer, [begin.shape])
-            return self.best
-
-        self._kept, self.best = reduce_excitation(problem.criterion, self.best, bound, improve)
-        self._limiting = self._limiting_constraint(self.best)
+        The source drops one combination at a time and optimises again. The criterion falls as fewer count, so the
+        largest number that can be brought below the bound is found by bisection; every motion on the way also shows for
+        how many combinations it is already good enough.
+        """
+        if self.best.value <= bound:
+            return
+        criterion, reduced = self._problem.criterion, self.best
+        low, high = self._excited_count(reduced, bound), self._kept - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            candidate = self._improve_for_fewer(middle, reduced)
+            if candidate.value <= bound:
+                low, reduced = max(middle, min(self._excited_count(candidate, bound), high)), candidate
+            else:
+                high = middle - 1
+        if low == 0:
+            raise ExcitationError(
+                f"excitation.criterion_bound {bound:g} cannot be reached for a single combination of parameters; raise"
+                " it"
+            )
+        value = criterion.keeping(low).optimality.value(self._eigenvalues(reduced))
+        self._kept, self.best = low, replace(reduced, value=value)
+        self._limiting = self._limiting_constraint(reduced.plan)
 
     def finish_interrupted(self) -> None:
         """Finish the best shape of the descents that were interrupted."""
@@ -198,7 +177,7 @@ class _Search:
             self._keep_better(candidate)
 
     def report(self, fraction: float, value: float = np.inf) -> None:
-        """Report how far planning has come."""
+        """Report the progress of planning."""
         best = self.best
         self._report(
             PlanningProgress(
@@ -208,17 +187,41 @@ class _Search:
 
     def _keep_better(self, candidate: Candidate) -> None:
         if candidate.value < self.best.value:
-            self.best, self._limiting = candidate, self._limiting_constraint(candidate)
+            self.best, self._limiting = candidate, self._limiting_constraint(candidate.plan)
 
-    def _limiting_constraint(self, candidate: Candidate) -> str:
-        return limiting_constraint(candidate.plan, self._problem.planning_limits, self._problem.constraints)
+    def _improve_for_fewer(self, kept: int, begin: Candidate) -> Candidate:
+        """Optimise a candidate for ``kept`` combinations."""
+        model, limits, start, options, earlier = self._problem.arguments
+        fewer = PlanningProblem(model, limits, start, attrs.evolve(options, kept_parameters=kept), earlier)
+        self._kept, self.best = kept, finish_plan(fewer, begin.shape)
+        self.descend(fewer, [begin.shape])
+        return self.best
+
+    def _excited_count(self, candidate: Candidate, bound: float) -> int:
+        """Largest number of combinations for which a motion keeps the bound."""
+        criterion, values = self._problem.criterion, self._eigenvalues(candidate)
+        kept = (n for n in range(len(values), 0, -1) if criterion.keeping(n).optimality.value(values) <= bound)
+        return next(kept, 0)
+
+    def _eigenvalues(self, candidate: Candidate) -> Array:
+        criterion = self._problem.criterion
+        return criterion.evaluate(motion_samples(criterion, candidate.plan)).eigenvalues
+
+    def _limiting_constraint(self, plan: Plan) -> str:
+        """The limit or constraint that a plan comes closest to, and how much of it the plan uses."""
+        names, uses = plan.joint_names, usage(plan.curve, self._problem.planning_limits)
+        fractions = [
+            (float(use.max()), f"{channel} of joint '{names[int(np.argmax(use))]}'")
+            for channel, use in zip(("position", "velocity", "acceleration"), uses, strict=True)
+        ]
+        usages = (constraint.usage(plan) for constraint in self._problem.constraints)
+        fractions += [(use.used, use.description) for use in usages]
+        fraction, description = max(fractions)
+        return f"{description} at {100 * fraction:.0f} % of its limit"
 
 
 def random_shapes(problem: PlanningProblem, options: ExcitationOptions, deadline: float = np.inf) -> list[Array]:
-    """Random shapes ``(size, n)`` in the order of their criteria, the best first.
-
-    At least one is returned, whatever the deadline [s, monotonic].
-    """
+    """Random shapes ``(size, n)``, the best first; at least one, whatever the deadline [s, monotonic]."""
     rng = np.random.default_rng(options.seed)
     ranked: list[tuple[float, int, Array]] = []
     for index in range(options.starts):
@@ -237,10 +240,10 @@ def random_shape(basis: Basis, start: Array, limits: MotionLimits, rng: np.rando
 
 
 def _random_oscillation(basis: Basis, start: Array, limits: MotionLimits, rng: np.random.Generator) -> Array:
-    """Oscillation about a point between start and middle of the range, so that a start near a limit is no loss."""
-    grid = np.linspace(0.0, basis.duration, _GRID)
+    """Oscillation about a point between start and middle of the range, so that a start near a limit leaves room."""
+    grid = np.linspace(0.0, basis.duration, _RAMP_SAMPLES)
     phi = basis.evaluate(grid)[0]
-    ramp = np.clip(np.minimum(grid, grid[::-1]) / (_RISE * basis.duration), 0.0, 1.0)
+    ramp = np.clip(np.minimum(grid, grid[::-1]) / (_RAMP_SHARE * basis.duration), 0.0, 1.0)
     towards = np.linalg.lstsq(phi, ramp**3 * (10 - 15 * ramp + 6 * ramp**2), rcond=None)[0]
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
     shape = rng.normal(size=(basis.size, len(start)))
@@ -261,68 +264,3 @@ def _random_waypoints(basis: CycloidalBasis, start: Array, limits: MotionLimits,
         at = rng.uniform(low, np.maximum(low, high))
         points.append(at - start)
     return np.array(points)
-
-
-def limiting_constraint(plan: Plan, limits: MotionLimits, constraints: Sequence[Constraint]) -> str:
-    """Name of the limit or constraint that a plan comes closest to, and how much of it the plan uses."""
-    channels = zip(("position", "velocity", "acceleration"), usage(plan.curve, limits), strict=True)
-    names = plan.joint_names
-    fractions = [(float(used.max()), f"{name} of joint '{names[int(np.argmax(used))]}'") for name, used in channels]
-    fractions += [(used.used, used.description) for used in (constraint.usage(plan) for constraint in constraints)]
-    fraction, description = max(fractions)
-    return f"{description} at {100 * fraction:.0f} % of its limit"
-
-
-Improve = Callable[[int, Candidate], Candidate]
-"""Optimises a candidate again with the given number of combinations in the criterion."""
-
-
-def reduce_excitation(
-    criterion: Criterion, best: Candidate, bound: float, improve: Improve
-) -> tuple[int, Candidate]:
-    """The largest number of combinations whose criterion can be brought to at most ``bound``, and the motion.
-
-    Parameters
-    ----------
-    criterion : Criterion
-        Of all combinations.
-    best : Candidate
-        Motion optimised for all of them.
-    bound : float
-        Of the exact criterion.
-    improve : callable
-        Optimises for fewer combinations.
-
-    Raises
-    ------
-    ExcitationError
-        The bound cannot be reached even for one combination.
-    """
-    if best.value <= bound:
-        return criterion.optimality.kept or criterion.count, best
-    low, reduced = excited_count(criterion, best, bound), best
-    high = (criterion.optimality.kept or criterion.count) - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        candidate = improve(middle, reduced)
-        if candidate.value <= bound:
-            low, reduced = max(middle, min(excited_count(criterion, candidate, bound), high)), candidate
-        else:
-            high = middle - 1
-    if low == 0:
-        raise ExcitationError(
-            f"excitation.criterion_bound {bound:g} cannot be reached for a single combination of parameters; raise it"
-        )
-    value = criterion.keeping(low).optimality.value(_eigenvalues(criterion, reduced))
-    return low, replace(reduced, value=value)
-
-
-def excited_count(criterion: Criterion, candidate: Candidate, bound: float) -> int:
-    """Largest number of combinations for which a motion keeps the bound."""
-    values = _eigenvalues(criterion, candidate)
-    kept = (n for n in range(len(values), 0, -1) if criterion.keeping(n).optimality.value(values) <= bound)
-    return next(kept, 0)
-
-
-def _eigenvalues(criterion: Criterion, candidate: Candidate) -> Array:
-    return criterion.evaluate(motion_samples(criterion, candidate.plan)).eigenvalues

@@ -1,11 +1,11 @@
-"""The planning problem: a smooth function of a motion's shape, and its gradient."""
-# DOC The largest feasible size of a motion's shape, per joint and in closed form.
-# DOC 
-# DOC A linear motion ``start + Phi(t) @ parameters`` scales its excursion, velocity and acceleration alike, so every shape
-# DOC has one size at which it just touches a limit. The optimiser works on shapes; all of its motions are feasible.
-# DOC 
+"""The planning problem: a smooth function of a motion's shape, and its gradient.
 
-from dataclasses import dataclass, replace
+A linear motion ``start + Phi(t) @ parameters`` scales its excursion, velocity and acceleration alike, so every shape
+has one size at which it just touches a limit, per joint and in closed form. The optimiser works on shapes; all of its
+motions keep the limits.
+"""
+
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -29,46 +29,26 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
-_POWER = 8.0
-_SHARES = (1.0, 0.5, 0.25, 0.12)  # of the size that fits the limits, where a search may begin
-_SIZE_NORM_POWER = 24.0
-_SAFE = 1 - 1e-9
-_MIN_MARGIN = 1e-9  # rad or m; keeps a start that lies on a limit from dividing by zero
-
+_INITIAL_SHARES = (1.0, 0.5, 0.25, 0.12)  # of the size that fits the limits, at which a search may begin
+_SIZE_NORM_POWER = 24.0  # of the norm in place of the largest ratio to a limit
+_SIZE_BLEND_POWER = 8.0  # of the smooth minimum of a shape's own size and the size that fits
+_SIZE_SAFETY = 1 - 1e-9  # factor on sizes that touch a limit exactly
+_MIN_MARGIN = 1e-9  # rad or m; avoids division by zero for a start that lies on a limit
 
 PlanningArguments = tuple[RobotModel, MotionLimits, Array, ExcitationOptions, EarlierInformation | None]
-"""What a :class:`PlanningProblem` is made from again, in another process or with fresh penalties."""
+"""Arguments of :class:`PlanningProblem`, to make it again in another process or with fresh penalties."""
 
 
 class PlanningProblem:
-    """Shapes of motions from one start pose, and how good they are.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The robot, with its prior.
-    limits : MotionLimits
-        Limits that finished motions keep.
-    start : ndarray, shape (n,)
-        Pose at which motions start and end [rad or m].
-    options : ExcitationOptions
-        Motion, criterion and constraints.
-    earlier : EarlierInformation, optional
-        Information of earlier recordings.
+    """The objective of shapes of motions from one start pose ``(n,)`` [rad or m].
 
     Attributes
     ----------
     planning_limits : MotionLimits
         Limits of position, velocity and acceleration that motions touch.
-    basis : Basis
-        Functions of time.
-    criterion : Criterion
-        The objective.
-    constraints : tuple of Constraint
-        What finished motions keep beside their limits.
     position_constrained : bool
-        There are constraints of positions beside the limits of single joints, so that the best motion may touch few of
-        these limits.
+        Whether constraints on positions exist besides the limits of single joints, so that the best motion may touch
+        few of these limits.
     penalty_factor : float
         Factor on all penalties.
 
@@ -102,7 +82,7 @@ class PlanningProblem:
         self._criterion_basis = self.basis.evaluate(instants)
         self._constraint_basis = self.basis.evaluate(np.linspace(0.0, options.duration_s, options.constraint_samples))
         limit_instants = _limit_instants(self.basis, options)
-        self._size_bounds = size_bounds(self.basis, limit_instants, self.start, self.planning_limits)
+        self._size_bounds = SizeBounds(self.basis, limit_instants, self.start, self.planning_limits)
         self.criterion = make_criterion(model, limits, options, earlier)
 
     @cached_property
@@ -115,47 +95,35 @@ class PlanningProblem:
         return shape * self._size(shape)[0]
 
     def refine_penalties(self, shape: Array) -> bool:
-        """Correct penalties where the motion of a shape shows them to be coarse; whether anything changed."""
+        """Correct penalties that the motion of a shape shows to be coarse; return whether anything changed."""
         samples = self._constraint_samples(self.criterion.measured.chain, self.scaled_to_limits(shape))
         return sum(constraint.refine(samples) for constraint in self.constraints) > 0
 
     def initial_shape(self, shape: Array) -> Array:
-        """A shape to begin with: where the size matters, at the best of a few sizes."""
+        """A shape to begin with; if the size matters, at the best of a few sizes."""
         if not self.position_constrained:
             return shape
         whole = shape * self._size_bounds.size(shape)[0]
-        return min((share * whole for share in _SHARES), key=self.value)
+        return min((share * whole for share in _INITIAL_SHARES), key=self.value)
 
     def _size(self, shape: Array) -> tuple[Array, Array]:
         """Factor per joint ``(n,)`` on a shape, and the derivative ``(size, n)`` of its logarithm."""
         size, slope = self._size_bounds.size(shape)
         if not self.position_constrained:
             return size, slope
-        power = size**-_POWER  # at most both 1 and the size that fits, and smooth
-        return (1 + power) ** (-1 / _POWER), slope * (power / (1 + power))
+        power = size**-_SIZE_BLEND_POWER  # at most both 1 and the size that fits, and smooth
+        return (1 + power) ** (-1 / _SIZE_BLEND_POWER), slope * (power / (1 + power))
 
     def value(self, shape: Array) -> float:
-        """See :meth:`gradient`; without the gradient it takes half of the time."""
+        """Value of :meth:`gradient` alone, in half the time."""
         return self._evaluate(shape, False)[0]
 
     def gradient(self, shape: Array) -> tuple[float, Array]:
         """Smooth logarithm of the criterion plus the penalties of the constraints, and its gradient.
 
-        The motion that is evaluated is that of the shape scaled so that it just fits the limits of position, velocity
-        and acceleration. Where positions are constrained further, it is the motion of the shape's own size as long as
-        that is well within the limits.
-
-        Parameters
-        ----------
-        shape : ndarray, shape (size, n)
-            Parameters of any scale.
-
-        Returns
-        -------
-        value : float
-            Objective.
-        gradient : ndarray, shape (size, n)
-            Its derivative with respect to the shape.
+        The motion that is evaluated is the shape ``(size, n)``, of any scale, scaled so that it just fits the limits of
+        position, velocity and acceleration. If positions are constrained further, the shape keeps its own size as long
+        as that is well within the limits. The gradient is with respect to the shape.
         """
         return self._evaluate(shape, True)
 
@@ -167,10 +135,10 @@ class PlanningProblem:
         information = self.criterion.evaluate(motion)
         value = self.criterion.smooth(information)
         penalties = [constraint.penalty(motion) for constraint in self.constraints if not constraint.positions_only]
-        of_positions = [constraint for constraint in self.constraints if constraint.positions_only]
-        samples = self._constraint_samples(motion.chain, parameters) if of_positions else motion
-        by_position = [constraint.penalty(samples) for constraint in of_positions]
-        value += self.penalty_factor * sum(penalty.value for penalty in penalties + by_position)
+        on_positions = [constraint for constraint in self.constraints if constraint.positions_only]
+        samples = self._constraint_samples(motion.chain, parameters) if on_positions else motion
+        position_penalties = [constraint.penalty(samples) for constraint in on_positions]
+        value += self.penalty_factor * sum(penalty.value for penalty in penalties + position_penalties)
         if not with_gradient:
             return value, np.zeros_like(shape)
         weights = (
@@ -182,25 +150,19 @@ class PlanningProblem:
         for rows, channel in zip(self._criterion_basis, ("position", "velocity", "acceleration"), strict=True):
             direct = self.penalty_factor * sum((getattr(penalty, channel) for penalty in penalties), np.zeros_like(q))
             by_parameters += rows.T @ (getattr(slopes, channel) + direct)
-        for penalty in by_position:
+        for penalty in position_penalties:
             slope = np.broadcast_to(penalty.position, samples.q.shape)
             by_parameters += self.penalty_factor * self._constraint_basis[0].T @ slope
         return value, by_parameters * size + (by_parameters * parameters).sum(axis=0) * size_slope
 
     def _constraint_samples(self, chain: TreeKinematics, parameters: Array) -> MotionSamples:
-        """The motion at the instants of constraints of positions."""
+        """The motion at the instants of constraints on positions."""
         q, v, a = (rows @ parameters for rows in self._constraint_basis)
         return MotionSamples(chain, q + self.start, v, a, self.basis.duration / len(q))
 
 
 def make_basis(options: ExcitationOptions) -> Basis:
-    """Functions of time of the chosen type of motion.
-
-    Raises
-    ------
-    ExcitationError
-        There are too few harmonics to move.
-    """
+    """Functions of time of the type of motion that the options name."""
     if options.kind == "fourier":
         return FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)
     if options.kind == "cycloidal":
@@ -209,7 +171,7 @@ def make_basis(options: ExcitationOptions) -> Basis:
 
 
 def _limit_instants(basis: Basis, options: ExcitationOptions) -> Array:
-    """Where the search evaluates the limits, densely; the finished plan is bounded everywhere."""
+    """Dense instants at which the search evaluates the limits; the finished plan is bounded everywhere."""
     if isinstance(basis, FourierBasis):
         count = int(np.ceil(20 * basis.harmonics * basis.base_frequency * basis.duration))
     else:
@@ -229,58 +191,31 @@ def _check_start(limits: MotionLimits, start: Array) -> None:
             )
 
 
-@dataclass(frozen=True)
 class SizeBounds:
-    """Linear bounds on the size of a shape at sampled instants.
+    """Bounds on the sizes of shapes that begin at ``start`` ``(n,)``, at sampled instants ``(K,)`` [s]."""
 
-    Attributes
-    ----------
-    rows : ndarray, shape (K, size)
-        Basis functions and their derivatives at the instants.
-    above, below : ndarray, shape (K, n)
-        Reciprocals of the distances from the start to the upper and lower limit of each row.
-    """
-
-    rows: Array
-    above: Array
-    below: Array
+    def __init__(self, basis: Basis, time: Array, start: Array, limits: MotionLimits) -> None:
+        self._rows = np.concatenate(basis.evaluate(time))
+        margins = _margins(start, limits)
+        # Reciprocals of the distances from the start to the upper and lower limit of each row.
+        self._above, self._below = (
+            np.concatenate([np.tile(1.0 / margin[side], (len(time), 1)) for margin in margins]) for side in (0, 1)
+        )
 
     def size(self, parameters: Array) -> tuple[Array, Array]:
-        """Sizes within the limits at the instants.
+        """Factor ``(n,)`` per joint on a shape ``(size, n)`` to fit the limits, and derivative of its logarithm.
 
-        The largest ratio to a limit is taken as a norm of high power: smooth, and never too small.
-
-        Parameters
-        ----------
-        parameters : ndarray, shape (size, n)
-            The shape.
-
-        Returns
-        -------
-        size : ndarray, shape (n,)
-            Factor on the shape of each joint.
-        slope : ndarray, shape (size, n)
-            Derivative of its logarithm with respect to the parameters.
+        A norm of high power replaces the largest ratio to a limit: smooth, and never too small.
         """
-        ratio = self.rows @ parameters
-        ratio = ratio * np.where(ratio > 0, self.above, self.below)
+        ratio = self._rows @ parameters
+        ratio = ratio * np.where(ratio > 0, self._above, self._below)
         magnitude = np.abs(ratio)
         top = np.maximum(magnitude.max(axis=0), 1e-300)
         powers = (magnitude / top) ** (_SIZE_NORM_POWER - 1)
         total = (powers * magnitude / top).sum(axis=0)
         size = 1.0 / (top * total ** (1 / _SIZE_NORM_POWER))
-        weight = powers * np.sign(ratio) * np.where(ratio > 0, self.above, self.below) / (top * total)
-        return size, -self.rows.T @ weight
-
-
-def size_bounds(basis: Basis, time: Array, start: Array, limits: MotionLimits) -> SizeBounds:
-    """Bounds on shapes that begin at ``start`` ``(n,)``, at the given instants ``(K,)`` [s]."""
-    values = basis.evaluate(time)
-    margins = _margins(start, limits)
-    above, below = (
-        np.concatenate([np.tile(1.0 / margin[side], (len(time), 1)) for margin in margins]) for side in (0, 1)
-    )
-    return SizeBounds(np.concatenate(values), above, below)
+        weight = powers * np.sign(ratio) * np.where(ratio > 0, self._above, self._below) / (top * total)
+        return size, -self._rows.T @ weight
 
 
 def scale_to_limits(
@@ -288,8 +223,8 @@ def scale_to_limits(
 ) -> LinearTrajectory:
     """The motion with every joint scaled so that it touches a limit and crosses none, between the knots too.
 
-    The quintic through knots ``knot_step`` [s] apart is bounded, which is the curve that a plan holds. Without ``grow``
-    joints that cross no limit stay as they are.
+    Bounded is the curve of a plan, the quintic through knots ``knot_step`` [s] apart. Without ``grow``, joints that
+    cross no limit stay as they are.
     """
     time = knot_times(trajectory, knot_step)
     curve = PiecewiseQuintic(time, *trajectory.sample(time))
@@ -298,12 +233,12 @@ def scale_to_limits(
         smallest, largest = curve.extremes(order)
         offset = trajectory.start if order == 0 else 0.0
         worst = np.max([worst, (largest.value - offset) / above, (offset - smallest.value) / below], axis=0)
-    scale = _SAFE / worst
+    scale = _SIZE_SAFETY / worst
     return replace(trajectory, parameters=trajectory.parameters * (scale if grow else np.minimum(scale, 1.0)))
 
 
 def _margins(start: Array, limits: MotionLimits) -> list[tuple[Array, Array]]:
-    """Distance of a start at rest from the upper and lower limits of position, velocity and acceleration."""
+    """Distances of a start at rest from the upper and lower limits of position, velocity and acceleration."""
     return [
         (np.maximum(limits.upper - start, _MIN_MARGIN), np.maximum(start - limits.lower, _MIN_MARGIN)),
         (limits.velocity, limits.velocity),

@@ -14,51 +14,46 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
-_EFFORT_USED = 0.7  # of the limits at rest at most, where that can be had: a motion needs more than rest
-_NEARNESS = (1e-3, 1e-5, 1e-7, 0.0)  # weights of the squared distance from the wanted pose in half ranges, by descent
-_ATTEMPTS = 12
-_ITERATIONS = 100
-_NAMED = 6
+_EFFORT_SHARE_AT_REST = 0.7  # of the limits, which the search aims at: a motion needs more than rest
+# Weights, by descent, of the squared distance from the wanted pose in half ranges.
+_NEARNESS_WEIGHTS = (1e-3, 1e-5, 1e-7, 0.0)
+_POSE_ATTEMPTS = 12
+_POSE_ITERATIONS = 100
+_MAX_MOVED_NAMED = 6  # joints in a message
 
 
 def rest_pose(
     model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint], wanted: Array, fixed: Array
 ) -> Array:
-    """``wanted`` ``(n,)`` where the robot can stand there; else a pose near it at which it can, which is told.
+    """``wanted`` ``(n,)`` if the robot can stand there; else a pose near it at which it can, with a warning.
 
-    The pose minimises the excess of efforts by the prior, and the penalties of constraints of positions, from the
-    wanted pose and then from random ones farther and farther from it.
-
-    Parameters
-    ----------
-    constraints : sequence of Constraint
-        What the pose has to keep.
-    fixed : ndarray of bool, shape (n,)
-        Joints that stay where they are wanted.
+    The pose minimises the excess of efforts by the prior, and the penalties of constraints on positions, from the
+    wanted pose and then from random ones farther and farther from it. Joints that are ``fixed`` ``(n,)`` stay at the
+    wanted pose.
 
     Raises
     ------
     ExcitationError
-        None was found; tells why the wanted one cannot be used.
+        No pose was found; names the reason why the wanted one cannot be used.
     """
     refusal = _refusal(constraints, wanted)
     if not refusal:
         return wanted
     check_friction(model, limits, wanted)
     search, rng = _Search(model, limits, constraints, wanted, fixed), np.random.default_rng(0)
-    for attempt in range(0 if fixed.all() else _ATTEMPTS):
-        away = attempt / (_ATTEMPTS - 1) * (rng.uniform(limits.lower, limits.upper) - wanted)
+    for attempt in range(0 if fixed.all() else _POSE_ATTEMPTS):
+        away = attempt / (_POSE_ATTEMPTS - 1) * (rng.uniform(limits.lower, limits.upper) - wanted)
         begin = np.where(fixed, wanted, wanted + away)
         for pose in search.poses(begin):
             if not _refusal(constraints, pose):
-                reason = refusal.partition(";")[0]  # without what would have to be done
+                reason = refusal.partition(";")[0]  # without the remedy
                 log_once(logging.WARNING, f"start pose: {reason}; starts with {_moved(limits, wanted, pose)} instead")
                 return pose
     raise ExcitationError(f"{refusal}; no pose was found at which the robot can stand")
 
 
 def _refusal(constraints: Sequence[Constraint], pose: Array) -> str:
-    """Why a pose cannot be a start; empty where it can."""
+    """Reason why a pose cannot be a start; empty if it can."""
     try:
         for constraint in constraints:
             constraint.check_start(pose)
@@ -68,37 +63,26 @@ def _refusal(constraints: Sequence[Constraint], pose: Array) -> str:
 
 
 def check_friction(model: RobotModel, limits: MotionLimits, pose: Array) -> None:
-    """Reject joints that could not even overcome their friction, wherever they are.
-
-    Parameters
-    ----------
-    pose : ndarray, shape (n,)
-        Where the message proposes to hold them [rad or m].
-
-    Raises
-    ------
-    ExcitationError
-        Friction of the URDF takes all the effort of a joint.
-    """
+    """Reject joints whose effort limit does not exceed friction; the message proposes to hold them at ``pose``."""
     stuck = np.flatnonzero(model.drive_prior["coulomb"] >= limits.effort)
     if not len(stuck):
         return
     names = [limits.joint_names[joint] for joint in stuck]
-    held = ", ".join(f"{name}: {pose[joint]:.4g}" for name, joint in zip(names, stuck, strict=True))
+    held_at = ", ".join(f"{name}: {pose[joint]:.4g}" for name, joint in zip(names, stuck, strict=True))
     raise ExcitationError(
         f"URDF joint '{names[0]}': the friction of its <dynamics>, {model.drive_prior['coulomb'][stuck[0]]:.4g} N m,"
         f" takes all the effort that a motion may use, {limits.effort[stuck[0]]:.4g} N m"
         + (f", as in {len(names) - 1} others" if len(names) > 1 else "")
         + "; correct the URDF, set limits.effort or limits.effort_fraction, or hold with"
-        f" robot.locked_joints: {{{held}}}"
+        f" robot.locked_joints: {{{held_at}}}"
     )
 
 
 def _moved(limits: MotionLimits, wanted: Array, pose: Array) -> str:
     shift = np.abs(pose - wanted) / (limits.upper - limits.lower)
     order = [int(joint) for joint in np.argsort(-shift) if shift[joint] > 1e-3]
-    named = ", ".join(f"{limits.joint_names[joint]}={pose[joint]:.3g}" for joint in order[:_NAMED])
-    return named + (f" and {len(order) - _NAMED} others moved" if len(order) > _NAMED else "")
+    named = ", ".join(f"{limits.joint_names[joint]}={pose[joint]:.3g}" for joint in order[:_MAX_MOVED_NAMED])
+    return named + (f" and {len(order) - _MAX_MOVED_NAMED} others moved" if len(order) > _MAX_MOVED_NAMED else "")
 
 
 class _Search:
@@ -116,11 +100,11 @@ class _Search:
         self._bounds = list(zip(lower, upper, strict=True))
 
     def poses(self, pose: Array) -> Iterator[Array]:
-        """Poses ``(n,)`` at which descents end that weigh nearness less and less, with penalties corrected between."""
-        for nearness in _NEARNESS:
+        """Ends ``(n,)`` of descents with less and less weight of nearness; penalties are corrected between them."""
+        for nearness in _NEARNESS_WEIGHTS:
             pose = scipy.optimize.minimize(
                 self._objective, pose, (nearness,), "L-BFGS-B", True, bounds=self._bounds,
-                options={"maxiter": _ITERATIONS},
+                options={"maxiter": _POSE_ITERATIONS},
             ).x  # fmt: skip
             pose = np.clip(pose, *np.array(self._bounds).T)
             yield pose
@@ -137,7 +121,7 @@ class _Search:
         value, slope = nearness * float(away @ away), 2 * nearness * away / self._half
         by_pose = pin.computeGeneralizedGravityDerivatives(self._robot, self._data, pose)
         effort = np.array(self._data.g)
-        excess = np.maximum((np.abs(effort) + self._friction) / self._limits.effort - _EFFORT_USED, 0.0)
+        excess = np.maximum((np.abs(effort) + self._friction) / self._limits.effort - _EFFORT_SHARE_AT_REST, 0.0)
         value += float(excess @ excess)
         slope = slope + (2 * excess * np.sign(effort) / self._limits.effort) @ by_pose
         motion = self._at_rest(pose)

@@ -59,7 +59,7 @@ def test_seeds_within_their_constraints_keep_the_limits(seed):
     rng = np.random.default_rng(seed)
     joints = 4
     bounds, directions = some_limits(joints, rng), direction_combinations(rng.permutation(joints).tolist(), 8)
-    seeds = IntervalLimits.of(directions, bounds, 0.8)
+    seeds = IntervalLimits.from_directions(directions, bounds, 0.8)
     start, ranges = seeds.random(rng)
     assert (seeds.matrix @ np.concatenate([start, ranges]) <= seeds.bound + 1e-12).all()
     motion = IntervalMotion(directions, start, ranges, 0.8)
