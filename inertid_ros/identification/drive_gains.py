@@ -25,19 +25,19 @@ from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.regressors.force_equations import load_torque
-from inertid_ros.robot.model import RobotModel
 
 _IDENTIFIED_GAIN_SHARE = 0.9  # of the prior variance of a gain that loads must take away
 _BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS = 16, 64  # of each recording; in all, for the jackknife
+# Standard deviation of the logarithms of gains relative to one another, as data sheets and drivers give them. Gains
+# that no load shows stay near them, but for the common factor, which is free: efforts may be in ampere or per mille.
 TYPICAL_GAIN_ERROR = 0.3
-"""Of the logarithms of gains beside one another, as data sheets and drivers give them: what no load shows stays near
-them, but for the factor of all joints. That is free, as efforts in ampere or per mille know nothing of torque."""
 _UNKNOWN_FACTOR_DEVIATION = 7.0  # standard deviation of its logarithm: three orders of magnitude
-_FLAT_PRIOR_FACTOR = 1e3  # times the typical deviation of bodies, friction and rotors: no prior of them may set the scale
+# Times the typical deviation of bodies, friction and rotors: no prior of them may set the scale.
+_FLAT_PRIOR_FACTOR = 1e3
 _MAX_GAIN_STEPS, _GAIN_TOLERANCE = 100, 1e-6
 _MAX_LOG_GAIN_STEP = 0.7  # of the logarithm of a gain: no more than half or double of it
 _MIN_JACKKNIFE_BLOCKS = 5  # for the jackknife
-_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS = 0.03, 4.0  # m, and standard deviations: a centre of mass that is farther away was declared wrongly
+_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS = 0.03, 4.0  # a centre of mass farther away than both was declared wrongly
 _LOAD_SIZE_M = 1.0  # m; standard deviation of a centre of mass of which nothing is known, and radius of gyration
 _CENTRE_STEPS, _CENTRE_TOLERANCE_M = 20, 1e-3  # m
 _UNKNOWNS_PER_LOAD = BODY_PARAMETERS - 1  # first moments and inertia
@@ -135,8 +135,7 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     gains = DriveGains(model.joint_names, 1 / fit.inverse, covariance, tuple(map(bool, identified)))
     widened = gains.widened_to(fit.scatter())
     wider = float((widened.relative_deviation / gains.relative_deviation).max())
-    findings = [centre.finding(model) for centre in load_centres(fit, fraction, wider)]
-    return replace(widened, findings=tuple(finding for finding in findings if finding is not None))
+    return replace(widened, findings=_misplaced_loads(fit, fraction, wider))
 
 
 def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
@@ -299,44 +298,12 @@ def _sum(parts: Sequence[Information]) -> Information:
     return whole
 
 
-@dataclass(frozen=True)
-class LoadCentre:
-    """Centre of mass of a load.
+def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Finding, ...]:
+    """Findings on loads, each on one body, that do not act where they were declared.
 
-    Attributes
-    ----------
-    body : int
-        That holds it.
-    mass : float
-        As declared [kg].
-    declared, found : ndarray, shape (3,)
-        Centre of mass in the frame of the body [m].
-    deviation : float
-        Of what was found: largest standard deviation in any direction [m].
-    """
-
-    body: int
-    mass: float
-    declared: Array
-    found: Array
-    deviation: float
-
-    def finding(self, model: RobotModel) -> Finding | None:
-        """That it is elsewhere, or None."""
-        distance = float(np.linalg.norm(self.found - self.declared))
-        if distance < max(_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS * self.deviation):
-            return None
-        link = model.link_names[self.body]
-        place = ", ".join(f"{value:.3g}" for value in self.found)
-        evidence = (
-            f"the load of {self.mass:.4g} kg acts as if its centre of mass were {distance:.2g} m from where it is"
-            f" declared, at ({place}) m in {link}"
-        )
-        return Finding("load_elsewhere", Severity.CARE, evidence, remedy_for("load_elsewhere"), (link,))
-
-
-def load_centres(fit: GainFit, fraction: Array, wider: float) -> list[LoadCentre]:
-    """Centres of mass of all loads that are on one body each, found by their masses beside the gains.
+    The mass of a load sets the scale of all gains; if its centre of mass was declared wrongly, gains are wrong with it,
+    and no interval shows it. So first moments and inertia of the loads are estimated with the gains once more, by their
+    mass alone, and compared with what was declared.
 
     Parameters
     ----------
@@ -350,7 +317,7 @@ def load_centres(fit: GainFit, fraction: Array, wider: float) -> list[LoadCentre
     fit = replace(fit, blocks=fit.merged())
     declared = [load for load, _ in fit.blocks if len(_bodies(load)) == 1]
     if not declared:
-        return []
+        return ()
     numbers = {load.tobytes(): number for number, load in enumerate(declared)}
     of_blocks = [numbers.get(load.tobytes()) for load, _ in fit.blocks]
     bodies = [_bodies(load)[0] for load in declared]
@@ -364,21 +331,30 @@ def load_centres(fit: GainFit, fraction: Array, wider: float) -> list[LoadCentre
         try:
             freed = replace(fit, blocks=blocks).converged()
         except IdentificationError:
-            return []  # by their masses alone the loads tell no gains, and nothing of their places
+            return ()  # by their masses alone the loads determine no gains, and nothing of their places
         change, covariance = _centre_step(freed, fraction, moved, bodies)
         moved = [load.copy() for load in moved]
         for load, body, own in zip(moved, bodies, change, strict=True):
             load[_unknown(body)] += own
         if np.abs(change[:, :3] / masses[:, None]).max() < _CENTRE_TOLERANCE_M:
             break
-    centres = []
+    findings = []
     for number, (body, mass) in enumerate(zip(bodies, masses, strict=True)):
-        first, own = slice(_mass(body) + 1, _mass(body) + 4), slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * number + 3)
-        deviation = wider * float(np.sqrt(np.linalg.eigvalsh(covariance[own, own])[-1])) / mass
-        centres.append(
-            LoadCentre(body, float(mass), declared[number][first] / mass, moved[number][first] / mass, deviation)
+        moments = slice(_mass(body) + 1, _mass(body) + 4)
+        of_load = slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * number + 3)
+        deviation = wider * float(np.sqrt(np.linalg.eigvalsh(covariance[of_load, of_load])[-1])) / mass
+        centre = moved[number][moments] / mass
+        distance = float(np.linalg.norm(centre - declared[number][moments] / mass))
+        if distance < max(_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS * deviation):
+            continue
+        link = fit.equations.model.link_names[body]
+        place = ", ".join(f"{value:.3g}" for value in centre)
+        evidence = (
+            f"the load of {mass:.4g} kg acts as if its centre of mass were {distance:.2g} m from where it is"
+            f" declared, at ({place}) m in {link}"
         )
-    return centres
+        findings.append(Finding("load_elsewhere", Severity.CARE, evidence, remedy_for("load_elsewhere"), (link,)))
+    return tuple(findings)
 
 
 def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: Sequence[int]) -> tuple[Array, Array]:
@@ -395,8 +371,8 @@ def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: 
                     K[row : row + len(columns), own] = weight * inverse * columns[:, _unknown(body)]
             row += len(columns)
     pairs = list(zip(loads, bodies, strict=True))
-    deviations = np.concatenate([np.repeat([load[_mass(body)] * _LOAD_SIZE_M, load[_mass(body)] * _LOAD_SIZE_M**2], [3, 6])
-                                 for load, body in pairs])  # fmt: skip
+    sizes = [(load[_mass(body)] * _LOAD_SIZE_M, load[_mass(body)] * _LOAD_SIZE_M**2) for load, body in pairs]
+    deviations = np.concatenate([np.repeat(size, [3, 6]) for size in sizes])
     values = np.concatenate([load[_unknown(body)] for load, body in pairs])
     whole = np.block([[J, K], [np.zeros((count, J.shape[1])), np.diag(1 / deviations)]])
     change = np.linalg.lstsq(whole, -np.concatenate([residuals, values / deviations]))[0][-count:]

@@ -29,7 +29,8 @@ _LOG_SPEED_STEP = 0.02  # of the logarithm of a speed, for derivatives
 _MAX_SPEED_STEPS, _LOG_SPEED_TOLERANCE = 12, 0.01  # of the logarithm of a speed
 _MAX_LOG_SPEED_STEP = np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) / (_SPEED_CANDIDATES - 1)  # to the next candidate
 _MIN_TRANSITION_SPEEDS = 3.0  # Stribeck friction of a lower speed, in transition speeds, is hidden by the transition
-_LOG_SPEED_PRECISION = 12 / np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) ** 2  # of a logarithm that may be anywhere within the range
+# Precision of a logarithm that may be anywhere within the range.
+_LOG_SPEED_PRECISION = 12 / np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) ** 2
 
 
 @dataclass(frozen=True)
@@ -244,12 +245,15 @@ class _SpeedGrid:
 def fitted_stribeck(
     equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: DriveTermTest
 ) -> ChosenStribeck:
-    """Stribeck friction at the speeds per joint at which the misfit is least, of joints where it is significant.
+    """Fit the Stribeck speed of every joint, and keep Stribeck friction of joints where it is significant.
 
-    Candidates lie from :data:`MIN_STRIBECK_SPEED` to :data:`MAX_STRIBECK_SPEED`, but not within the transition at zero. Where the best is the
-    first or the last, it is stiction or viscous friction that is not linear; so it is where Coulomb friction would be
-    below zero. From the best candidates Newton steps lead to the optimum of all speeds together. A joint that does not
-    show Stribeck friction keeps its speed. Equations of an earlier result, at another speed, say nothing of Stribeck
+    Stribeck speeds are the only nonlinear drive parameters. The equations of a joint depend on its own speed alone:
+    compressed once at speeds that all joints share, they give every combination of speeds.
+
+    Candidates lie from :data:`MIN_STRIBECK_SPEED` to :data:`MAX_STRIBECK_SPEED`, outside the transition at zero. If the
+    best is the first or the last, or if Coulomb friction would be negative, the effect is stiction or nonlinear viscous
+    friction. Newton steps lead from the best candidates to the optimum of all speeds together. A joint without Stribeck
+    friction keeps its speed. Equations of an earlier result, at another speed, carry no information about Stribeck
     friction.
     """
     layout = equations.model.layout

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _MAX_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
 _MAX_ROBUST_PASSES, _ROBUST_TOLERANCE = 50, 1e-13
 _SQUARE_ROUNDING = 1e-24  # of the sum of squared torques
-_UNCHECKED_DECREASE = 1e-9  # of the objective: a smaller step needs no check that it goes down, which rounding would conceal
+_UNCHECKED_DECREASE = 1e-9  # of the objective: below it rounding would conceal whether a step goes down
 _CLIPPED_CURVATURE_SHARE = 0.02  # share of the clipped equations' curvature: keeps directions that only they excite
 
 
@@ -100,18 +100,7 @@ def least_squares(
         fit = _plain_fit(linear_problem, recordings, information)
     rank, scores = choose_rank(linear_problem, fit, recordings, held_out)
     parameters = fit.spectrum.solution(rank)
-    errors = [channel.squared_error(parameters) for channel in fit.information.channels]
-    R, z = fit.information.whitened(fit.weights)
-    gradient = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
-    solution = Solution(
-        x=parameters,
-        hessian=R.T @ R,
-        objective=0.5 * float(fit.weights**2 @ errors),
-        gap=fit.gap + 0.5 * float(gradient @ gradient),
-        solver=options.name,
-        iterations=fit.iterations,
-        seconds=time.perf_counter() - began,
-    )
+    solution = replace(_solution(fit, rank, options.name), seconds=time.perf_counter() - began)
     estimate = LeastSquaresEstimate(
         equations=equations,
         parameters=parameters,
@@ -132,6 +121,22 @@ def least_squares(
         clipped=fit.clipped,
     )
     return with_identifiability(estimate)
+
+
+def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
+    parameters = fit.spectrum.solution(rank)
+    errors = [channel.squared_error(parameters) for channel in fit.information.channels]
+    R, z = fit.information.whitened(fit.weights)
+    gradient = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
+    return Solution(
+        x=parameters,
+        hessian=R.T @ R,
+        objective=0.5 * float(fit.weights**2 @ errors),
+        gap=fit.gap + 0.5 * float(gradient @ gradient),
+        solver=name,
+        iterations=fit.iterations,
+        seconds=0.0,
+    )
 
 
 def _plain_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:

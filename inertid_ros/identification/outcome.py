@@ -240,7 +240,7 @@ class IdentificationOutcome:
 
     @cached_property
     def train_errors_of_prior(self) -> TorqueErrors:
-        """Errors of the CALIBRATED_URDF as given on the same data."""
+        """Errors of the URDF as given on the data fitted."""
         return torque_errors(self.estimate.equations, self.estimate.prior, self.train)
 
     @cached_property
@@ -271,15 +271,15 @@ class IdentificationOutcome:
 
     @cached_property
     def urdf(self) -> str:
-        """The calibrated CALIBRATED_URDF; the one given where parameters are not consistent, which no simulator accepts."""
+        """The calibrated URDF; the one given if parameters are not consistent, which no simulator accepts."""
         model = self.estimate.model
         return write_urdf(model, self.estimate.bodies, self._friction) if self.realizable else model.urdf
 
     @property
     def _friction(self) -> Mapping[str, Array]:
-        """``viscous`` and ``coulomb`` ``(n,)`` for the CALIBRATED_URDF; NaN where the torque of a joint was not fitted.
+        """``viscous`` and ``coulomb`` ``(n,)`` for the URDF; NaN if the torque of a joint was not fitted.
 
-        Classical least squares may find friction below zero, which a CALIBRATED_URDF must not have.
+        Classical least squares may find friction below zero, which a URDF must not have.
         """
         estimate, prior = self.estimate, self.estimate.model.drive_prior
         fitted = estimate.equations.of_joints(estimate.effective_counts) > 0

@@ -94,8 +94,8 @@ class Identifiability:
 
     def __str__(self) -> str:
         which = f" {self.combinations[0]}" if self.verdict == COMBINED else ""
-        moved = f" ({abs(self.moved):.2g} prior deviations off the prior)" if abs(self.moved) >= _MOVED_DEVIATIONS else ""
-        return f"{self.parameter}: {self.verdict}{which}{moved}"
+        off = f" ({abs(self.moved):.2g} prior deviations off the prior)" if abs(self.moved) >= _MOVED_DEVIATIONS else ""
+        return f"{self.parameter}: {self.verdict}{which}{off}"
 
 
 def identifiability(

@@ -13,20 +13,21 @@ from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.coordinates import contradicted_friction
-from inertid_ros.robot.layout import ParameterLayout
 
 from .estimate import Estimate
 from .torque_confidence import TorqueConfidence
 
-_OPEN_TORQUE_SHARE = 0.5  # of a joint's torque over its range: what is known no better may be anything between nothing and twice it
+_OPEN_TORQUE_SHARE = 0.5  # uncertainty over a joint's torque: beyond it the torque may be anything from zero to twice
 _MAX_COMBINATIONS_NAMED = 3  # combinations that a message lists
-_BORDER_TOLERANCE = 1e-3  # of the border's own size, or of the width of the interval: interior points end a little inside
-_MAX_MASS_FACTOR, _MAX_MASS_SHARE = 4.0, 0.05  # of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within
+_BORDER_TOLERANCE = 1e-3  # of the border, or of the width of the interval: interior points end a little inside
+# Of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within.
+_MAX_MASS_FACTOR, _MAX_MASS_SHARE = 4.0, 0.05
 _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # no guess is that wrong
 _MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
 _SURE_DEVIATIONS = 3.0  # standard deviations; what is within is not known to be implausible
 _MAX_NAMES = 4  # names in a message
-_FRICTIONLESS_SHARE, _EXPLAINED_ERROR = 3e-3, 0.02  # of the torque of every joint, and of all: no robot has so little friction
+# Of the torque of every joint, and of all joints: no robot has so little friction.
+_FRICTIONLESS_SHARE, _EXPLAINED_ERROR = 3e-3, 0.02
 _FRICTION = ("viscous", "coulomb", "stribeck")
 _SPRING_TORQUE_SHARE = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
 _PLAN = "inertid excite --urdf URDF --prior RESULT --output plan"
@@ -90,7 +91,8 @@ class GateDecision:
         verdict = (
             Verdict.REJECT if gravest >= Severity.REJECT else Verdict.CARE if gravest == Severity.CARE else Verdict.USE
         )
-        reasons = sorted((finding for finding in found if finding.severity >= Severity.CARE), key=_gravest_first)
+        against = (finding for finding in found if finding.severity >= Severity.CARE)
+        reasons = sorted(against, key=lambda finding: -int(finding.severity))
         notices = tuple(finding for finding in found if finding.severity < Severity.CARE)
         return cls(verdict, tuple(reasons), notices)
 
@@ -112,10 +114,6 @@ class GateDecision:
         }
 
 
-def _gravest_first(finding: Finding) -> int:
-    return -int(finding.severity)
-
-
 def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
     """Findings on consistency and optimality; either makes a result useless."""
     findings = []
@@ -130,7 +128,7 @@ def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
             Finding(
                 "inconsistent",
                 Severity.REJECT,
-                f"{_listed(names)}: not physically consistent, no real bodies have these parameters",
+                f"{', '.join(names)}: not physically consistent, no real bodies have these parameters",
                 remedy_for("inconsistent"),
                 tuple(names),
             )
@@ -165,7 +163,7 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding
             Severity.CARE if shown[name] else Severity.NOTICE,
             f"{name} is {values[name]:.4g}, at the border of {limit:.4g} that was set for it",
             remedy_for("border_reached", "" if shown[name] else "open", option=option),
-            (_owner(layout, name),),
+            (name.rpartition(".")[0],),
         )
         for name, limit, width, option in borders
         if abs(values[name] - limit) <= width
@@ -199,15 +197,6 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
         )
         findings.append(Finding("little_excited", Severity.NOTICE, evidence, remedy))
     return tuple(findings)
-
-
-def _owner(layout: ParameterLayout, parameter: str) -> str:
-    """Link or joint of a parameter's name."""
-    return parameter.rpartition(".")[0]
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names)
 
 
 def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -270,7 +259,9 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
     return findings
 
 
-def _far(mass: float, given: float, total: float, factor: float = _MAX_MASS_FACTOR, share: float = _MAX_MASS_SHARE) -> bool:
+def _far(
+    mass: float, given: float, total: float, factor: float = _MAX_MASS_FACTOR, share: float = _MAX_MASS_SHARE
+) -> bool:
     """Whether a mass is off the URDF's by more than a factor and a share of the robot's mass."""
     times = max(mass, 1e-9 * given) / given
     return bool(max(times, 1 / times) > factor and abs(mass - given) > share * total)
@@ -347,17 +338,17 @@ def _stiffness(estimate: Estimate) -> list[Finding]:
 
 
 def _delay(estimate: Estimate) -> list[Finding]:
-    found = estimate.delay_found
-    if found is None:
+    delay = estimate.delay_found
+    if delay is None:
         return []
-    if found.at_border:
-        if not found.predicts_better:
+    if delay.at_border:
+        if not delay.predicts_better:
             return []
-        text = f"effort fits motion best when it is shifted by {1e3 * abs(found.seconds):.0f} ms or more"
+        text = f"effort fits motion best when it is shifted by {1e3 * abs(delay.seconds):.0f} ms or more"
         return [Finding("delay", Severity.CARE, text, remedy_for("delay", "too_large"))]
-    if not found.removed:
+    if not delay.removed:
         return []
-    text = f"effort is {1e3 * abs(found.seconds):.2g} ms {'later' if found.seconds > 0 else 'earlier'} than motion"
+    text = f"effort is {1e3 * abs(delay.seconds):.2g} ms {'later' if delay.seconds > 0 else 'earlier'} than motion"
     return [Finding("delay", Severity.NOTICE, text, remedy_for("delay", "removed"))]
 
 

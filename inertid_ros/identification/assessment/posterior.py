@@ -18,7 +18,7 @@ from inertid_ros.identification.prior.convex_program import ConvexProgram, Linea
 from inertid_ros.identification.prior.coordinates import Coordinates
 from inertid_ros.identification.prior.regularizers import Regularization
 
-_WIDE_DRIVE_PRECISION = 1e-3  # precision, in squared natural sizes, that a drive has which nothing but its bound and weight determines
+_WIDE_DRIVE_PRECISION = 1e-3  # of a drive that only its bound and weight determine, in squared natural sizes
 _ACTIVE_SLACK = 1e-4  # normalised slack below which an inequality pushes
 INTERVAL_COVERAGE = 0.95
 _MAX_PROPAGATION_SWEEPS, _PROPAGATION_TOLERANCE = 50, 1e-6

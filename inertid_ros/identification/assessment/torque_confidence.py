@@ -26,7 +26,7 @@ RANDOM_STATES = 500
 _SPEED_SHARE = 0.5  # of the velocity limits
 _OSCILLATION_RAD_PER_S = np.pi  # rad/s; accelerations are those of oscillations of half a hertz
 _DEFAULT_RANGE, _DEFAULT_SPEED = np.pi, 1.0  # rad or m, per s; where the URDF has no limit
-_MIN_TORQUE_SHARE = 0.01  # of the largest torque of a joint: less is lost in what couples into it, such as contact wrenches
+_MIN_TORQUE_SHARE = 0.01  # of the largest torque of a joint: less is lost in coupling, such as contact wrenches
 
 
 @dataclass(frozen=True)

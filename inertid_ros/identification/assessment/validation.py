@@ -25,8 +25,9 @@ from .torque_confidence import TorqueScale, bodies_as_given
 
 _USELESS_ERROR = 1.0  # error over torque: no model at all does as well
 _UNEXPLAINED_ERROR = 0.8  # error over variation of a joint's torque: R^2 below 0.36; 1 is a model of the mean alone
-_HARDLY_WORSE_SHARE = 0.03  # what an error adds to that of the URDF, of the torque; less is within scatter between motions
-_WORSE_SHARE, _MUCH_WORSE_SHARE = 0.1, 0.3  # the same: 1 and 9 % of the mean square of the torque
+# Error added to that of the URDF, as shares of the torque: within the scatter between motions, and 1 and 9 % of the
+# mean square of the torque.
+_HARDLY_WORSE_SHARE, _WORSE_SHARE, _MUCH_WORSE_SHARE = 0.03, 0.1, 0.3
 _MAX_NOISE_FACTOR = 3.0  # times the sensor's noise, beyond which an error is not noise
 _MAX_EXPECTED_FACTOR = 3.0  # times the error that the fit expects: that is, beyond its 99 % interval
 _MATERIAL_SHARE = 0.25  # of a joint's torque; smaller errors are no concern however unexpected or unexplained
@@ -107,7 +108,7 @@ def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
     for channel, name in _measured(errors):
         error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
         variation = errors.scale.variation[channel]
-        if error <= _UNEXPLAINED_ERROR * variation or error <= _MATERIAL_SHARE * scale or error <= _MAX_NOISE_FACTOR * noise:
+        if error <= max(_UNEXPLAINED_ERROR * variation, _MATERIAL_SHARE * scale, _MAX_NOISE_FACTOR * noise):
             continue
         useless = error > _USELESS_ERROR * variation and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
         noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""

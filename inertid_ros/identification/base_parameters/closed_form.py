@@ -269,31 +269,32 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     conditions = tree_conditions(normalised, motion, units.coupling_ratios(layout))
     links = [own.of(columns.local) for own, columns in zip(conditions.links, link_columns, strict=True)]
     choices = [choose_columns(own.rows, columns.order) for own, columns in zip(links, link_columns, strict=True)]
-    shared = regroup_shared(conditions.shared, links, choices)
+    shared, shared_mixing = regroup_shared(conditions.shared, links, choices)
     couplings, rotors = len(layout.couplings), []
     for index, (rows, spin) in enumerate(zip(conditions.rotors, conditions.spins, strict=True)):
-        rotors.append(regroup_rotor(rows, spin, couplings + index in shared.choice.independent))
+        rotors.append(regroup_rotor(rows, spin, couplings + index in shared.independent))
 
     regrouping = ParentRegrouping(layout.size, tree.parents, motion.parameters_at_zero)
     for columns, choice in zip(link_columns, choices, strict=True):
         regrouping.add_body(columns.columns, choice)
-    for body, rotor in zip(tree.rotors, rotors, strict=True):
-        regrouping.add_body(np.arange(layout.size)[layout.body(body)], rotor.choice)
+    for body, (choice, _) in zip(tree.rotors, rotors, strict=True):
+        regrouping.add_body(np.arange(layout.size)[layout.body(body)], choice)
     coupled = coupling_columns(layout, "rotor_inertia")
-    for position, index in enumerate(shared.choice.dependent):
+    for position, index in enumerate(shared.dependent):
         column = np.zeros(layout.size)
-        for link, mixing in enumerate(shared.mixing):
+        for link, mixing in enumerate(shared_mixing):
             regrouping.add_kept(column, link, mixing[:, position])
-        for kept, amount in zip(shared.choice.independent, shared.choice.mixing[:, position], strict=True):
+        for kept, amount in zip(shared.independent, shared.mixing[:, position], strict=True):
             if kept < couplings:
                 column[coupled[kept]] += amount
             else:
-                regrouping.add_kept(column, tree.rotors[kept - couplings], amount * rotors[kept - couplings].by_spin)
+                _, by_spin = rotors[kept - couplings]
+                regrouping.add_kept(column, tree.rotors[kept - couplings], amount * by_spin)
         if index < couplings:
             regrouping.set_column(coupled[index], column)
         else:
             regrouping.add_spin(tree.rotors[index - couplings], conditions.spins[index - couplings], column)
-    gap = min([conditions.gap, shared.choice.gap, *(choice.gap for choice in choices)])
+    gap = min([conditions.gap, shared.gap, *(choice.gap for choice in choices)])
     return _result(regrouping, layout, units, gap)
 
 

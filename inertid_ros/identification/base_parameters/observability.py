@@ -24,7 +24,8 @@ from inertid_ros.core.qr import r_factor
 from .kinematic_tree import SPATIAL_INERTIA_BASIS, JointMotion, KinematicTree
 from .numeric import BODY_ORDER, ColumnChoice, choose_columns, span
 
-ROTOR_COLUMN, OFFSET_COLUMN = BODY_PARAMETERS, BODY_PARAMETERS + 1  # drive terms that a rigid body can imitate follow its ten
+# Drive terms that a rigid body can imitate follow its ten parameters.
+ROTOR_COLUMN, OFFSET_COLUMN = BODY_PARAMETERS, BODY_PARAMETERS + 1
 LINK_COLUMNS = BODY_PARAMETERS + 2
 GRAVITY_LABEL = 0  # the first of the labels
 
@@ -58,24 +59,29 @@ class Accelerations:
 
 @dataclass
 class SharedInertiaTerms:
-    """Torque of inertias that act on several joints, by the label of the acceleration that causes it.
+    """Torque of ``s`` inertias that act on several joints: coupled drives, then geared rotors.
 
     Attributes
     ----------
-    count : int
-        Number ``s`` of shared inertias: coupled drives, then geared rotors.
+    own_joint : ndarray, shape (links, 7, s)
+        Torque at each link's joint by its own acceleration, and by each component of another acceleration.
     labels : int
         Number of labels given so far.
     coefficients : dict of (int, int) to ndarray, shape (s,)
-        By label and by the body at whose joint it acts.
+        Torque by the label of the acceleration that causes it and by the body at whose joint it acts.
     without_links : list of ndarray, shape (s,)
         Torque that depends on shared inertias and on no link.
     """
 
-    count: int
+    own_joint: Array
     labels: int = 1
     coefficients: dict[tuple[int, int], Array] = field(default_factory=dict)
     without_links: list[Array] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Number of shared inertias."""
+        return self.own_joint.shape[2]
 
     def new_labels(self, number: int) -> tuple[int, ...]:
         """Labels that nothing has yet."""
@@ -132,7 +138,8 @@ def link_accelerations(
     accelerations = {-1: LinkAccelerations(upward, upward, float("inf"))}
     for body in tree.links:
         if tree.free[body]:
-            total = Accelerations(np.eye(6), (GRAVITY_LABEL,), np.zeros((1, 6)))  # in every direction: gravity adds none
+            # Accelerations in every direction: gravity adds none.
+            total = Accelerations(np.eye(6), (GRAVITY_LABEL,), np.zeros((1, 6)))
             inherited, gap = total, float("inf")
         else:
             inherited, gap = _through_joint(accelerations[tree.parents[body]].total, motion.velocity[body])
@@ -183,28 +190,14 @@ def link_conditions(
     tree: KinematicTree,
     motion: JointMotion,
     accelerations: dict[int, LinkAccelerations],
-    own_joint: Array,
     terms: SharedInertiaTerms,
 ) -> tuple[list[ObservabilityConditions], dict[int, Array], float]:
-    """Conditions of every link.
-
-    Parameters
-    ----------
-    tree : KinematicTree
-        Of unit lengths and unit gravity.
-    motion : JointMotion
-        Of its joints.
-    accelerations : dict of int to LinkAccelerations
-        Of every link and of the world.
-    own_joint : ndarray, shape (links, 7, s)
-        Torque of shared inertias at its joint by its own acceleration, and by each component of another acceleration.
-    terms : SharedInertiaTerms
-        Torques of shared inertias by labelled accelerations.
+    """Conditions of every link of a tree of unit lengths and unit gravity.
 
     Returns
     -------
     conditions : list of ObservabilityConditions
-        Of every link.
+        One per link.
     observable : dict of int to ndarray, shape (f, 10)
         Functionals of each link's parameters on which some joint torque depends.
     gap : float
@@ -227,12 +220,13 @@ def link_conditions(
         shared = np.zeros((len(rows), terms.count))
         rows[:count, :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
         rows[count:, :BODY_PARAMETERS] = passed
-        rows[count - 1, ROTOR_COLUMN] = 1.0  # a rotor resists together with the body ...
-        rows[first : count - 1, OFFSET_COLUMN] = np.equal(inherited.labels, GRAVITY_LABEL)  # ... and an offset pulls like gravity
+        # A rotor resists together with the body, and an offset pulls like gravity.
+        rows[count - 1, ROTOR_COLUMN] = 1.0
+        rows[first : count - 1, OFFSET_COLUMN] = np.equal(inherited.labels, GRAVITY_LABEL)
         if terms.count:
-            shared[: count - 1] = inherited.all @ own_joint[body][1:]
+            shared[: count - 1] = inherited.all @ terms.own_joint[body][1:]
             shared[first : count - 1] += [terms.of(label, body) for label in inherited.labels]
-            shared[count - 1] = own_joint[body][0]
+            shared[count - 1] = terms.own_joint[body][0]
         spanned = span(np.vstack([rows[:, :BODY_PARAMETERS], constant]))
         observable[body], gap = spanned.rows, min(gap, spanned.gap)
         conditions.append(ObservabilityConditions(rows, shared))
@@ -286,15 +280,14 @@ def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> 
         A rotor is carried by a link beyond that which it turns, or is geared so low that its turning cannot be
         separated from that of other bodies by this method.
     """
-    terms = SharedInertiaTerms(len(ratios) + len(tree.rotors))
+    terms = SharedInertiaTerms(np.zeros((len(tree.links), 7, len(ratios) + len(tree.rotors))))
     coupled = [int(body) for body in np.flatnonzero(ratios.any(axis=0))]
     common = {rotor: _common_ancestor(tree, rotor) for rotor in tree.rotors}
     anchors = {body for rotor, body in common.items() if body != tree.driver(rotor)}
     _check_ratios(tree)
     accelerations = link_accelerations(tree, motion, set(coupled), anchors - {-1}, terms)
 
-    own_joint = np.zeros((len(tree.links), 7, terms.count))
-    own_joint[:, 0, : len(ratios)] = ratios.T**2
+    terms.own_joint[:, 0, : len(ratios)] = ratios.T**2
     for first, second in combinations(coupled, 2):
         weight = np.append(ratios[:, first] * ratios[:, second], np.zeros(len(tree.rotors)))
         if first in tree.path(second):
@@ -302,8 +295,8 @@ def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> 
         else:
             terms.without_links.append(weight)
     for column, rotor in enumerate(tree.rotors, start=len(ratios)):
-        _add_spin(tree, rotor, column, common[rotor], accelerations, own_joint, terms)
-    links, observable, gap = link_conditions(tree, motion, accelerations, own_joint, terms)
+        _add_spin(tree, rotor, column, common[rotor], accelerations, terms)
+    links, observable, gap = link_conditions(tree, motion, accelerations, terms)
     spins, rotors = np.zeros((len(tree.rotors), BODY_PARAMETERS)), []
     for row, rotor in enumerate(tree.rotors):
         mount, axis = tree.parents[rotor], tree.axes[rotor]
@@ -326,16 +319,15 @@ def _add_spin(
     column: int,
     common: int,
     accelerations: dict[int, LinkAccelerations],
-    own_joint: Array,
     terms: SharedInertiaTerms,
 ) -> None:
     """Add the spin of a rotor, times its squared ratio: one at its joint, and more if that moves the bearings."""
     mount, joint, ratio = tree.parents[rotor], tree.driver(rotor), tree.ratio(rotor)
     axis = tree.rotations[rotor] @ tree.axes[rotor, 3:] / ratio
-    own_joint[joint, 0, column] += 1.0
+    terms.own_joint[joint, 0, column] += 1.0
     if mount == joint:
-        own_joint[joint, 0, column] += 2.0 * tree.axes[joint, 3:] @ axis
-        own_joint[joint, 4:, column] += axis
+        terms.own_joint[joint, 0, column] += 2.0 * tree.axes[joint, 3:] @ axis
+        terms.own_joint[joint, 4:, column] += axis
         return
     bearings, one = accelerations[mount].total, np.eye(terms.count)[column]
     for label, acceleration in zip(bearings.labels, bearings.labelled, strict=True):
@@ -378,24 +370,9 @@ def _check_ratios(tree: KinematicTree) -> None:
             )
 
 
-class SharedChoice(NamedTuple):
-    """How shared inertias regroup.
-
-    Attributes
-    ----------
-    choice : ColumnChoice
-        Among each other.
-    mixing : tuple of ndarray, shape (kept, regrouped)
-        Into the columns kept of every link.
-    """
-
-    choice: ColumnChoice
-    mixing: tuple[Array, ...]
-
-
 def regroup_shared(
     shared: Array, links: Sequence[ObservabilityConditions], choices: Sequence[ColumnChoice]
-) -> SharedChoice:
+) -> tuple[ColumnChoice, tuple[Array, ...]]:
     """Regroup shared inertias that act on joints as the links behind them do into these.
 
     The conditions on shared inertias alone, after elimination of the links, decide which are kept.
@@ -403,61 +380,60 @@ def regroup_shared(
     Parameters
     ----------
     shared : ndarray, shape (k, s)
-        Torques that depend on them and on no link.
+        Torques that depend on shared inertias and on no link.
     links : sequence of ObservabilityConditions
-        Of every link, on its columns of the layout.
+        Conditions of every link on its columns of the layout.
     choices : sequence of ColumnChoice
-        Of these columns.
+        Columns kept and regrouped of every link.
+
+    Returns
+    -------
+    choice : ColumnChoice
+        Shared inertias kept, and how the others regroup among each other.
+    mixing : tuple of ndarray, shape (kept, regrouped)
+        How they regroup into the columns kept of every link.
     """
     conditions, shares = [shared], []
     if shared.shape[1] == 0:
         none = np.zeros(0, dtype=int)
-        return SharedChoice(ColumnChoice(none, none, np.zeros((0, 0)), float("inf")), ())
-    for own, choice in zip(links, choices, strict=True):
-        whole = r_factor(np.hstack([own.rows, own.shared]))
-        columns = own.rows.shape[1]
+        return ColumnChoice(none, none, np.zeros((0, 0)), float("inf")), ()
+    for conditions_of_link, choice in zip(links, choices, strict=True):
+        whole = r_factor(np.hstack([conditions_of_link.rows, conditions_of_link.shared]))
+        columns = conditions_of_link.rows.shape[1]
         left, singular, right = np.linalg.svd(whole[:, :columns])
         rank = len(choice.independent)
         conditions.append(left[:, rank:].T @ whole[:, columns:])
         by_row = choice.projection @ right[:rank].T / singular[:rank]
         shares.append(by_row @ left[:, :rank].T @ whole[:, columns:])
     choice = choose_columns(np.vstack(conditions), list(reversed(range(shared.shape[1]))))
-    return SharedChoice(choice, tuple(share @ choice.null_space for share in shares))
+    return choice, tuple(share @ choice.null_space for share in shares)
 
 
-class RotorChoice(NamedTuple):
-    """Columns kept of a rotor.
-
-    Attributes
-    ----------
-    choice : ColumnChoice
-        Of its ten parameters.
-    by_spin : ndarray, shape (kept,)
-        What a unit of its spin is in those kept; zero where it is regrouped.
-    """
-
-    choice: ColumnChoice
-    by_spin: Array
-
-
-def regroup_rotor(rows: Array, spin: Array, kept: bool) -> RotorChoice:
-    """Choice of a rotor's ten columns.
+def regroup_rotor(rows: Array, spin: Array, kept: bool) -> tuple[ColumnChoice, Array]:
+    """Choose a rotor's columns.
 
     Parameters
     ----------
     rows : ndarray, shape (k, 10)
-        What its turning changes.
+        Conditions by what its turning changes.
     spin : ndarray, shape (10,)
         Its shared inertia from its parameters.
     kept : bool
         Whether its shared inertia is kept.
+
+    Returns
+    -------
+    choice : ColumnChoice
+        Choice among its ten parameters.
+    by_spin : ndarray, shape (kept,)
+        A unit of its spin in the columns kept; zero if the spin is regrouped.
     """
     if not kept:
         choice = choose_columns(rows, BODY_ORDER)
-        return RotorChoice(choice, np.zeros(len(choice.independent)))
+        return choice, np.zeros(len(choice.independent))
     whole = np.vstack([r_factor(rows), spin])
     choice = choose_columns(whole, BODY_ORDER)
     left, singular, right = np.linalg.svd(whole)
     rank = len(choice.independent)
     by_row = choice.projection @ right[:rank].T / singular[:rank]
-    return RotorChoice(choice, by_row @ left[-1, :rank])
+    return choice, by_row @ left[-1, :rank]

@@ -16,7 +16,7 @@ from inertid_ros.regressors.equations import Equations
 from .information import Channel, Information, compress
 from .residuals import MAD_TO_DEVIATION
 
-_MIN_MOMENTUM_SHARE = 1e-3  # of the momentum that the prior predicts for joints and base: less from the wheels sets no scale
+_MIN_MOMENTUM_SHARE = 1e-3  # of the momentum that the prior predicts: less from the wheels sets no scale
 _EXCITED_SHARE = 1e-9  # of the largest singular value; smaller ones are directions that motion does not excite
 
 _log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ _MIN_PIECE_SAMPLES, _MAX_PIECE_SAMPLES = 16, 4096  # samples of a piece that is 
 _PIECE_GAP_PERIODS = 1.5  # sample periods
 _SETTLING_CUTOFF_PERIODS = 5.0  # periods of the cutoff
 _SURE_NOISE_SHARE = 0.5  # share of a noise level that is sure: spectra scatter, and noise need not be white
-_DERIVED_TOLERANCE = 0.01  # of the acceleration: what differs more from the derivative of velocity was measured by itself
+_DERIVED_TOLERANCE = 0.01  # of the acceleration: beyond it from the derivative of velocity it was measured
 _MEDIAN_SAMPLES = 20_000  # samples know a median absolute deviation to a per cent
 MAX_OUTLIER_SHARE = 0.02  # a larger share is a deficiency of the model, not outliers
 

@@ -16,7 +16,7 @@ from inertid_ros.robot.model import RobotModel
 from .residuals import effective_fraction
 
 MAX_DELAY_S = 0.05  # s; no driver is later, and a larger shift is another motion
-_SHIFT_STEP_S = 2.5e-3  # s between shifts; what lies between is interpolated, as filtered torque changes little in that time
+_SHIFT_STEP_S = 2.5e-3  # values between are interpolated, as filtered torque changes little in that time
 SHIFTS_S = np.arange(-MAX_DELAY_S, MAX_DELAY_S + 0.5 * _SHIFT_STEP_S, _SHIFT_STEP_S)
 _DELAY_WEIGHT_ITERATIONS = 3
 _MIN_ENERGY_SHARE = 1e-15  # of the energy: a smaller squared residual is the difference of sums that cancel

@@ -21,7 +21,7 @@ from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 ROUNDING_SHARE = 1e-9  # of what a channel measures: a smaller residual is rounding of its equations
-_WORKSPACE_NUMBERS = 2**23  # numbers in the array that holds one batch of all channels, 64 MB, where the robot is not huge
+_WORKSPACE_NUMBERS = 2**23  # in the array that holds one batch of all channels: 64 MB, unless the robot is huge
 _MIN_BATCH_SAMPLES = 128
 _MAX_GRAM = 1e6  # of the Gram matrix: R loses at most this times the machine's precision
 _QR_ROUNDING = 4 * np.finfo(float).eps

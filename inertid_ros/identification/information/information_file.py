@@ -71,7 +71,9 @@ def _read(source: Path | io.BytesIO, path: Path) -> Information:
     try:
         content = read_arrays(source)
         if int(content["format"]) != INFORMATION_FORMAT:
-            raise IdentificationError(f"{path}: has format {content['format']}, this version reads {INFORMATION_FORMAT}; update")
+            raise IdentificationError(
+                f"{path}: has format {content['format']}, this version reads {INFORMATION_FORMAT}; update"
+            )
         return _information(path, content)
     except FileNotFoundError:
         raise IdentificationError(f"{path}: no such file; check the path") from None

@@ -337,7 +337,8 @@ class _Regions:
         joint = channels.index(channel)
         columns = model.positions - model.joints + joint, model.velocities - model.joints + joint
         values = np.concatenate([samples.q[samples.mask[:, channel], columns[0]] for samples in recordings])
-        edges = np.quantile(values, np.arange(1, _REGIONS_PER_DIRECTION) / _REGIONS_PER_DIRECTION) if len(values) else np.zeros(0)
+        shares = np.arange(1, _REGIONS_PER_DIRECTION) / _REGIONS_PER_DIRECTION
+        edges = np.quantile(values, shares) if len(values) else np.zeros(0)
         return cls(edges, *columns)
 
     @property

@@ -38,7 +38,8 @@ _REALIZED_ERROR = 1e-6  # relative error of a prior that the points make up
 _HADAMARD = 0.5 * np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
 _log = logging.getLogger(__name__)
 _BARRIER_SHARE = 0.05
-_ZERO_PRIOR_SHARE, _MIN_SIZE_SHARE = 1e-3, 0.1  # of its natural size: what counts as zero in a prior, and how far it may then be off
+# Of a parameter's natural size: what counts as zero in a prior, and how far the parameter may then be off.
+_ZERO_PRIOR_SHARE, _MIN_SIZE_SHARE = 1e-3, 0.1
 OWN_SPREADS = ("entropic", "pullback")  # regularizers under which single links may have a prior spread of their own
 _HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread in directions: as much as one body has
 _MIN_PRIOR_SPREAD, _MAX_PRIOR_SPREAD = 0.05, 5.0

@@ -30,7 +30,8 @@ _MAX_LINE_HALVINGS = 40
 _MAX_STEP_LENGTH = 64.0
 _SUFFICIENT_DECREASE = 1e-4  # share of the decrease by the directional derivative that a step must achieve
 _MIN_CURVATURE_SHARE = 0.05  # curvature of models, as a share of the log-det divergence's
-_DUAL_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)  # tr(E_k F_l) = 1 if k = l, else 0
+# tr(E_k F_l) = 1 if k = l, else 0
+_DUAL_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)
 _LAMBERT_START = -0.95 * np.exp(-0.95)  # where Lambert's W is -0.95; at -1 its slope, and with it all accuracy, is lost
 _MAX_ROOT_STEPS = 80
 _ROOT_TOLERANCE = 1e-15
@@ -47,7 +48,12 @@ _SHORT_GEODESIC = 0.1
 def solve_riemannian(
     convex_program: ConvexProgram, weight: float, start: Array, fallback: Array | None = None, tolerance: float = 1e-9
 ) -> Solution:
-    """Local minimum of a convex program plus ``weight`` times the squared geodesic distance of its bodies.
+    """Minimise, locally, a convex program plus ``weight`` times the squared geodesic distance of its bodies.
+
+    The regularizer is that of [Lee2019]_ eq. 3.5.53. The distance is not convex if an eigenvalue of a normalised
+    pseudo-inertia exceeds e, so that a minimum is local. Each step minimises a convex model under all constraints,
+    exact to second order except in directions of too little curvature, and searches along the line to that minimum;
+    near a minimum that is Newton's method.
 
     Parameters
     ----------
@@ -353,6 +359,8 @@ class GeodesicFit:
 def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tolerance: float = 1e-10) -> GeodesicFit:
     """Minimise ``1/2 sum gamma_i d(S, H_i)^2 + weight d(S, prior)^2`` ([Lee2019]_ eq. 3.4.37).
 
+    Ordinary least squares measures the distance of parameters from the hyperplane ``a^T x = b`` of an equation along a
+    straight line; here the line stays in the manifold of physically consistent bodies ([Lee2019]_ sec. 3.4).
     Gauss-Newton steps along geodesics: to first order the distance to a hyperplane changes by its unit normal.
 
     Parameters
@@ -385,7 +393,8 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tole
         state, kept = state.line_search(step, gap)
         used[used] = kept
     raise IdentificationError(
-        f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e}); use the entropic regularizer"
+        f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e});"
+        " use the entropic regularizer"
     )
 
 
@@ -401,7 +410,8 @@ class _State:
             return
         self.distance = projections.distance
         self.value = 0.5 * float(planes.weights @ self.distance**2) + weight * 0.5 * float(np.sum(self.to_prior**2))
-        rows = 0.5 * np.einsum("mbij,kij->mbk", projections.direction, _ORTHONORMAL_BASIS).reshape(len(self.distance), -1)
+        rows = 0.5 * np.einsum("mbij,kij->mbk", projections.direction, _ORTHONORMAL_BASIS)
+        rows = rows.reshape(len(self.distance), -1)
         roots = np.sqrt(planes.weights)
         self.rows, self.residual = roots[:, None] * rows, roots * self.distance
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -31,32 +31,14 @@ _UPPER_ROWS, _UPPER_COLUMNS = np.triu_indices(4)
 _MAX_STEPS = 100
 _TO_BORDER_SHARE = 0.98  # share of the way to the border that a step may take
 _SHORT_STEP = 0.2
-_START_SLOPE_SHARE, _MIN_START_PRODUCT = 1e-3, 1e-3  # complementarity product at the start: share of the largest slope, and least
+# Complementarity product at the start: share of the largest slope, and least.
+_START_SLOPE_SHARE, _MIN_START_PRODUCT = 1e-3, 1e-3
 _STUCK_STEP = 1e-7  # a shorter step leads nowhere where constraints are not met: they leave no room
 _MAX_STUCK_STEPS = 10  # elsewhere as many do; the first ones may be short where data outweighs the prior by far
 
 
-class Curvature(Protocol):
-    """What the Hessian is made of beside the rows of the convex program."""
-
-    @property
-    def matrix(self) -> Array:
-        """``(p, p)``."""
-        ...
-
-    @property
-    def triangle(self) -> Array:
-        """``(p, p)`` upper triangle; its Gram matrix and that of :attr:`rows` add up to the matrix."""
-        ...
-
-    @property
-    def rows(self) -> Array:
-        """``(k, p)``."""
-        ...
-
-
 class Factor:
-    """Triangle of a Hessian.
+    """Factor ``T`` of a Hessian ``T^T T``; in the coordinates ``y = T x`` the Hessian is the identity.
 
     Parameters
     ----------
@@ -70,18 +52,18 @@ class Factor:
         self.triangle, self.data_slope = triangle, data_slope
 
     def into(self, gradient: Array) -> Array:
-        """A gradient by ``x``, ``(p,)`` or ``(p, k)``, as one by ``y``."""
+        """Convert a gradient by ``x``, ``(p,)`` or ``(p, k)``, to one by ``y``."""
         return np.asarray(lapack.dtrtrs(self.triangle, gradient, lower=1)[0])
 
     def out(self, y: Array) -> Array:
-        """A step ``(p,)`` or ``(p, k)`` in parameters."""
+        """Convert a step in ``y``, ``(p,)`` or ``(p, k)``, to parameters."""
         return np.asarray(lapack.dtrtrs(self.triangle, y, lower=1, trans=1)[0])
 
 
-Factorise = Callable[[ConvexProgram, Array, Curvature], Factor]
+Factorise = Callable[[ConvexProgram, Array, "NewtonSystem"], Factor]
 
 
-def from_squares(convex_program: ConvexProgram, x: Array, curvature: Curvature) -> Factor:
+def from_squares(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem") -> Factor:
     """Factor by Cholesky.
 
     Its accuracy does not depend on the scale of rows and columns, so they are not scaled.
@@ -102,10 +84,8 @@ def from_squares(convex_program: ConvexProgram, x: Array, curvature: Curvature) 
     raise ConvergenceError("solver: the Hessian is not positive definite; check the data for absurd values")
 
 
-def from_rows(convex_program: ConvexProgram, x: Array, curvature: Curvature) -> Factor:
-    """Factor by QR, which does not square what it is given.
-
-    The data's slope is the rotated residual, in which no equation rounds another one.
+def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem") -> Factor:
+    """Factor by QR, which squares nothing; the data's slope is the rotated residual.
 
     Raises
     ------
@@ -128,7 +108,7 @@ def from_rows(convex_program: ConvexProgram, x: Array, curvature: Curvature) -> 
 
 
 def keeps_prior(convex_program: ConvexProgram) -> bool:
-    """Whether ``R^T R`` still holds what the prior says."""
+    """Whether rounding of ``R^T R`` leaves the prior intact."""
     return bool(np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) < _MAX_LOST_CURVATURE)
 
 
@@ -145,7 +125,7 @@ _PAIR_TRACES = _pairs()
 
 
 class Iterate(NamedTuple):
-    """Primal ``x``, ``S``, slacks ``s`` of scalar constraints; their duals ``Z``, ``u``, and ``y``."""
+    """Primal ``x``, ``S`` and slacks ``s`` of scalar constraints; duals ``Z``, ``u`` and ``y``."""
 
     x: Array
     S: Array
@@ -155,7 +135,7 @@ class Iterate(NamedTuple):
     y: Array
 
     def moved(self, step: "Iterate", length: float) -> "Iterate":
-        """The iterate after a share of a step."""
+        """Iterate after a share of a step."""
         return Iterate(*(value + length * change for value, change in zip(self, step, strict=True)))
 
 
@@ -235,7 +215,7 @@ class NewtonSystem:
         return 1 / fastest if fastest > 0 else np.inf
 
     def _pull(self, Z: Array, u: Array) -> Array:
-        """What multipliers contribute to the gradient of the Lagrangian, ``(p,)``."""
+        """Contribution ``(p,)`` of multipliers to the gradient of the Lagrangian."""
         convex_program, positive = self.convex_program, len(self.convex_program.positive)
         pull = convex_program.inequalities.matrix.T @ u[positive:]
         pull[: self.size] += (Z[: self.bodies].reshape(self.bodies, 16) @ _BASIS_ROWS.T).ravel()
@@ -276,7 +256,7 @@ class NewtonSystem:
 
     @property
     def rows(self) -> Array:
-        """``(k, p)`` of which the curvature of the other constraints is the Gram matrix."""
+        """``(k, p)`` rows whose Gram matrix is the curvature of the other constraints."""
         convex_program, positive = self.convex_program, len(self.convex_program.positive)
         slopes = np.sqrt(self.ratio[positive:, None]) * convex_program.inequalities.matrix
         blocks = [
@@ -311,7 +291,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
     tolerance : float, optional
         On the gap, relative to one plus the objective.
     warm : bool
-        The start is the optimum of a similar convex program, see :func:`keeps_inside`.
+        Whether the start is the optimum of a similar convex program, see :func:`keeps_inside`.
 
     Raises
     ------
@@ -330,7 +310,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
 
 
 def keeps_inside(convex_program: ConvexProgram) -> bool:
-    """Whether the weights of all bounds keep the optimum inside, so that it may be the start of a similar one."""
+    """Whether the weights of all bounds keep the optimum inside, so that a similar program may start there."""
     weights = np.concatenate([convex_program.body_weights, convex_program.positive_weights])
     return bool((weights > 0).all()) and not len(convex_program.blocks) and not len(convex_program.inequalities)
 
@@ -348,7 +328,7 @@ def _attempt(
 
 
 def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, factorise: Factorise) -> Solution:
-    # Spares evaluating the objective while the gap is far too wide.
+    # The objective is evaluated only once the gap is narrow.
     highest = 1 + abs(convex_program.objective(iterate.x))
     # Complementarity products agree with weights no better than rounding errors of numbers of their size allow.
     rounding = 1e-14 * float(4 * convex_program.body_weights.sum() + convex_program.positive_weights.sum())
@@ -384,7 +364,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
 def _last_step(
     convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem, objective: float
 ) -> tuple[Array, float]:
-    """One more step, for which the Hessian is already factored: near the optimum it squares the error."""
+    """Take one more step with the Hessian that is already factored: near the optimum it squares the error."""
     step = newton.step(0.0)
     last = iterate.moved(step, min(1.0, _TO_BORDER_SHARE * newton.distance_to_border(step)))
     reached = convex_program.objective(last.x)
@@ -392,7 +372,7 @@ def _last_step(
 
 
 def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
-    """Multipliers of one complementarity product for all constraints, by the largest slope of the data.
+    """Set multipliers with one complementarity product for all constraints, by the largest slope of the data.
 
     With products of their own, channels of very different scale would set those of neighbouring bodies many orders
     apart, and steps end at the border of the body of the smallest. Near the optimum the products are the weights.
@@ -424,7 +404,7 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
 
 
 def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem) -> IdentificationError:
-    """Error where there is no optimum: the worst constraint, or the gap."""
+    """Error that names the worst constraint, or the gap."""
     positive = len(convex_program.positive)
     blocks = np.abs(newton.block_error).reshape(-1, 16).max(axis=1, initial=0.0)
     violated = np.concatenate([newton.slack_error[positive:], np.abs(newton.equality_error), blocks])

@@ -34,24 +34,23 @@ from .geodesic import geodesic_least_squares, solve_riemannian
 from .interior_point import keeps_inside, solve
 from .third_party import solve_point_masses, solve_with_clarabel
 
-COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")
-"""Regularizers that [Lee2019]_ compares."""
+COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")  # as [Lee2019]_ does
 _MAX_LOG_WEIGHT = np.log(1e7)  # of the search, around the first weight
 _MAX_EVALUATIONS = 60
 
 
 @dataclass(frozen=True)
 class MapProblem:
-    """Maximum a posteriori problem: what stays the same while equations are weighted again.
+    """Maximum a posteriori problem, without the equations and weights that change between iterations.
 
     Attributes
     ----------
     coordinates : Coordinates
-        Normalised ones, in which all is solved.
+        Normalised coordinates, in which all is solved.
     prior : ndarray, shape (p,)
-        Physical parameters, at which ``fixed`` ones are held.
+        Physical parameters at which ``fixed`` ones are held.
     solver : str
-        Of the convex regularizers, one of :data:`~inertid_ros.config.identification.SOLVERS`.
+        Solver of the convex regularizers, one of :data:`~inertid_ros.config.identification.SOLVERS`.
     """
 
     coordinates: Coordinates
@@ -62,22 +61,22 @@ class MapProblem:
     def completed(
         self, regularization: Regularization, bodies: Array, rng: np.random.Generator | None = None
     ) -> Regularization:
-        """The regularization with the metric that its regularizer needs of this robot.
+        """Add the metric that the regularizer needs of this robot.
 
         Parameters
         ----------
         bodies : ndarray, shape (nb, 10)
             Physical prior of links and rotors, less what is locked.
         rng : numpy.random.Generator, optional
-            Of the positions of point masses.
+            Draws the positions of point masses.
         """
         if regularization.regularizer == "euclidean":
             return replace(regularization, metric=euclidean_metric(self.coordinates, bodies[:, 0]))
         if regularization.regularizer == "relative":
             layout, coordinates = self.coordinates.layout, self.coordinates
-            own = self.prior - coordinates.offset
-            centre: Array = np.linalg.solve(coordinates.matrix, own)[: layout.inertial_size].astype(float)
-            metric = relative_metric(coordinates, layout.all_bodies(own))
+            unlocked = self.prior - coordinates.offset
+            centre: Array = np.linalg.solve(coordinates.matrix, unlocked)[: layout.inertial_size].astype(float)
+            metric = relative_metric(coordinates, layout.all_bodies(unlocked))
             return replace(regularization, metric=metric, centre=layout.all_bodies(centre))
         if regularization.regularizer == "point_mass":
             regions = [(name, self.constraints.inside.get(name, ())) for name in self.coordinates.layout.body_names]
@@ -86,7 +85,7 @@ class MapProblem:
         return regularization
 
     def solve(self, R: Array, z: Array, regularization: Regularization, start: Solution | None = None) -> Solution:
-        """Maximum a posteriori parameters, in normalised coordinates.
+        """Find the maximum a posteriori parameters, in normalised coordinates.
 
         Parameters
         ----------
@@ -112,8 +111,8 @@ class MapProblem:
         if self.solver == "clarabel":
             return self._without_pieces(solve_with_clarabel(convex_program))
         try:
-            known = start.x if start is not None and keeps_inside(convex_program) else None
-            solution = solve(convex_program, self._start(convex_program, known), warm=known is not None)
+            warm_start = start.x if start is not None and keeps_inside(convex_program) else None
+            solution = solve(convex_program, self._start(convex_program, warm_start), warm=warm_start is not None)
         except ConvergenceError as error:
             solution = _by_clarabel(convex_program, error)
         if solution.curvature is not None:
@@ -135,7 +134,7 @@ class MapProblem:
         return start
 
     def _without_pieces(self, solution: Solution) -> Solution:
-        """Without the pieces of bodies in unions of ellipsoids."""
+        """Drop the pieces of bodies in unions of ellipsoids."""
         size = self.coordinates.layout.size
         if len(solution.x) == size:
             return solution
@@ -186,7 +185,7 @@ class MapProblem:
 
 
 def _by_clarabel(convex_program: ConvexProgram, error: ConvergenceError) -> Solution:
-    """Solution by another solver where the built-in one ended with an error, which stands if that one fails, too."""
+    """Solve with Clarabel after the built-in solver failed; the first error stands if Clarabel fails, too."""
     try:
         return solve_with_clarabel(convex_program)
     except (IdentificationError, ArithmeticError, ValueError):
@@ -195,24 +194,21 @@ def _by_clarabel(convex_program: ConvexProgram, error: ConvergenceError) -> Solu
 
 @dataclass(frozen=True)
 class EqualResidualFit:
-    """Parameters of one regularizer, at the residual of all.
+    """Fit under one regularizer at the residual that all share.
 
     Attributes
     ----------
     parameters : ndarray, shape (p,)
-        In SI units.
+        Physical parameters (SI).
     residual : float
         ``|A x - b|^2`` over all equations, each channel by its weight.
     distance : float
         Geodesic distance of the bodies to their prior, root of the sum of squares; infinite where one cannot exist.
-    projection : Projection
-        With the weight that was found.
     """
 
     parameters: Array
     residual: float
     distance: float
-    projection: "Projection"
 
 
 def fits_at_equal_residual(
@@ -223,18 +219,20 @@ def fits_at_equal_residual(
     constraints: Constraints | None = None,
     weights: Array | None = None,
 ) -> dict[str, EqualResidualFit]:
-    """Fits of the same residual under several regularizers ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
+    """Fit under several regularizers at the same residual ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
+
+    A weight has another meaning for every regularizer. Comparable is the projection of the prior onto the parameters of
+    bounded residual, ``min d(x, prior)^2`` subject to ``|R x - z|^2 <= c`` ([Lee2019]_ eq. 3.5.52): the regularized
+    problem at the weight that a root search finds.
 
     Parameters
     ----------
     bound : float
-        Of ``|A x - b|^2`` over all equations.
+        Bound of ``|A x - b|^2`` over all equations.
     regularizers : sequence of str
         Names of :data:`~inertid_ros.config.identification.REGULARIZERS`.
-    constraints : Constraints, optional
-        Beyond physical consistency, such as ellipsoids around the bodies.
     weights : ndarray, shape (c,), optional
-        Of every channel's equations; one of all.
+        Weight of every channel's equations; one by default.
 
     Raises
     ------
@@ -254,30 +252,36 @@ def fits_at_equal_residual(
     for name in regularizers:
         plain = Regularization(name, TYPICAL_PRIOR_SPREAD, drive_weight=1.0, offset_deviation=1 / ENERGY_SHARE)
         regularization = map_problem.completed(plain, bodies)
-        found = project_onto_residual(map_problem, whole, regularization, bound)
-        parameters = coordinates.physical(found.solution.x)
+        projection = project_onto_residual(map_problem, whole, regularization, bound)
+        parameters = coordinates.physical(projection.solution.x)
         distance = np.linalg.norm(geodesic_distance(model.layout.all_bodies(parameters), model.consistent_prior))
-        fits[name] = EqualResidualFit(parameters, found.residual, float(distance), found)
+        fits[name] = EqualResidualFit(parameters, projection.residual, float(distance))
     return fits
 
 
 @dataclass(frozen=True)
 class Projection:
-    """Nearest parameters to the prior, in a regularizer's distance, with a bounded residual.
+    """Parameters of bounded residual nearest to the prior in a regularizer's distance.
 
     Attributes
     ----------
     solution : Solution
-        Of that projection.
+        Parameters and Hessian at the weight that was found.
     regularization : Regularization
         With the prior spread at which the residual is reached.
     residual : float
         ``|R x - z|^2``.
+    log_weight : float
+        Logarithm of the weight over the one at which the search began.
+    excess : float
+        Logarithm of the residual over its bound.
     """
 
     solution: Solution
     regularization: Regularization
     residual: float
+    log_weight: float
+    excess: float
 
 
 def project_onto_residual(
@@ -287,7 +291,7 @@ def project_onto_residual(
     bound: float,
     tolerance: float = 1e-6,
 ) -> Projection:
-    """Solve for the weight at which the squared residual equals a bound.
+    """Find the weight at which the squared residual equals a bound.
 
     Parameters
     ----------
@@ -321,49 +325,33 @@ def project_onto_residual(
             )
         low, high = high, search.at(min(width, _MAX_LOG_WEIGHT))
         width *= 2
-    best = search.root(low, high, tolerance)
-    return Projection(best.solution, best.regularization, best.residual)
-
-
-@dataclass(frozen=True)
-class _Point:
-    """A solved weight; ``excess`` is the logarithm of the residual over the bound."""
-
-    log_weight: float
-    excess: float
-    residual: float
-    solution: Solution
-    regularization: Regularization
+    return search.root(low, high, tolerance)
 
 
 class _Search:
-    """Evaluations of the residual as a function of the logarithm of the weight over the first one."""
+    """Residual as a function of the logarithm of the weight over the first one."""
 
     def __init__(
         self, map_problem: MapProblem, equations: tuple[Array, Array], regularization: Regularization, bound: float
     ) -> None:
         if not bound > 0:
             raise IdentificationError(f"comparison: bound on the squared residual is {bound:g}; give one above zero")
-        self.map_problem, self.equations, self.regularization, self.bound = (
-            map_problem,
-            equations,
-            regularization,
-            bound,
-        )
+        self.map_problem, self.equations = map_problem, equations
+        self.regularization, self.bound = regularization, bound
         self.last: Solution | None = None
 
-    def at(self, log_weight: float) -> _Point:
-        """Solution at a weight, started at the last one."""
+    def at(self, log_weight: float) -> Projection:
+        """Solve at a weight, started at the last solution."""
         R, z = self.equations
         regularization = replace(
             self.regularization, prior_spread=self.regularization.prior_spread * float(np.exp(-0.5 * log_weight))
         )
         self.last = self.map_problem.solve(R, z, regularization, self.last)
         residual = float(np.sum((R @ self.last.x - z) ** 2))
-        return _Point(log_weight, float(np.log(residual / self.bound)), residual, self.last, regularization)
+        return Projection(self.last, regularization, residual, log_weight, float(np.log(residual / self.bound)))
 
-    def root(self, low: _Point, high: _Point, tolerance: float) -> _Point:
-        """False position with halved weights (Illinois): safe on a monotonic curve."""
+    def root(self, low: Projection, high: Projection, tolerance: float) -> Projection:
+        """Find the root by false position with halved weights (Illinois), safe on a monotonic curve."""
         left, right = low.excess, high.excess
         for point in (low, high):
             if abs(point.excess) <= tolerance:

@@ -177,15 +177,14 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
         )
     masses = np.asarray(result.x[: expansion.shape[1]], dtype=float)
     masses[: len(points.prior)] = np.maximum(masses[: len(points.prior)], 0.0)
-    x = expansion @ masses
-    objective = _point_objective(convex_program, points, weight, x, masses)
+    objective = _point_objective(convex_program, points, weight, expansion @ masses, masses)
     gap = abs(float(result.info.duality_gap)) + float(result.info.prim_res + result.info.dual_res)
     if not (result.info.status.startswith("solved") and gap <= _OSQP_ACCEPTED_GAP * (1 + abs(objective))):
         raise IdentificationError(
             f"OSQP stopped with '{result.info.status}' (gap {gap:.1e}); use the entropic regularizer"
         )
     return Solution(
-        x=x,
+        x=expansion @ masses,
         hessian=_point_hessian(convex_program, points, weight),
         objective=objective,
         gap=gap,
