@@ -346,7 +346,6 @@ def _point(*values: Array) -> JointTrajectoryPoint:
     return JointTrajectoryPoint(**dict(zip(names, (value.tolist() for value in values), strict=False)))
 
 
-
 def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
     """Status of the simulation: its time, the time lost in all, and the faults that were asked for."""
     defaults = attrs.asdict(FaultOptions())

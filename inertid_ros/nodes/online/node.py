@@ -26,7 +26,7 @@ from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import LATCHED, PolledSubscription, recording_profile
 
-from .following import Following, PayloadGoal
+from .following import Following, PayloadGoal, follow_options
 from .messages import (
     describe_change,
     followed_parameters,
@@ -48,7 +48,7 @@ class Online(Node):
     def __init__(self) -> None:
         super().__init__("online")
         self.options = declare(self, OnlineNodeOptions)
-        self.options.following()  # refuses what cannot be before anything runs
+        follow_options(self.options)  # refuses contradictions before anything runs
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.watch = StreamWatch()
         self.following: Following | None = None
@@ -65,7 +65,7 @@ class Online(Node):
             self._follow(self.options.result)
         else:
             self.create_subscription(IdentificationReport, "identifier/report", self._receive_report, LATCHED)
-        # Taken in batches: an executor that wakes up for each costs more than all that is done with it.
+        # Taken in batches: waking an executor for each message costs more than processing it.
         self.states = PolledSubscription(self, JointState, "joint_states", recording_profile("best_effort"))
         self.create_timer(_STATES_PERIOD_S, self._take_states, clock=self.steady)
         self.server = ActionServer(
@@ -85,7 +85,7 @@ class Online(Node):
     # The robot
 
     def _receive_report(self, report: IdentificationReport) -> None:
-        """A new calibration is followed once its result is written and may be used."""
+        """Follow a new calibration if its result is written and may be used."""
         if report.verdict == InertialParameters.DO_NOT_USE or not report.result_directory:
             return
         try:
@@ -102,9 +102,9 @@ class Online(Node):
         self.get_logger().info(f"following '{self.following.result.model.name}' of {directory}")
 
     def _take_states(self) -> None:
-        late = self.get_clock().now().nanoseconds * 1e-9 - self._now()  # from the steady clock to that of the stamps
+        ahead = self.get_clock().now().nanoseconds * 1e-9 - self._now()  # by which the clock of stamps is ahead
         for message, received in self.states.take():
-            self._receive(message, received, received + late - to_nanoseconds(message.header.stamp) * 1e-9)
+            self._receive(message, received, received + ahead - to_nanoseconds(message.header.stamp) * 1e-9)
 
     def _receive(self, message: JointState, now: float, delay: float) -> None:
         if self.following is None:
@@ -112,7 +112,7 @@ class Online(Node):
             return
         fault = self.following.last_fault
         try:
-            found = self.following.take(message)
+            taken = self.following.take(message)
         except IdentificationError as error:
             self.problem = str(error)
             return
@@ -120,9 +120,9 @@ class Online(Node):
             self.watch.add(now, delay)
         if self.following.last_fault != fault:
             self.get_logger().warning(self.following.last_fault, throttle_duration_sec=_FAULT_LOG_PERIOD_S)
-        if found is None:
+        if taken is None:
             return
-        state, followed = found
+        state, followed = taken
         self._publish(followed)
         if self.goal is not None:
             self.goal.take(state, followed, now)
@@ -169,7 +169,7 @@ class Online(Node):
             self.get_logger().info(answer.message)
         except InertidError as error:
             answer.message = str(error)
-        except Exception as error:  # rclpy's action server would answer without a word
+        except Exception as error:  # rclpy's action server would answer without a reason
             traceback.print_exc()
             answer.message = one_line(f"internal error: {type(error).__name__}: {error}")
         finally:
@@ -186,13 +186,13 @@ class Online(Node):
         return answer
 
     def _poll(self) -> None:
-        self._take_states()  # where this process was held up, they wait, and the robot was not silent
+        self._take_states()  # if this process was held up they wait, and the robot was not silent
         goal, handle, outcome, now = self.goal, self.asked, self.outcome, self._now()
         if goal is None or handle is None or outcome is None or outcome.done():
             return
         if handle.is_cancel_requested:
             goal.cancel()
-        if goal.over(now):
+        if goal.is_over(now):
             outcome.set_result(None)
         elif now - self.fed_back > _FEEDBACK_PERIOD_S:
             self.fed_back = now
@@ -214,7 +214,7 @@ class Online(Node):
         return float(self.steady.now().nanoseconds) * 1e-9
 
     def begin_shutdown(self) -> None:
-        """A signal came, or a callback raised: give up the payload that is being identified."""
+        """Give up the payload that is being identified, after a signal or after a callback raised."""
         if self.goal is not None:
             self.goal.cancel()
 

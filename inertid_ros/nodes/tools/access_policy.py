@@ -39,6 +39,17 @@ from inertid_ros.nodes.simulator import Simulator
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import LATCHED
 
+FILE = "inertid_ros.policy.xml"
+_POLICY_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<!-- Made by python -m inertid_ros.nodes.tools.access_policy security; see docs/networks.md. All else is denied. -->
+<policy version="0.2.0">
+  <enclaves>
+"""
+_POLICY_FOOT = """  </enclaves>
+</policy>
+"""
+_ACTION_INFIX = "/_action/"  # in the names of topics and services that make an action
+
 Access = tuple[str, str]
 """Element and attribute of a policy, such as ``("topics", "publish")``."""
 
@@ -50,7 +61,7 @@ ACCESS: tuple[Access, ...] = (
     ("actions", "execute"),
     ("actions", "call"),
 )
-"""In the order of the file."""
+"""All accesses in the order of the file."""
 
 Used = Mapping[Access, Sequence[str]]
 
@@ -74,7 +85,7 @@ PAYLOAD_FLOW_REQUESTS: Used = {
     ),
     ("actions", "call"): ("excitation/excite", "online/identify_payload"),
 }  # fmt: skip
-"""The same of the payload flow."""
+"""Names relative to the namespace of the payload flow."""
 
 _NODE_CLASSES: Mapping[str, Callable[[], Node]] = {
     "recorder": Recorder,
@@ -92,12 +103,12 @@ _ONE_JOINT_URDF = """<robot name="robot"><link name="base"/><link name="arm"><in
 
 
 def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
-    """Return name and namespace of every node, and what it uses.
+    """Make every node for a moment, and return by name and namespace what it uses.
 
     Parameters
     ----------
     arguments : sequence of str
-        Of ROS: what follows ``--ros-args``. The flow takes them from the command line of the process.
+        Arguments after ``--ros-args``. Flows take them from the command line of the process.
 
     Raises
     ------
@@ -105,12 +116,12 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
         A node cannot be made with these arguments.
     """
     with tempfile.TemporaryDirectory() as folder:
-        rclpy.init(args=["--ros-args", "--params-file", str(_needed(Path(folder))), *arguments])
+        rclpy.init(args=["--ros-args", "--params-file", str(_write_parameters(Path(folder))), *arguments])
         nodes: list[Node] = []
         try:
             nodes.append(_configured_excitation())
             nodes.extend(make() for make in _NODE_CLASSES.values())
-            found = {_identity(node): used_names(node) for node in nodes}
+            used = {_identity(node): used_names(node) for node in nodes}
         finally:
             for node in nodes:
                 node.destroy_node()
@@ -123,23 +134,23 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
         lambda client: PayloadFlow(client, declare(client.node, MeasurePayloadOptions)),
         PAYLOAD_FLOW_REQUESTS,
     )
-    return {**found, **calibrate, **measure_payload}
+    return {**used, **calibrate, **measure_payload}
 
 
-def _needed(folder: Path) -> Path:
-    """Write a parameter file with what simulator and replay cannot do without, a robot and a bag."""
+def _write_parameters(folder: Path) -> Path:
+    """Write a parameter file with the robot that the simulator needs and the bag that replay needs."""
     (folder / "robot.urdf").write_text(_ONE_JOINT_URDF, encoding="utf-8")
     still, instants = np.zeros((10, 1)), np.linspace(0.0, 0.09, 10)
     bag = write_bag(Recording(("joint",), instants, still, still), folder / "bag")
-    given = {"simulator": {"urdf": str(folder / "robot.urdf")}, "replay": {"bag": str(bag), "record": True}}
+    parameters = {"simulator": {"urdf": str(folder / "robot.urdf")}, "replay": {"bag": str(bag), "record": True}}
     file = folder / "needed.yaml"
-    text = yaml.safe_dump({f"/**/{node}": {"ros__parameters": values} for node, values in given.items()})
+    text = yaml.safe_dump({f"/**/{node}": {"ros__parameters": values} for node, values in parameters.items()})
     file.write_text(text, encoding="utf-8")
     return file
 
 
 def _configured_excitation() -> Excitation:
-    """The excitation node with its command interface, which it makes when a robot is described to it."""
+    """Make the excitation node and configure it with a robot description, so that it has a command interface."""
     node = Excitation()
     helper = rclpy.create_node("robot_state_publisher")
     executor = SingleThreadedExecutor()
@@ -158,19 +169,19 @@ def _configured_excitation() -> Excitation:
 
 
 def _used_by_flow(
-    short: str, make: Callable[[FlowClient], object], asked: Used
+    node_name: str, make: Callable[[FlowClient], object], requests: Used
 ) -> dict[tuple[str, str], Used]:
-    """Of a flow, which has a context and signal handlers of its own, and its requests."""
+    """Make a flow, which has a context and signal handlers of its own, and return what it uses and requests."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with FlowClient(short) as client:
+        with FlowClient(node_name) as client:
             node, flow = client.node, make(client)  # noqa: F841 - while it lives, so do its subscriptions
             name, namespace = _identity(node)
-            requests = {
-                access: expressions((f"{namespace.rstrip('/')}/{each}" for each in names), name, namespace)
-                for access, names in asked.items()
+            requested = {
+                access: expressions((f"{namespace.rstrip('/')}/{relative}" for relative in names), name, namespace)
+                for access, names in requests.items()
             }
-            return {(name, namespace): {**used_names(node), **requests}}
+            return {(name, namespace): {**used_names(node), **requested}}
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -180,13 +191,10 @@ def _identity(node: Node) -> tuple[str, str]:
     return node.get_name(), node.get_namespace()
 
 
-_OF_ACTION = "/_action/"  # topics and services that an action consists of
-
-
 def used_names(node: Node) -> Mapping[Access, tuple[str, ...]]:
-    """Return the names of each access that a node has, relative to the node where they are."""
+    """Return the names that a node uses by each access, as far as possible relative to the node."""
     name, namespace = node.get_name(), node.get_namespace()
-    found = (
+    graph = (
         node.get_publisher_names_and_types_by_node(name, namespace),
         node.get_subscriber_names_and_types_by_node(name, namespace),
         node.get_service_names_and_types_by_node(name, namespace),
@@ -196,46 +204,29 @@ def used_names(node: Node) -> Mapping[Access, tuple[str, ...]]:
     )
     return {
         access: expressions((full for full, _types in names), name, namespace)
-        for access, names in zip(ACCESS, found, strict=True)
+        for access, names in zip(ACCESS, graph, strict=True)
     }
 
 
 def expressions(full_names: Iterable[str], name: str, namespace: str) -> tuple[str, ...]:
     """Return full names as they stand in the profile of a node: sorted, ``~/x`` for its own, ``x`` in its namespace."""
     above = f"{namespace.rstrip('/')}/"
-    own = f"{above}{name}/"
-    found = set()
+    private = f"{above}{name}/"
+    relative = set()
     for full in full_names:
-        if _OF_ACTION in full:
+        if _ACTION_INFIX in full:
             continue
-        if full.startswith(own):
-            found.add(f"~/{full.removeprefix(own)}")
+        if full.startswith(private):
+            relative.add(f"~/{full.removeprefix(private)}")
         elif full.startswith(above) and above != "/":
-            found.add(full.removeprefix(above))
+            relative.add(full.removeprefix(above))
         else:
-            found.add(full)
-    return tuple(sorted(found))
-
-
-FILE = "inertid_ros.policy.xml"
-_POLICY_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
-<!-- Made by python -m inertid_ros.nodes.tools.access_policy security; see docs/networks.md. All else is denied. -->
-<policy version="0.2.0">
-  <enclaves>
-"""
-_POLICY_FOOT = """  </enclaves>
-</policy>
-"""
+            relative.add(full)
+    return tuple(sorted(relative))
 
 
 def policy_text(nodes: Mapping[tuple[str, str], Mapping[Access, Sequence[str]]]) -> str:
-    """Return the policy that allows each node what it uses, and nothing else.
-
-    Parameters
-    ----------
-    nodes : mapping
-        Name and namespace of a node to the names of each access.
-    """
+    """Return the policy that allows each node, by name and namespace, what it uses, and nothing else."""
     enclaves = "".join(_enclave(name, namespace, used) for (name, namespace), used in nodes.items())
     return _POLICY_HEAD + enclaves + _POLICY_FOOT
 
@@ -266,10 +257,9 @@ def main() -> int:
     parser.add_argument("folder", nargs="?", default="security", help="of the policy file")
     arguments = [*sys.argv[1:], "--ros-args"]
     index = arguments.index("--ros-args")
-    own, of_ros = arguments[:index], arguments[index + 1 : -1]
-    folder = Path(parser.parse_args(own).folder)
+    folder = Path(parser.parse_args(arguments[:index]).folder)
     try:
-        text = policy_text(used_by_nodes(of_ros))
+        text = policy_text(used_by_nodes(arguments[index + 1 : -1]))
         write_file(folder / FILE, text.encode(), force=True)
     except (InertidError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

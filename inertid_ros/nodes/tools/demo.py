@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,8 @@ from .processes import SERVING_NODES, DemoError, Processes, claim_domain
 ARMS = ("arm", "payload")
 CONFIGURATIONS = {**dict.fromkeys(ARMS, "simulate.yaml"), "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
 _REPORT_FILE = "report.json"
-DEMO = "demo"  # kind of output
+DEMO = "demo"  # type of the output directory
+_TRUTH_TIMEOUT_S = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,47 +86,30 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     configuration = Path(options.config) if options.config else _share() / "config" / CONFIGURATIONS[options.robot]
     if not configuration.is_file():
         raise DemoError(f"{configuration}: no such parameter file; build the package again")
-    base = ["--ros-args", "--params-file", str(configuration)]
-    own: dict[str, list[str]] = {
-        "simulator": [
-            f"perturbation_seed:={options.seed}", f"simulation.seed:={options.seed}",
-            f"legged_robot.seed:={options.seed}"
-        ],
+    parameters = {
+        "simulator": [f"{key}seed:={options.seed}" for key in ("perturbation_", "simulation.", "legged_robot.")],
         "recorder": [f"directory:={work / 'recordings'}"],
         "identifier": [f"output_directory:={work}"],
-        "calibrate": [f"output_directory:={work / 'calibration'}", "tables:=false"],
-        "gravity_compensation": _locked(configuration),
     }
-
-    def command(name: str, module: Sequence[str]) -> list[str]:
-        extra = [word for value in own.get(name, []) for word in ("-p", value)]
-        files = base if name != "gravity_compensation" else ["--ros-args"]
-        return [sys.executable, *module, *files, *extra]
-
-    nodes = [name for name in SERVING_NODES if name != "excitation" or options.robot in ARMS]
+    tracking, payload = "", None
     with Processes(logs) as processes:
-        for name in nodes:
-            processes.start(name, command(name, ("-m", MODULES[name])))
-        flow = command("calibrate", ("-m", MODULES["calibrate"]))
+        for name in SERVING_NODES:
+            if name != "excitation" or options.robot in ARMS:
+                processes.start(name, _command(name, configuration, parameters.get(name, ())))
+        flow = _command("calibrate", configuration, (f"output_directory:={work / 'calibration'}", "tables:=false"))
         processes.start("calibrate", flow, own_terminal=True)
         status = processes.wait("calibrate", 600.0)
         if status not in (0, 3):
             raise DemoError(f"the calibration ended with status {status}")
         comparison = Comparison.receive(load_configuration(configuration).robot)
-        tracking, payload = "", None
         if status == 0 and options.robot == "arm":
-            print("tracking with gravity compensation, either set of parameters ...", flush=True)
-            example = _share().parent.parent / "lib" / "inertid_ros" / "gravity_compensation"
-            processes.start("gravity_compensation", command("gravity_compensation", (str(example),)))
-            if processes.wait("gravity_compensation", 120.0) != 0:
-                raise DemoError(f"gravity compensation failed:\n{processes.tail('gravity_compensation')}")
-            tracking = processes.tail("gravity_compensation", 2)
+            tracking = _track(processes, configuration)
         if status == 0 and options.robot == "payload":
             recordings = json.dumps([str(bag) for bag in sorted((work / "recordings").iterdir())])
-            own["online"] = [f"result:={work / 'calibration'}", f"recordings:={recordings}"]
-            processes.start("online", command("online", ("-m", MODULES["online"])))
+            values = (f"result:={work / 'calibration'}", f"recordings:={recordings}")
+            processes.start("online", _command("online", configuration, values))
             payload = hold_a_box(comparison.given, options.seed)
-            (work / "payload.json").write_text(payload.answer.payload_json + "\n")
+            (work / "payload.json").write_text(payload[1].payload_json + "\n")
     for file in (work / "calibration").iterdir():
         file.rename(work / file.name)
     (work / "calibration").rmdir()
@@ -134,11 +118,32 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     (work / "comparison.json").write_text(json.dumps(comparison.content(report), indent=1) + "\n")
     print_comparison(comparison, report)
     if payload is not None:
-        print_payload(payload)
+        print_payload(*payload)
     if options.robot not in ARMS:
         tracking = describe_centre_of_mass(comparison, report, held_out_configurations(comparison, configuration, work))
     print(f"{tracking}\n{time.monotonic() - began:.0f} s in all")
     return status
+
+
+def _command(name: str, configuration: Path, parameters: Iterable[str]) -> list[str]:
+    """Command of a node with a parameter file and single parameters."""
+    singles = [word for value in parameters for word in ("-p", value)]
+    return [sys.executable, "-m", MODULES[name], "--ros-args", "--params-file", str(configuration), *singles]
+
+
+def _track(processes: Processes, configuration: Path) -> str:
+    """Run the example of gravity compensation with both sets of parameters, and return its last lines."""
+    print("tracking with gravity compensation, either set of parameters ...", flush=True)
+    name = "gravity_compensation"
+    example = _share().parent.parent / "lib" / "inertid_ros" / name
+    joints = load_configuration(configuration).robot.locked_joints
+    values = [f"robot.locked_joints.{joint}:={position}" for joint, position in joints.items()]
+    locked = [f"robot.locked_joint_names:={json.dumps(list(joints))}", *values]
+    singles = [word for value in locked for word in ("-p", value)]
+    processes.start(name, [sys.executable, str(example), "--ros-args", *singles])
+    if processes.wait(name, 120.0) != 0:
+        raise DemoError(f"gravity compensation failed:\n{processes.tail(name)}")
+    return processes.tail(name, 2)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -160,48 +165,20 @@ def _share() -> Path:
     return Path(get_package_share_directory("inertid_ros"))
 
 
-def _locked(configuration: Path) -> list[str]:
-    """Parameters of the locked joints."""
-    joints = load_configuration(configuration).robot.locked_joints
-    values = [f"robot.locked_joints.{joint}:={position}" for joint, position in joints.items()]
-    return [f"robot.locked_joint_names:={json.dumps(list(joints))}", *values]
-
-
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
-_TRUTH_TIMEOUT_S = 10.0
-
-
 @dataclass(frozen=True)
 class Comparison:
-    """The robot as described, and the truth.
-
-    Attributes
-    ----------
-    given : RobotModel
-        As the simulator describes it.
-    truth : ndarray, shape (nb, 10)
-        True inertial parameters in its link order.
-    """
+    """The robot as described by the simulator, and its true inertial parameters ``(nb, 10)`` in link order."""
 
     given: RobotModel
     truth: Array
 
     @classmethod
     def receive(cls, robot: RobotOptions) -> "Comparison":
-        """Receive both from the simulator's latched topics; ``robot`` are the options of the model.
-
-        Raises
-        ------
-        InertidError
-            It does not publish them.
-        """
+        """Receive both from the simulator's latched topics; raise InertidError if it does not publish them."""
         import rclpy
         from std_msgs.msg import String
 
@@ -230,7 +207,7 @@ class Comparison:
         return cls(model, from_inertial_parameters(truth[0]).bodies)
 
     def content(self, report: Mapping[str, Any]) -> dict[str, Any]:
-        """Return everything of the table as plain data."""
+        """Return the content of the table as plain data."""
         given, calibrated = self.given.body_prior, self.calibrated(report)
         sets = {"truth": self.truth, "given": given, "calibrated": calibrated}
         links = []
@@ -255,7 +232,7 @@ class Comparison:
 
 
 def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
-    """Print torque errors, and every link against the truth: as described, then calibrated."""
+    """Print torque errors, and every link as described and as calibrated against the truth."""
     print()
     print_errors(report)
     rows = []
@@ -281,7 +258,7 @@ def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
 
 
 def held_out_configurations(comparison: Comparison, configuration: Path, work: Path) -> Array:
-    """Return the configurations ``(N, nq)`` of the last recording, which was not fitted."""
+    """Return the configurations ``(N, nq)`` of the last recording, which is held out."""
     options = load_configuration(configuration)
     bag = sorted((work / "recordings").iterdir())[-1]
     samples = prepare(read_bag(bag, options.topics, comparison.given.joint_names), comparison.given, options.prepare)
@@ -307,3 +284,7 @@ def centres_of_mass(model: RobotModel, bodies: Array, configurations: Array) -> 
     kinematics = model.with_bodies(bodies)
     data = kinematics.createData()
     return np.array([pin.centerOfMass(kinematics, data, q).copy() for q in configurations])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -21,7 +21,7 @@ from inertid_ros.simulation.example_robots import STANCES
 
 
 def _legged(name: str, **movement: Any) -> Mapping[str, Mapping[str, Any]]:
-    """A simulated robot on force plates, and what the other nodes need of it."""
+    """Values of all nodes for a simulated robot on force plates."""
     stance, base = STANCES[name], {"robot.base": "free", "robot.drive_terms": ()}
     topics = [plate.name for plate in stance.plates]
     return {
@@ -79,7 +79,7 @@ FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     ),
     "online": {"online": {}},
     "payload": {
-        # What the robot holds is not in the model that the motion is planned for.
+        # The motion is planned for a robot without the payload.
         "excitation": {
             "limits.velocity_fraction": 0.4, "limits.effort_fraction": 0.5, "excitation.duration_s": 8.0,
             "excitation.base_frequency_hz": 0.125,
@@ -107,82 +107,10 @@ _HEADS = {
     "adapt_hardware": "Control an arm by torques while parameters adapt (adapt.launch.py). Every value is the default.",
     "adapt_simulated": "Control a simulated Panda by torques (adapt.launch.py robot:=simulated).",
 }
-_ROS_TYPES = {bool: "bool", int: "int", float: "double", str: "string"}
-
-
-def render(file: str) -> str:
-    """Text of one of :data:`FILES`."""
-    lines = [f"# {_HEADS[file]}", "# Each parameter: description, type, range; see docs/reference/node_parameters.md."]
-    for node, values in FILES[file].items():
-        lines += ["", f"/**/{node}:", "  ros__parameters:"]
-        lines += _section(list(declared(node)), values)
-    return "\n".join(lines) + "\n"
-
-
-def ros_type(entry: Option) -> str:
-    """Type of a ROS parameter, such as ``double[]``."""
-    return _ROS_TYPES[entry.scalar] + ("[]" if entry.is_list else "")
-
-
-def allowed(entry: Option) -> str:
-    """Choices or range; empty where everything is allowed."""
-    if entry.choices:
-        return ", ".join(choice or "''" for choice in entry.choices)
-    if entry.minimum is None and entry.maximum is None:
-        return ""
-    if entry.minimum is None or entry.maximum is None:
-        return f"from {entry.minimum:g}" if entry.maximum is None else f"up to {entry.maximum:g}"
-    return f"{entry.minimum:g} to {entry.maximum:g}"
-
-
-def flow_value(value: Any) -> str:
-    """A default as YAML on one line."""
-    return "required" if value is REQUIRED else flow(list(value) if isinstance(value, tuple) else value)
-
-
-def _section(fields: list[Option], values: Mapping[str, Any]) -> list[str]:
-    """Lines of a node's parameters: nested keys, each below a comment."""
-    lines: list[str] = []
-    open_path: list[str] = []
-    # Plain parameters first; YAML cannot reopen a section once another has begun.
-    for entry, value in sorted(_filled(fields, values), key=lambda pair: pair[0].key.split(".")[:-1]):
-        *path, name = entry.key.split(".")
-        common = len(os.path.commonprefix([path, open_path]))
-        for depth in range(common, len(path)):
-            lines.append(f"{'  ' * (depth + 2)}{path[depth]}:")
-        open_path = path
-        indent = "  " * (len(path) + 2)
-        lines += [f"{indent}# {_about(entry)}", f"{indent}{name}: {flow_value(value)}"]
-        if entry.lists and not value:  # without names there are no elements; what they have is said here
-            inner = [other for other in fields if other.names == entry.key]
-            key = ".".join([*path, ""])
-            lines += [f"{indent}#   {other.key.removeprefix(key)}: {_about(other)}" for other in inner]
-    return lines
-
-
-def _filled(fields: list[Option], values: Mapping[str, Any]) -> Iterator[tuple[Option, Any]]:
-    """Parameters with their values; one for every name where they belong to named elements."""
-    elements = {entry.key: entry.lists for entry in fields if entry.lists}
-    for entry in fields:
-        if entry.lists:
-            yield entry, tuple(values.get(entry.lists, ()))
-        elif entry.names:
-            key = elements[entry.names]
-            for name, content in values.get(key, {}).items():
-                single = entry.of(name)
-                field = single.key.removeprefix(f"{key}.{name}").removeprefix(".")
-                yield single, content.get(field, entry.default) if field else content
-        else:
-            yield entry, values.get(entry.key, entry.default)
-
-
-def _about(entry: Option) -> str:
-    of_type, limits = ros_type(entry), allowed(entry)
-    return f"{entry.description} ({of_type}{': ' if entry.choices else ', ' if limits else ''}{limits})"
-
-
 _MADE = "<!-- Made by python -m inertid_ros.nodes.tools.parameter_files config --docs docs/reference; do not edit. -->"
 _PLAIN_TYPES = {"bool": "true or false", "int": "whole number", "double": "number", "string": "text"}
+_ROS_TYPES = {bool: "bool", int: "int", float: "double", str: "string"}
+
 
 _CONFIGURATION_HEAD = f"""{_MADE}
 # Configuration
@@ -241,22 +169,93 @@ other packages' nodes are left alone, as are `use_sim_time` and `qos_overrides`.
 """
 
 
+def render(file: str) -> str:
+    """Return the text of one of :data:`FILES`."""
+    lines = [f"# {_HEADS[file]}", "# Each parameter: description, type, range; see docs/reference/node_parameters.md."]
+    for node, values in FILES[file].items():
+        lines += ["", f"/**/{node}:", "  ros__parameters:"]
+        lines += _section(list(declared(node)), values)
+    return "\n".join(lines) + "\n"
+
+
+def ros_type(entry: Option) -> str:
+    """Return the type of a ROS parameter, such as ``double[]``."""
+    return _ROS_TYPES[entry.scalar] + ("[]" if entry.is_list else "")
+
+
+def allowed(entry: Option) -> str:
+    """Return choices or range; empty if every value is allowed."""
+    if entry.choices:
+        return ", ".join(choice or "''" for choice in entry.choices)
+    if entry.minimum is None and entry.maximum is None:
+        return ""
+    if entry.minimum is None or entry.maximum is None:
+        return f"from {entry.minimum:g}" if entry.maximum is None else f"up to {entry.maximum:g}"
+    return f"{entry.minimum:g} to {entry.maximum:g}"
+
+
+def flow_value(value: Any) -> str:
+    """Return a default as YAML on one line."""
+    return "required" if value is REQUIRED else flow(list(value) if isinstance(value, tuple) else value)
+
+
+def _section(fields: list[Option], values: Mapping[str, Any]) -> list[str]:
+    """Lines of a node's parameters: nested keys, each below a comment."""
+    lines: list[str] = []
+    open_path: list[str] = []
+    # Plain parameters first; YAML cannot reopen a section once another has begun.
+    for entry, value in sorted(_filled(fields, values), key=lambda pair: pair[0].key.split(".")[:-1]):
+        *path, name = entry.key.split(".")
+        common = len(os.path.commonprefix([path, open_path]))
+        for depth in range(common, len(path)):
+            lines.append(f"{'  ' * (depth + 2)}{path[depth]}:")
+        open_path = path
+        indent = "  " * (len(path) + 2)
+        lines += [f"{indent}# {_about(entry)}", f"{indent}{name}: {flow_value(value)}"]
+        if entry.lists and not value:  # without names, comments describe the fields of an element
+            inner = [other for other in fields if other.names == entry.key]
+            key = ".".join([*path, ""])
+            lines += [f"{indent}#   {other.key.removeprefix(key)}: {_about(other)}" for other in inner]
+    return lines
+
+
+def _filled(fields: list[Option], values: Mapping[str, Any]) -> Iterator[tuple[Option, Any]]:
+    """Yield parameters with their values; those of named elements once for every name."""
+    elements = {entry.key: entry.lists for entry in fields if entry.lists}
+    for entry in fields:
+        if entry.lists:
+            yield entry, tuple(values.get(entry.lists, ()))
+        elif entry.names:
+            key = elements[entry.names]
+            for name, content in values.get(key, {}).items():
+                single = entry.of(name)
+                field = single.key.removeprefix(f"{key}.{name}").removeprefix(".")
+                yield single, content.get(field, entry.default) if field else content
+        else:
+            yield entry, values.get(entry.key, entry.default)
+
+
+def _about(entry: Option) -> str:
+    type_name, limits = ros_type(entry), allowed(entry)
+    return f"{entry.description} ({type_name}{': ' if entry.choices else ', ' if limits else ''}{limits})"
+
+
 def configuration_page() -> str:
-    """``configuration.md``: keys of plain YAML."""
+    """Return ``configuration.md``: keys of plain YAML."""
     sections: dict[str, tuple[str, list[Option]]] = {}
     for tree in (Configuration, ExcitationConfiguration):
         for field in attrs.fields(attrs.resolve_types(tree)):
             assert is_section(field)
-            found = [entry for entry in options(field.type, f"{field.name}.") if not entry.lists]
-            sections[field.name] = (str(field.type.__doc__).partition("\n")[0], found)
+            entries = [entry for entry in options(field.type, f"{field.name}.") if not entry.lists]
+            sections[field.name] = (str(field.type.__doc__).partition("\n")[0], entries)
     lines = [_CONFIGURATION_HEAD]
-    for name, (summary, found) in sections.items():
-        lines += [f"## {name}", "", summary, "", *_table(found, "key", lambda entry: _plain(ros_type(entry))), ""]
+    for name, (summary, rows) in sections.items():
+        lines += [f"## {name}", "", summary, "", *_table(rows, "key", lambda entry: _plain(ros_type(entry))), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def node_parameters_page() -> str:
-    """``node_parameters.md``: ROS parameters of every node."""
+    """Return ``node_parameters.md``: ROS parameters of every node."""
     lines = [_NODES_HEAD]
     for node in NODES:
         lines += [f"## {node}", "", *_table(declared(node), "parameter", ros_type), ""]
@@ -267,7 +266,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "configuration.md": configuration_page,
     "node_parameters.md": node_parameters_page,
 }
-"""File to what writes it."""
+"""Reference page to the function that makes it."""
 
 
 def _table(rows: Iterable[Option], first: str, type_of: Callable[[Option], str]) -> list[str]:
@@ -286,7 +285,7 @@ def _plain(name: str) -> str:
 
 
 def main() -> int:
-    """Write all files into the folders given."""
+    """Write all files into the folders that the command line names."""
     parser = argparse.ArgumentParser(description="write parameter files, and with --docs their reference")
     parser.add_argument("folder", nargs="?", default="config", help="of the parameter files")
     parser.add_argument("--docs", help="folder of the reference pages")

@@ -1,9 +1,8 @@
-"""The payload demo: a calibrated arm works and grasps a box of unknown mass, and the online node identifies it."""
+"""The payload demo: a calibrated arm works and grasps a box of unknown mass, which the online node identifies."""
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,16 @@ from inertid_ros.ros.conversions import JointOrder, TrajectoryArrays, to_joint_t
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
 from inertid_ros.simulation.plan_recording import Box
 
-_LIMIT_MARGIN_RAD = 0.1  # rad from the limits
+LINK = "panda_link8"  # the flange
+_WORK_S, _EVENT_TIMEOUT_S = 90.0, 30.0
+_MASS_RANGE_KG = (0.5, 3.0)
+_QUANTITIES = ("mass [kg]", "com x [m]", "com y [m]", "com z [m]", *(f"inertia {axes} [kg m^2]" for axes in
+               ("xx", "xy", "xz", "yy", "yz", "zz")))  # fmt: skip
+_LIMIT_MARGIN_RAD = 0.1
 
 
 def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
-    """Return the message by which the simulator attaches a box to a link."""
+    """Make the message by which the simulator attaches a box to a link."""
     mass, x, y, z, xx, xy, xz, yy, yz, zz = box.numbers.tolist()
     inertia = Inertia(m=mass, com=Vector3(x=x, y=y, z=z), ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
     return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=inertia)
@@ -39,14 +43,14 @@ def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
 def movements(
     model: RobotModel, start: Array, rng: np.random.Generator, seconds: float, each: float = 1.25, size: float = 0.5
 ) -> TrajectoryArrays:
-    """Movements from rest to rest, each to a random pose near the first; a controller makes quintics of them.
+    """Return movements from rest to rest, each to a random pose near the first; a controller makes quintics of them.
 
     Parameters
     ----------
     start : ndarray, shape (n,)
-        Pose before [rad].
+        Pose at the beginning and the end [rad].
     seconds, each : float
-        Time of all, and of each of them [s].
+        Time of all movements, and of a single one [s].
     size : float
         Largest displacement of a joint from the first pose [rad].
     """
@@ -58,25 +62,8 @@ def movements(
     return TrajectoryArrays(model.joint_names, each * np.arange(1.0, count + 1), poses, rest, rest)
 
 
-LINK = "panda_link8"  # the flange
-_WORK_S, _EVENT_TIMEOUT_S = 90.0, 30.0
-_MASS_RANGE_KG = (0.5, 3.0)  # kg
-_QUANTITIES = ("mass [kg]", "com x [m]", "com y [m]", "com z [m]", *(f"inertia {axes} [kg m^2]" for axes in
-               ("xx", "xy", "xz", "yy", "yz", "zz")))  # fmt: skip
-
-
 class PayloadDemo:
-    """Moves the simulated arm, puts a box into its hand, and asks the online node.
-
-    Parameters
-    ----------
-    node : Node
-        Of the demo.
-    model : RobotModel
-        The arm.
-    seed : int
-        Of movements and box.
-    """
+    """Moves the simulated arm, puts a box into its hand, and asks the online node."""
 
     def __init__(self, node: Node, model: RobotModel, seed: int) -> None:
         self._node, self._model = node, model
@@ -95,13 +82,7 @@ class PayloadDemo:
         node.create_subscription(JointState, "joint_states", self._take_state, STATE)
 
     def run(self) -> IdentifyPayload.Result:
-        """Work, grasp, identify, let go; what was identified.
-
-        Raises
-        ------
-        InertidError
-            Something did not happen.
-        """
+        """Work, grasp, identify, let go, and return the payload; raise InertidError if a step fails."""
         self._until(lambda: self._states and self._commands.get_subscription_count(), "joint states of the simulator")
         start = JointOrder(self._model.joint_names).sample(self._states[-1])
         if start is None:
@@ -119,18 +100,22 @@ class PayloadDemo:
         return answer
 
     def _change_to(self, box: Box | None) -> None:
-        """Hold a box, or nothing, and wait until the node has told so."""
-        known, began = len(self._changes), time.monotonic()
+        """Hold a box, or nothing, and wait until the online node has found the cause."""
+        count, began = len(self._changes), time.monotonic()
         stamp = self._node.get_clock().now().to_msg()
         self._attach.publish(InertiaStamped() if box is None else attached(box, LINK, stamp))
-        told = {RobotChange.AS_CALIBRATED} if box is None else {RobotChange.PAYLOAD}
-        self._until(lambda: len(self._changes) > known, "change")
-        print(f"  after {self._changes[known][0] - began:.2f} s: {self._changes[known][1].message}", flush=True)
-        settled = lambda change: change.settled or change.cause == RobotChange.AS_CALIBRATED  # noqa: E731
-        self._until(
-            lambda: any(settled(change) and change.cause in told for _, change in self._changes[known:]), "cause"
-        )
-        if self._changes[-1] != self._changes[known]:
+        self._until(lambda: len(self._changes) > count, "change")
+        time_s, first = self._changes[count]
+        print(f"  after {time_s - began:.2f} s: {first.message}", flush=True)
+
+        def is_found() -> bool:
+            changes = [change for _, change in self._changes[count:]]
+            if box is None:
+                return any(change.cause == RobotChange.AS_CALIBRATED for change in changes)
+            return any(change.settled and change.cause == RobotChange.PAYLOAD for change in changes)
+
+        self._until(is_found, "cause")
+        if self._changes[-1] != self._changes[count]:
             print(f"  {self._changes[-1][1].message}", flush=True)
 
     def _identify(self) -> IdentifyPayload.Result:
@@ -160,29 +145,8 @@ class PayloadDemo:
             rclpy.spin_once(self._node, timeout_sec=0.05)
 
 
-@dataclass(frozen=True)
-class IdentifiedBox:
-    """The box, and what was identified of it."""
-
-    box: Box
-    answer: IdentifyPayload.Result
-
-
-def hold_a_box(model: RobotModel, seed: int) -> IdentifiedBox:
-    """Have the simulated arm work and grasp a box, with a node of its own.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The arm.
-    seed : int
-        Of movements and box.
-
-    Raises
-    ------
-    InertidError
-        Something did not happen in time, or the payload was refused.
-    """
+def hold_a_box(model: RobotModel, seed: int) -> tuple[Box, IdentifyPayload.Result]:
+    """Have the simulated arm work and grasp a box; raise InertidError if a step fails or the payload is refused."""
     rclpy.init()
     try:
         node = rclpy.create_node("payload_demo")
@@ -191,15 +155,14 @@ def hold_a_box(model: RobotModel, seed: int) -> IdentifiedBox:
         node.destroy_node()
     finally:
         rclpy.try_shutdown()
-    return IdentifiedBox(demo.box, answer)
+    return demo.box, answer
 
 
-def print_payload(identified: IdentifiedBox) -> None:
-    """Print what was identified against the truth."""
-    box, answer = identified.box, identified.answer
+def print_payload(box: Box, answer: IdentifyPayload.Result) -> None:
+    """Print the identified payload against the truth."""
     inertia = answer.payload.inertia
-    found = (inertia.m, inertia.com.x, inertia.com.y, inertia.com.z, inertia.ixx, inertia.ixy, inertia.ixz, inertia.iyy,
-             inertia.iyz, inertia.izz)  # fmt: skip
+    elements = (inertia.ixx, inertia.ixy, inertia.ixz, inertia.iyy, inertia.iyz, inertia.izz)
+    values = (inertia.m, inertia.com.x, inertia.com.y, inertia.com.z, *elements)
     truth = (box.mass, *box.com, *box.inertia[np.triu_indices(3)])
     rows = [
         (
@@ -209,7 +172,7 @@ def print_payload(identified: IdentifiedBox) -> None:
             f"{number(low, 3)} to {number(high, 3)}",
             "yes" if low <= true <= high else "no",
         )
-        for name, true, value, low, high in zip(_QUANTITIES, truth, found, answer.lower, answer.upper, strict=True)
+        for name, true, value, low, high in zip(_QUANTITIES, truth, values, answer.lower, answer.upper, strict=True)
     ]
     print_table(f"The box in the frame of {LINK}", ("", "truth", "identified", "95 % interval", "inside"), rows)
     print(f"URScript: {answer.set_target_payload}\nlibfranka: {answer.set_load}")
@@ -218,6 +181,6 @@ def print_payload(identified: IdentifiedBox) -> None:
 def _show(feedback: IdentifyPayload.Feedback) -> None:
     if feedback.stage != "measuring":
         return
-    known = f"{feedback.mass:.2f} ± {2 * feedback.mass_standard_deviation:.2f} kg" * math.isfinite(feedback.mass)
-    line = "; ".join(filter(None, (known, feedback.uncertain)))
+    mass = f"{feedback.mass:.2f} ± {2 * feedback.mass_standard_deviation:.2f} kg" * math.isfinite(feedback.mass)
+    line = "; ".join(filter(None, (mass, feedback.uncertain)))
     print(f"  {feedback.stage} {100 * feedback.fraction:3.0f} %: {line}", flush=True)

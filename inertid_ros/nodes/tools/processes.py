@@ -14,18 +14,14 @@ from typing import Any
 
 from inertid_ros.core.errors import InertidError
 
+SERVING_NODES = ("simulator", "excitation", "recorder", "identifier")  # that a calibration needs
+_STOP_TIMEOUT_S = 8.0
 _DOMAINS = range(101, 0, -1)  # 1 to 101 is safe on every system
 
 
 @contextmanager
 def claim_domain() -> Iterator[int]:
-    """Reserve a domain by a lock on a file until the context is left, and give its number.
-
-    Raises
-    ------
-    InertidError
-        All are claimed.
-    """
+    """Reserve a ROS domain by a lock on a file until the context is left; raise InertidError if all are claimed."""
     folder = Path(tempfile.gettempdir()) / f"inertid_ros_domains_{os.getuid()}"
     folder.mkdir(exist_ok=True)
     for domain in _DOMAINS:
@@ -39,22 +35,12 @@ def claim_domain() -> Iterator[int]:
     raise InertidError(f"all ROS domains are claimed by locks in {folder}; end some of their owners")
 
 
-SERVING_NODES = ("simulator", "excitation", "recorder", "identifier")
-_STOP_TIMEOUT_S = 8.0
-
-
 class DemoError(InertidError):
     """A process of the demo failed."""
 
 
 class Processes:
-    """Child processes with logs; all have ended when the context is left, whatever happened.
-
-    Parameters
-    ----------
-    logs : Path
-        Directory of the logs, one ``<name>.log`` for each process.
-    """
+    """Child processes with logs ``<name>.log`` in a directory; all have ended when the context is left."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
@@ -64,20 +50,14 @@ class Processes:
         return self
 
     def start(self, name: str, command: Sequence[str], *, own_terminal: bool = False) -> None:
-        """Start one; its output goes to ``<name>.log``, or to this terminal."""
+        """Start a process, whose output goes to its log, or to this terminal."""
         output: Any = None if own_terminal else (self._logs / f"{name}.log").open("wb")
         self._running[name] = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT if output else None)
         if output is not None:
             output.close()
 
     def wait(self, name: str, timeout_s: float) -> int:
-        """Exit status of one process, while the others are watched.
-
-        Raises
-        ------
-        DemoError
-            Another process ended, or the time is over.
-        """
+        """Return the exit status of a process; raise DemoError if another one ends, or if the time is over."""
         end = time.monotonic() + timeout_s
         while (status := self._running[name].poll()) is None:
             for other, process in self._running.items():
@@ -90,7 +70,7 @@ class Processes:
         return status
 
     def tail(self, name: str, lines: int = 15) -> str:
-        """Last lines of a log."""
+        """Return the last lines of a log."""
         log = self._logs / f"{name}.log"
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
