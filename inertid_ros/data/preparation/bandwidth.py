@@ -1,4 +1,4 @@
-"""Bandwidth of recorded motion: where it ends, where noise begins, and the cutoff of the low-pass that lies between."""
+"""Bandwidth of recorded motion: where it ends, where noise begins, and the cutoff of the low-pass between."""
 
 import logging
 from collections.abc import Sequence
@@ -14,34 +14,43 @@ from inertid_ros.core.samples import LITTLE_LEAKAGE
 
 from .filtering import StampedChannels, resample
 
-MAX_CUTOFF_PER_RATE = 0.4  # times the sample rate; the filter still falls below half of that
-_MOTION_POWER_SHARE = 0.99  # share of the velocity power that counts as motion
-_CORE_POWER_SHARE, _MAX_BAND_RATIO = 0.95, 10.0  # share of it, and how many times higher the rest of a motion ends at most
-_SIGNAL_TO_NOISE = 10.0  # times the noise floor: a smaller density may be its scatter
-_BINS_PER_OCTAVE = 8  # for densities that scatter less than single frequencies do
-_ACCELERATION_NOISE_SHARE = 0.01  # of the acceleration, root mean square
-_REVERSAL_BAND_RATIO = 74.0  # times the frequency of a motion: the band of its reversals
-_PRODUCT_BAND_RATIO = 5.0  # times the frequency of a motion: the band of products of velocities, and of gravity
-_BASE_BAND_RATIO = 3.0  # times the frequency of a motion: the least of a noisy free base
-_PLATEAU_SLOPE = -1.0  # powers of two per octave: the density of noise falls more slowly, the tail of a motion faster
-_TAIL_POWER_SHARE = 0.05  # of the acceleration's power; noise of that power makes inertias five per cent too small
-_LINEAR_AMPLITUDE = 0.02  # rad or m, root mean square; of a smaller motion torque is linear, and passes the filter as it is
-_MIN_SPECTRUM_SAMPLES = 16  # samples of a piece whose spectrum says anything
 _log = logging.getLogger(__name__)
-_SPECTRUM_GAP_S = 1.0  # s; the power of a motion hardly depends on what is put in such a gap, its resolution does
-_BRIDGED_CUTOFF_PERIODS = 0.25  # of a period of the cutoff, over which what passes the filter is nearly straight
-_BRIDGED_MOTION_PERIODS = 0.05  # of a period of the motion
+MAX_CUTOFF_PER_RATE = 0.4  # the filter still falls below half of the sample rate
+# Spectra.
+_MOTION_POWER_SHARE = 0.99  # of the velocity power counts as motion
+_CORE_POWER_SHARE, _MAX_BAND_RATIO = 0.95, 10.0  # of the velocity power, and how many times higher the rest may end
+_SIGNAL_TO_NOISE = 10.0  # density over the noise floor; a smaller one may be its scatter
+_BINS_PER_OCTAVE = 8  # their densities scatter less than those of single frequencies
+_PLATEAU_SLOPE = -1.0  # powers of two per octave: noise falls more slowly, the tail of a motion faster
+_TAIL_POWER_SHARE = 0.05  # of the acceleration's power; noise of that power makes inertias five per cent too small
+_MIN_SPECTRUM_SAMPLES = 16  # of a piece with a meaningful spectrum
+_SPECTRUM_GAP_S = 1.0  # bridged for a spectrum: power hardly depends on it, resolution does
+# Leaps, see without_rare_leaps.
+_LEAP_WINDOW_S = 1.0  # over which accelerations are compared with those of the rest
+_ACCELERATION_LAG_S = 0.05  # of second differences; noise of encoders hardly matters then
+_MIN_TRAVEL_SHARE = 0.05  # of the farthest way in a window, from which on a joint moves in another
+_LEAP_RATIO, _BESIDE_LEAP_RATIO = 5.0, 2.0  # times what three quarters of the moving windows stay below, RMS
+_MAX_LEAP_SHARE = 0.15  # of the moving windows
+# Automatic cutoff, see automatic_cutoff.
+_ACCELERATION_NOISE_SHARE = 0.01  # root mean square of the noise in the acceleration
+_REVERSAL_BAND_RATIO = 74.0  # band of the reversals of a motion over its frequency
+_PRODUCT_BAND_RATIO = 5.0  # band of products of velocities, and of gravity, over the frequency of a motion
+_BASE_BAND_RATIO = 3.0  # least band of a noisy free base over the frequency of its motion
+_LINEAR_AMPLITUDE = 0.02  # rad or m, root mean square; torque is linear in a smaller motion, and passes the filter
+# Gaps that are bridged.
+_BRIDGED_CUTOFF_PERIODS = 0.25  # what passes the filter is nearly straight for so long
+_BRIDGED_MOTION_PERIODS = 0.05  # a motion differs by 1 % from a straight line for so long
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Motion and noise of positions, or of what is measured of a free base, in all pieces together.
+    """Motion and noise of positions, or of measurements of a free base, in all pieces together.
 
     Attributes
     ----------
     motion_hz : ndarray, shape (n,)
-        Below it lie 99 % of the velocity power above the noise [Hz], 95 % where the rest lies ten times higher; 0 where
-        a joint rests.
+        Below it lie 99 % of the velocity power above the noise [Hz], or 95 % if the rest lies ten times higher; 0 for a
+        joint at rest.
     amplitude : ndarray, shape (n,)
         Root mean square of the position above the noise, without its mean and trend [rad or m].
     noise_hz : ndarray, shape (n,)
@@ -51,8 +60,8 @@ class Spectrum:
     acceleration_power : ndarray, shape (n,)
         Mean square of the acceleration up to ``noise_hz`` [rad^2/s^4].
     power_hz : ndarray, shape (n,)
-        Below it lie 99 % of the acceleration power beyond the motion [Hz]: the band that is left of a recording that
-        was low-passed before, and all of it otherwise.
+        Below it lie 99 % of the acceleration power beyond the motion [Hz]: the band of a recording that was low-passed
+        before, the whole band otherwise.
     tail_hz : ndarray, shape (n,)
         Up to here the acceleration beyond five times the motion has a twentieth of the power of that below [Hz].
     rate_hz : float
@@ -71,7 +80,7 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class _Periodogram:
-    """Power per frequency of one piece, each times the duration of the piece, and density ``(n,)`` of white noise."""
+    """Power per frequency of one piece, times its duration, and density ``(n,)`` of white noise."""
 
     frequency: Array
     width: float
@@ -80,7 +89,7 @@ class _Periodogram:
     seconds: float
 
     @classmethod
-    def of(cls, values: Array, period: float) -> "_Periodogram":
+    def from_samples(cls, values: Array, period: float) -> "_Periodogram":
         # One window over the whole piece: slow motion needs the resolution, and sums over frequencies do not scatter.
         frequency, density = scipy.signal.periodogram(values, 1.0 / period, "hann", detrend="linear", axis=0)
         seconds = len(values) * period
@@ -89,7 +98,7 @@ class _Periodogram:
 
 
 def _white_noise(values: Array, period: float) -> Array:
-    """``(n,)`` density of white noise: the median of the upper half of the band, which holds nothing else.
+    """Density ``(n,)`` of white noise: the median of the upper half of the band, which contains nothing else.
 
     Single frequencies of noise have an exponential distribution, whose median is ln 2 of its mean.
     """
@@ -98,30 +107,70 @@ def _white_noise(values: Array, period: float) -> Array:
 
 
 def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
-    """Spectrum of evenly spaced pieces together.
-
-    Parameters
-    ----------
-    pieces : tuple of ndarray, shape (N, n), and float
-        Positions [rad or m] and their period [s], of one or of several recordings.
-    """
+    """Spectrum of evenly spaced positions ``(N, n)`` [rad or m] with their periods [s], of all recordings together."""
     long = [piece for piece in pieces if len(piece[0]) >= _MIN_SPECTRUM_SAMPLES] or [max(pieces, key=lambda piece: len(piece[0]))]
-    periodograms = [_Periodogram.of(*piece) for piece in long]
-    seconds = sum(each.seconds for each in periodograms)
-    floor = np.sum([each.floor * each.seconds for each in periodograms], axis=0) / seconds
-    frequency = np.concatenate([each.frequency for each in periodograms])
+    periodograms = [_Periodogram.from_samples(*piece) for piece in long]
+    seconds = sum(piece.seconds for piece in periodograms)
+    floor = np.sum([piece.floor * piece.seconds for piece in periodograms], axis=0) / seconds
+    frequency = np.concatenate([piece.frequency for piece in periodograms])
     order = np.argsort(frequency, kind="stable")
     frequency = frequency[order]
-    width = np.concatenate([np.full(len(each.frequency), each.width * each.seconds) for each in periodograms])[order]
-    energy = np.concatenate([each.energy for each in periodograms])[order]
+    width = np.concatenate([np.full(len(piece.frequency), piece.width * piece.seconds) for piece in periodograms])[order]
+    energy = np.concatenate([piece.energy for piece in periodograms])[order]
     joints = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
     motion, amplitude, crossing, noise, acceleration, end, tail = np.array(joints).T
     rate = 1 / max(period for _, period in pieces)
     return Spectrum(motion, amplitude, crossing, noise, acceleration, end, tail, rate)
 
 
+def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Array, float]]:
+    """Pieces without the few seconds in which a joint that moves accelerates far more than it usually does.
+
+    A controller that was held up and leaps after its trajectory moves so fast that tenths of a second of it outweigh
+    the spectrum of a minute; the bandwidth is that of the motion. What happens often is the motion itself.
+
+    Parameters
+    ----------
+    pieces : sequence of tuple of ndarray, shape (N, n), and float
+        Positions [rad or m] and their period [s].
+    """
+    windows = [
+        (piece, slice(begin, begin + length))
+        for piece, (values, period) in enumerate(pieces)
+        for length in [max(round(_LEAP_WINDOW_S / period), _MIN_SPECTRUM_SAMPLES)]
+        for begin in range(0, len(values), length)
+    ]
+    travel = np.array([np.ptp(pieces[piece][0][span], axis=0) for piece, span in windows])
+    acceleration = np.array([_acceleration(pieces[piece][0][span], pieces[piece][1]) for piece, span in windows])
+    moves = travel >= _MIN_TRAVEL_SHARE * travel.max(axis=0)
+    usual = np.nanquantile(np.where(moves, acceleration, np.nan), 0.75, axis=0)
+    ratio = np.where(moves, acceleration / np.maximum(usual, 1e-300), 0.0).max(axis=1)
+    count = int(_MAX_LEAP_SHARE * np.count_nonzero(moves.any(axis=1)))
+    if not 0 < np.count_nonzero(ratio > _LEAP_RATIO) <= count:
+        return list(pieces)
+    abrupt = ratio > max(_BESIDE_LEAP_RATIO, np.sort(ratio)[-count - 1])
+    calm = [np.ones(len(values), dtype=bool) for values, _ in pieces]
+    for (piece, span), leaps in zip(windows, abrupt, strict=True):
+        calm[piece][span] = not leaps
+    runs = []
+    for (values, period), kept in zip(pieces, calm, strict=True):
+        edges = np.flatnonzero(np.diff(kept)) + 1
+        parts = zip(np.split(values, edges), np.split(kept, edges), strict=True)
+        runs += [(run, period) for run, flags in parts if flags[0]]
+    return runs
+
+
+def _acceleration(values: Array, period: float) -> Array:
+    """``(n,)`` root mean square of second differences [rad/s^2 or m/s^2]; 0 where there are too few values."""
+    lag = max(round(_ACCELERATION_LAG_S / period), 1)
+    second = values[2 * lag :] - 2 * values[lag:-lag] + values[: -2 * lag]
+    if not len(second):
+        return np.zeros(values.shape[1])
+    return np.asarray(np.sqrt(np.mean(second**2, axis=0)) / (lag * period) ** 2)
+
+
 def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, seconds: float) -> tuple[float, ...]:
-    """What :class:`Spectrum` holds of one joint."""
+    """Fields of :class:`Spectrum` for one joint."""
     positive = frequency > 0
     bins = np.zeros(len(frequency), dtype=int)
     bins[positive] = 1 + np.round(_BINS_PER_OCTAVE * np.log2(frequency[positive] / frequency[positive][0])).astype(int)
@@ -150,7 +199,7 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
 def _motion_end(frequency: Array, signal: Array) -> float:
     """Frequency below which the motion's share of the velocity power lies.
 
-    Where the last few per cent lie far above the rest, they are noise that is not white, such as that of stamps.
+    If the last few per cent lie far above the rest, they are coloured noise, such as that of stamps.
     """
     velocity = np.cumsum(signal * frequency**2)
     most, end = frequency[np.searchsorted(velocity, np.array([_CORE_POWER_SHARE, _MOTION_POWER_SHARE]) * velocity[-1])]
@@ -158,9 +207,9 @@ def _motion_end(frequency: Array, signal: Array) -> float:
 
 
 def _first_plateau(density: Array) -> float:
-    """Density where it first hardly falls over two octaves, of bins beyond the motion; 0 where it never does.
+    """Density at which it first hardly falls over two octaves, of bins beyond the motion; 0 if it never does.
 
-    Noise that was low-passed is white up to some frequency and nothing beyond; what lies below a cutoff is the plateau.
+    Noise that was low-passed is white up to some frequency and absent beyond; below a cutoff it has that plateau.
     """
     count = 2 * _BINS_PER_OCTAVE + 1
     octaves = np.arange(count) / _BINS_PER_OCTAVE
@@ -172,24 +221,22 @@ def _first_plateau(density: Array) -> float:
 
 
 def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
-    """Cutoff that passes what the motion excites and little of the noise.
+    """Cutoff that passes the excited motion and little of the noise.
 
-    Noise of the regressor makes least squares underestimate parameters by its share of the power. White noise of
-    density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``,
-    whose root stays below 1 % of the acceleration, for the middle one of the joints that move.
+    - Noise of the regressor makes least squares underestimate parameters by its share of the power. White noise of
+      density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``;
+      its root stays below 1 % of the acceleration, for the middle one of the joints that move.
+    - At most 74 times the frequency ``f`` of the motion. Of everything modelled, reversals of friction have the widest
+      band: a drive that swings with ``f`` passes the speeds below 3 % of its fastest, where its equations are left out,
+      in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass, 0.35 over its cutoff, is half of that then.
+    - At most the band of a recording that was low-passed before, and for the middle joint the band in which the
+      acceleration beyond the motion has a twentieth of the power: noise low-passed by a driver is not white.
+    - At least five times the frequency of the motion, for products of velocities and gravity; at most 0.4 times the
+      sample rate; at least 1 Hz (or a tenth of the rate if that is less).
 
-    The cutoff need not exceed 74 times the frequency ``f`` of the motion, either. Of all that is modelled, reversals
-    of friction take the widest band: a drive that swings with ``f`` passes the speeds below 3 % of its fastest, where
-    its equations are left out, in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass, 0.35 over its cutoff, is
-    half of that then. Nor does it exceed the band in which the recording has power, where it was low-passed before, nor
-    for the middle joint that in which the acceleration beyond the motion has a twentieth of the power, whatever it is:
-    noise that a driver low-passed is not white. It is at least five times the motion's frequency, so that products of
-    velocities and gravity pass, at most 0.4 times the sample rate, and never below 1 Hz (or a tenth of the rate where
-    that is less). The frequency is of joints that move far: the torque of one that is held and trembles is linear in
-    its motion, which the filter takes from both.
-
-    A free base is measured with far more noise than joints: where ``base``, the spectrum of what is measured of it,
-    falls to the noise sooner, the cutoff follows it down to three times the motion.
+    The frequency is that of joints that move far: the torque of one that is held and trembles is linear in its motion,
+    and the filter takes both out alike. A free base is measured with far more noise than joints: if ``base``, the
+    spectrum of its measurement, falls to the noise sooner, the cutoff follows it down to three times the motion.
 
     Parameters
     ----------
@@ -199,7 +246,7 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     Returns
     -------
     float
-        Cutoff [Hz]; a tenth of the sample rate where no joint moves.
+        Cutoff [Hz]; a tenth of the sample rate if no joint moves.
     """
     rate, moves = joints.rate_hz, joints.motion_hz > 0
     if not moves.any():
@@ -221,8 +268,8 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
 def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
     """Spectra of the joint positions, and of the channel ``base`` of a free base, over all recordings together.
 
-    Positions that keep their values go up in stairs, whose steps would be motion of a high frequency: their spectrum is
-    that of samples as far apart as new values are.
+    Positions that keep their values go up in stairs, whose steps would look like motion of a high frequency: their
+    spectrum is that of samples as far apart as new values are.
     """
     joints, bases = [], []
     for recorded in recordings:
@@ -232,18 +279,21 @@ def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> t
             joints.append((piece.channels["position"][::stride], stride * piece.period))
             if base is not None:
                 bases.append((piece.channels[base], piece.period))
-    return spectrum(*joints), spectrum(*bases) if bases else None
+    whole, calm = spectrum(*joints), without_rare_leaps(joints)
+    if len(calm) > len(joints):  # leaps that raise the bandwidth are left out
+        whole = min(whole, spectrum(*calm), key=automatic_cutoff)
+    return whole, spectrum(*bases) if bases else None
 
 
 def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum | None = None) -> float:
-    """Cutoff of the low-pass [Hz]: the one that is wanted, or one that suits the motion.
+    """Cutoff of the low-pass [Hz]: the configured one, or if ``wanted_hz`` is 0, see :func:`automatic_cutoff`.
 
     Parameters
     ----------
     name : str
         Name of the recording, for messages.
     wanted_hz : float
-        As configured [Hz]; 0 is automatic, see :func:`.bandwidth.automatic_cutoff`.
+        As configured [Hz].
     joints, base : Spectrum
         Spectra of the joint positions and of the motion of a free base.
 
@@ -267,8 +317,8 @@ def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum
 def longest_gap(period: float, cutoff: float, joints: Spectrum, options: PrepareOptions) -> float:
     """Longest step of the stamps that is bridged [s].
 
-    A quarter of a period of the cutoff, a twentieth of a period of the motion, from which a straight line differs by
-    1 %, or some sample periods, whichever is longest.
+    The longest of a quarter of a period of the cutoff, a twentieth of a period of the motion, and the configured number
+    of sample periods.
     """
     fastest = float(joints.motion_hz.max())
     straight = _BRIDGED_MOTION_PERIODS / fastest if fastest > 0 else 0.0

@@ -121,6 +121,8 @@ class PathProgress:
     def forget(self) -> None:
         """States since the last horizon tell nothing: the robot rests elsewhere than was commanded."""
         self._states, self._references = [], []
+        if self.is_repeated:  # it has been told; whether it goes on is to be seen
+            self._repeated = _RepeatedLoss()
 
     def update(self, time: float, error: Array, velocity: Array, acceleration: Array) -> None:
         """Take a joint state.
