@@ -108,14 +108,16 @@ def _white_noise(values: Array, period: float) -> Array:
 
 def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
     """Spectrum of evenly spaced positions ``(N, n)`` [rad or m] with their periods [s], of all recordings together."""
-    long = [piece for piece in pieces if len(piece[0]) >= _MIN_SPECTRUM_SAMPLES] or [max(pieces, key=lambda piece: len(piece[0]))]
+    long = [piece for piece in pieces if len(piece[0]) >= _MIN_SPECTRUM_SAMPLES]
+    long = long or [max(pieces, key=lambda piece: len(piece[0]))]
     periodograms = [_Periodogram.from_samples(*piece) for piece in long]
     seconds = sum(piece.seconds for piece in periodograms)
     floor = np.sum([piece.floor * piece.seconds for piece in periodograms], axis=0) / seconds
     frequency = np.concatenate([piece.frequency for piece in periodograms])
     order = np.argsort(frequency, kind="stable")
     frequency = frequency[order]
-    width = np.concatenate([np.full(len(piece.frequency), piece.width * piece.seconds) for piece in periodograms])[order]
+    width = np.concatenate([np.full(len(piece.frequency), piece.width * piece.seconds) for piece in periodograms])
+    width = width[order]
     energy = np.concatenate([piece.energy for piece in periodograms])[order]
     joints = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
     motion, amplitude, crossing, noise, acceleration, end, tail = np.array(joints).T
@@ -177,9 +179,11 @@ def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, secon
     density = np.bincount(bins, energy) / np.maximum(np.bincount(bins, width), 1e-300)
     if not (density[bins] > _SIGNAL_TO_NOISE * floor)[positive].any():
         return 0.0, 0.0, 0.0, floor, 0.0, float(frequency[-1]), float(frequency[-1])
-    motion = _motion_end(frequency, np.maximum(energy - floor * width, 0.0) * (density[bins] > _SIGNAL_TO_NOISE * floor))
-    own = np.unique(bins[frequency > _PRODUCT_BAND_RATIO * motion])
-    floor = max(floor, _first_plateau(density[own]))
+    loud = density[bins] > _SIGNAL_TO_NOISE * floor
+    motion = _motion_end(frequency, np.maximum(energy - floor * width, 0.0) * loud)
+    # Noise that is not white has a floor of its own beyond the motion.
+    tail_bins = np.unique(bins[frequency > _PRODUCT_BAND_RATIO * motion])
+    floor = max(floor, _first_plateau(density[tail_bins]))
     above = density[bins] > _SIGNAL_TO_NOISE * floor
     signal = np.where(above, np.maximum(energy - floor * width, 0.0), 0.0)
     # From the motion on, the first time that the density falls to the noise.
@@ -255,7 +259,8 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     far = far if far.any() else moves
     fastest = float(joints.motion_hz[far].max())
     noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[moves], 1e-300)
-    little_noise = float(np.median((5 * _ACCELERATION_NOISE_SHARE**2 * joints.acceleration_power[moves] / noise) ** 0.2))
+    power = joints.acceleration_power[moves]
+    little_noise = float(np.median((5 * _ACCELERATION_NOISE_SHARE**2 * power / noise) ** 0.2))
     tail = float(np.median(joints.tail_hz[far]))
     wanted = min(little_noise, _REVERSAL_BAND_RATIO * fastest, float(joints.power_hz[moves].max()), tail)
     if base is None:

@@ -18,9 +18,11 @@ from inertid_ros.robot.model import RobotModel
 from .filtering import Segment, away_from_edges, derivatives, hardly_interpolated, low_pass
 
 _SAMPLE_FIELDS = ("time", "q", "v", "a", "effort", "effort_measured", "usable")
-_MAX_TWIST_ERROR_SHARE = 0.25  # share of the squared velocity that a twist may be off
+_MAX_TWIST_ERROR_SHARE = 0.25  # squared error of a twist over the squared velocity
 _NOISE_SPEED = 0.01  # m/s or rad/s; slower differences are noise
-_SOURCE_CHANNELS = {"pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration")}
+_SOURCE_CHANNELS = {
+    "pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration"),
+}  # fmt: skip
 SegmentMotion = tuple[Array, Array]
 
 
@@ -37,9 +39,9 @@ class FilteredMotion:
     effort : ndarray, shape (N, n)
         Joint torque or force [N m or N].
     effort_measured : ndarray of bool, shape (N, n)
-        False where the filter mixes in effort that was interpolated.
+        False if the filter mixes in interpolated effort.
     usable : ndarray of bool, shape (N,)
-        False at an edge, where the filter settles, and where it mixes in motion that was interpolated.
+        False at an edge, where the filter settles, and if it mixes in interpolated motion.
     wrenches : mapping of str to ndarray, shape (N, 6)
         Contact to force [N] and torque [N m].
     """
@@ -54,7 +56,7 @@ class FilteredMotion:
     wrenches: Mapping[str, Array]
 
     def select(self, rows: slice | NDArray[np.bool_]) -> "FilteredMotion":
-        """Some of the samples."""
+        """Select some of the samples."""
         return replace(
             self,
             **{key: getattr(self, key)[rows] for key in _SAMPLE_FIELDS},
@@ -63,7 +65,7 @@ class FilteredMotion:
 
     @classmethod
     def concatenate(cls, pieces: Sequence["FilteredMotion"]) -> "FilteredMotion":
-        """Pieces one after the other."""
+        """Join pieces one after the other."""
         return cls(
             **{key: np.concatenate([getattr(piece, key) for piece in pieces]) for key in _SAMPLE_FIELDS},
             wrenches={name: np.concatenate([piece.wrenches[name] for piece in pieces]) for name in pieces[0].wrenches},
@@ -73,7 +75,7 @@ class FilteredMotion:
 def filter_motion(
     name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions
 ) -> FilteredMotion:
-    """Motion and forces of one piece, low-passed without phase.
+    """Low-pass motion and forces of one piece without phase.
 
     Parameters
     ----------
@@ -84,7 +86,6 @@ def filter_motion(
     cutoff : float
         Cutoff [Hz].
     model : RobotModel
-        The robot.
     options : PrepareOptions
         Order of the filter, sources of motion.
 
@@ -125,7 +126,7 @@ def filter_motion(
 
 @dataclass(frozen=True)
 class ImuPlacement:
-    """Where an inertial measurement unit sits on the base.
+    """Placement of an inertial measurement unit on the base.
 
     Attributes
     ----------
@@ -140,21 +141,12 @@ class ImuPlacement:
 
 
 def imu_placement(model: RobotModel, frame: str, name: str) -> ImuPlacement:
-    """Placement of the inertial measurement unit.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The robot.
-    frame : str
-        Frame of the unit; empty is the frame of the base.
-    name : str
-        Name of the recording, for messages.
+    """Placement of the inertial measurement unit with a frame; an empty one is the frame of the base.
 
     Raises
     ------
     RecordingError
-        The robot has no such frame, or it is not fixed to the base.
+        The robot lacks the frame, or it is not fixed to the base; ``name`` is that of the recording.
     """
     if not frame:
         return ImuPlacement(np.eye(3), np.zeros(3))
@@ -176,7 +168,6 @@ def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dic
     Parameters
     ----------
     recording : Recording
-        Raw channels.
     options : BaseMotionOptions
         Source of velocity and acceleration.
 
@@ -185,12 +176,12 @@ def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dic
     channels : dict of str to ndarray
         By name; the pose ``(N, 7)`` with unit quaternions whose signs do not jump.
     invalid : ndarray of bool, shape (N,)
-        Where the pose cannot be used.
+        Samples with an invalid pose.
 
     Raises
     ------
     RecordingError
-        The pose or the chosen channel was not recorded, or the pose holds no unit quaternions.
+        The pose or the chosen channel was not recorded, or the pose has no unit quaternions.
     """
     if recording.base_pose is None:
         raise RecordingError(
@@ -211,14 +202,14 @@ def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dic
 
 
 def noisiest_channel(options: BaseMotionOptions) -> str:
-    """Name of the channel whose noise the acceleration of the base has: the one that is differentiated."""
+    """Channel that is differentiated for the acceleration of the base, whose noise that has."""
     return (*_SOURCE_CHANNELS[options.motion_from], "base_pose")[0]
 
 
 def base_motion(
     name: str, smooth: Mapping[str, Array], period: float, source: str, imu: ImuPlacement, gravity: Array
 ) -> tuple[Array, Array, Array]:
-    """Configuration, twist and derivative of the twist of the base, as Pinocchio has them.
+    """Configuration, twist and derivative of the twist of the base, as in Pinocchio.
 
     Parameters
     ----------
@@ -229,9 +220,8 @@ def base_motion(
     period : float
         Sample period [s].
     source : str
-        Where velocity and acceleration come from, one of ``BASE_MOTION_SOURCES``.
+        Source of velocity and acceleration, one of ``BASE_MOTION_SOURCES``.
     imu : ImuPlacement
-        Placement of the inertial measurement unit.
     gravity : ndarray, shape (3,)
         In the world [m/s^2].
 
@@ -274,11 +264,10 @@ def base_motion(
 def base_acceleration(
     specific_force: Array, rate: Array, rate_derivative: Array, velocity: Array, lever_arm: Array
 ) -> Array:
-    """Acceleration of a base less gravity, from an inertial measurement unit: derivative of the twist in its own frame.
+    """Acceleration of a base (derivative of the twist in its frame) less gravity, from an inertial measurement unit.
 
-    The specific force of the unit is moved to the origin of the base by its lever arm, and the turning of the frame is
-    subtracted: ``f - alpha x r - w x (w x r) - w x v``. Gravity is already off; to have the acceleration itself, add
-    gravity in the base frame.
+    The specific force is moved to the origin of the base by the lever arm, and the turning of the frame is subtracted:
+    ``f - alpha x r - w x (w x r) - w x v``. Add gravity in the base frame to get the acceleration itself.
 
     Parameters
     ----------
@@ -302,7 +291,7 @@ def base_acceleration(
 
 
 def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
-    """Many publishers leave the twist of an odometry message empty, or in the axes of the world."""
+    """Refuse a twist that is empty or in the axes of the world, as many publishers send it."""
     (first,) = derivatives(q, period, (1,))
     speed = np.hstack([rotate_back(q[:, 3:], first[:, :3]), body_rate(q[:, 3:], first[:, 3:])])
     for part, what in ((slice(0, 3), "linear"), (slice(3, 6), "angular")):
@@ -324,9 +313,14 @@ def _possible(recording: Recording) -> list[str]:
 
 
 def segment_samples(
-    time: Array, poses: SegmentMotion, twists: SegmentMotion, accelerations: SegmentMotion, wrench: tuple[Array, Array, Array], name: str
+    time: Array,
+    poses: SegmentMotion,
+    twists: SegmentMotion,
+    accelerations: SegmentMotion,
+    wrench: tuple[Array, Array, Array],
+    name: str,
 ) -> Samples:
-    """Samples for :class:`~inertid_ros.regressors.body_equations.BodySegmentEquations` from motion capture.
+    """Samples for :class:`~inertid_ros.regressors.body_segment_equations.BodySegmentEquations` from motion capture.
 
     Parameters
     ----------

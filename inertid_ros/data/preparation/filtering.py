@@ -12,48 +12,42 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS
 
-_EVEN_TOLERANCE_PERIODS = 0.01  # of a period: stamps that lie this close to the grid are taken as they are
-_BURST_PERIODS = 0.25  # of a period: samples closer together than this measure the same moment twice and are averaged
-_MAX_INSTANTS_PER_SAMPLE = 100.0  # instants of the grid for each sample; more are of stamps that no instant of measurement has
-_BRIDGED_DISTANCE_PERIODS = 0.99  # of a period: what is farther from every sample is interpolated where samples were lost
-_MIN_CURVATURE_SAMPLES = 8  # samples that show a curvature
-_EXTENSION_PERIODS = 6.0  # periods of the cutoff
-_CURVATURE_PERIODS = 2.0  # periods of the cutoff from which the curvature at an end is taken
-# Derivatives at its knots of the quintic B-spline of unit spacing ([Unser1999]_), times the coefficients around.
+_log = logging.getLogger(__name__)
+# Resampling.
+_EVEN_TOLERANCE_PERIODS = 0.01  # stamps this close to the grid are taken as they are
+_BURST_PERIODS = 0.25  # samples closer together measure the same moment twice and are averaged
+_MAX_INSTANTS_PER_SAMPLE = 100.0  # of the grid; with more, stamps are not instants of measurement
+_BRIDGED_DISTANCE_PERIODS = 0.99  # an instant farther from every sample lies where samples were lost
+_MIN_PIECE_SAMPLES = 16
+_MIN_PIECE_PERIODS = 4.0  # of the cutoff; a shorter piece is all filter transient
+# Low-pass.
+_EXTENSION_PERIODS = 6.0  # of the cutoff, by which ends are extended
+_CURVATURE_PERIODS, _MIN_CURVATURE_SAMPLES = 2.0, 8  # of the cutoff, from which the curvature at an end is taken
+_FORGOTTEN_SHARE = 1e-11  # of a value, left in what is filtered beyond the memory
+_MAX_INTERPOLATED_WEIGHT = 0.1  # of the filter on interpolated values
+# Derivatives.
 _KNOT_DERIVATIVES = {
     1: (-1 / 24, -10 / 24, 0.0, 10 / 24, 1 / 24),
     2: (1 / 6, 2 / 6, -1.0, 2 / 6, 1 / 6),
     3: (-1 / 2, 1.0, 0.0, -1.0, 1 / 2),
 }
-_FORGOTTEN_SHARE = 1e-11  # of a value; less of it is left in what is filtered
-_END_KNOTS = 9  # knots at either end whose B-splines are not all of them
-_log = logging.getLogger(__name__)
-_MIN_PIECE_SAMPLES = 16
-_MIN_PIECE_PERIODS = 4.0  # a shorter piece is all filter transient
-_MAX_INTERPOLATED_WEIGHT = 0.1  # share of the weights of the filter
+"""Of the quintic B-spline of unit spacing at its knots ([Unser1999]_), factors of the coefficients around."""
+_END_KNOTS = 9  # at either end, where not all B-splines are those of even knots
 
 
 @dataclass(frozen=True)
 class EvenGrid:
-    """Even instants.
-
-    Attributes
-    ----------
-    start : float
-        The first one [s].
-    period : float
-        From each to the next [s].
-    """
+    """Even instants, ``period`` [s] apart, from ``start`` [s] on."""
 
     start: float
     period: float
 
     def first(self, time: float) -> int:
-        """Number of the first instant that is not before ``time`` [s]."""
+        """Number of the first instant at or after ``time`` [s]."""
         return int(np.ceil((time - self.start) / self.period - 1e-6))
 
     def instants(self, first: int, last_time: float) -> Array:
-        """``(N,)`` instants from number ``first`` to ``last_time`` [s]."""
+        """Instants ``(N,)`` from number ``first`` to ``last_time`` [s]."""
         count = int(np.floor((last_time - self.start) / self.period + 1e-6)) + 1 - first
         return np.asarray(self.start + self.period * np.arange(first, first + max(count, 0)))
 
@@ -67,15 +61,14 @@ class StampedChannels:
     name : str
         Name of the recording, for messages.
     time : ndarray, shape (N,)
-        Stamps, increasing [s].
+        Increasing stamps [s].
     channels : mapping of str to ndarray, shape (N, n)
-        By name.
     replaced : mapping of str to ndarray of bool, shape (N, n)
-        Values that were not measured but interpolated, of some channels.
+        Interpolated values of some channels.
     unknown : ndarray of bool, shape (N,), optional
         Samples whose motion was interpolated; many in a row are a gap.
     held : int
-        For how many samples positions in motion keep their values; 1 where each has new ones.
+        Number of samples for which positions in motion keep their values; 1 if all are new.
     """
 
     name: str
@@ -86,7 +79,7 @@ class StampedChannels:
     held: int = 1
 
     def without_ends(self, skip_start: float, skip_end: float) -> "StampedChannels":
-        """The same with so many seconds cut from the ends.
+        """Cut the ends by so many seconds.
 
         Raises
         ------
@@ -108,7 +101,7 @@ class StampedChannels:
         return float(np.median(np.diff(self.time)))
 
     def without_long_losses(self, longest: float) -> "StampedChannels":
-        """The same without runs of unknown samples that take longer than ``longest`` [s], which leave gaps."""
+        """Cut runs of unknown samples longer than ``longest`` [s], which leaves gaps."""
         if self.unknown is None or not self.unknown.any():
             return self
         known = np.flatnonzero(~self.unknown)
@@ -140,13 +133,12 @@ class Segment:
     period : float
         Sample period, the same for all segments of a recording [s].
     channels : mapping of str to ndarray, shape (N, n)
-        By name.
     replaced : mapping of str to ndarray of bool, shape (N, n)
-        Values that were interpolated from values that were, of some channels.
+        Values from interpolated ones, of some channels.
     bridged : ndarray of bool, shape (N,)
-        Where all channels are interpolated over a short gap.
+        Samples interpolated over a short gap in all channels.
     first : int
-        Number of the first sample, in the piece of a longer recording that this one continues.
+        Number of the first sample on the grid of a longer recording that this one continues.
     """
 
     time: Array
@@ -160,7 +152,7 @@ class Segment:
         return len(self.time)
 
     def every(self, stride: int) -> slice:
-        """Rows of every ``stride``-th sample, the same ones in a part as in the whole."""
+        """Rows of every ``stride``-th sample, the same in a part as in the whole."""
         return slice(-self.first % stride, None, stride)
 
 
@@ -174,28 +166,28 @@ def resample(recorded: StampedChannels, longest_gap: float, grid: EvenGrid | Non
     Parameters
     ----------
     recorded : StampedChannels
-        Channels at their stamps.
     longest_gap : float
-        Steps of the stamps that are longer split the recording; shorter ones are bridged [s].
+        Longer steps of the stamps split the recording; shorter ones are bridged [s].
     grid : EvenGrid, optional
-        Of a longer recording that this is a part of; its first piece goes on with it.
+        Grid of the longer recording that this is a part of; its first piece continues it.
 
     Returns
     -------
     list of Segment
-        The pieces, in the order of time.
+        In the order of time.
 
     Raises
     ------
     RecordingError
-        Most stamps lie so close together that they are none of measurements.
+        Most stamps are too close together to be instants of measurement.
     """
     median = recorded.period
     longest_gap = max(longest_gap, 1.5 * median)
     recorded = _average_bursts(recorded.without_long_losses(longest_gap), median)
     time = recorded.time
     period = _mean_period(time) if grid is None else grid.period
-    if time[-1] - time[0] > _MAX_INSTANTS_PER_SAMPLE * len(time) * period and longest_gap > _MAX_INSTANTS_PER_SAMPLE * period:
+    longest = _MAX_INSTANTS_PER_SAMPLE * period
+    if time[-1] - time[0] > _MAX_INSTANTS_PER_SAMPLE * len(time) * period and longest_gap > longest:
         raise RecordingError(
             f"{recorded.name}: most steps of time are about {period:.1g} s, the mean one is"
             f" {(time[-1] - time[0]) / len(time):.1g} s; let the publisher stamp each state when it is measured"
@@ -203,7 +195,7 @@ def resample(recorded: StampedChannels, longest_gap: float, grid: EvenGrid | Non
     breaks = np.flatnonzero(np.diff(time) > longest_gap) + 1
     pieces = np.split(np.arange(len(time)), breaks)
     grids = [grid or EvenGrid(time[0], period), *(EvenGrid(time[rows[0]], period) for rows in pieces[1:])]
-    return [_even(recorded, rows, of_piece) for rows, of_piece in zip(pieces, grids, strict=True)]
+    return [_even(recorded, rows, piece_grid) for rows, piece_grid in zip(pieces, grids, strict=True)]
 
 
 def _average_bursts(recorded: StampedChannels, period: float) -> StampedChannels:
@@ -221,7 +213,7 @@ def _average_bursts(recorded: StampedChannels, period: float) -> StampedChannels
 
 
 def _mean_period(time: Array) -> float:
-    """Mean step where no sample was lost; unlike the median it does not drift from the stamps of a long recording."""
+    """Mean step without losses; unlike the median it does not drift from the stamps of a long recording."""
     steps = np.diff(time)
     regular = steps[steps <= LOST_SAMPLE_PERIODS * np.median(steps)]
     return float(regular.mean())
@@ -257,8 +249,8 @@ def _interpolated(time: Array, values: Array, grid: Array, in_gap: NDArray[np.bo
 def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> Array:
     """Butterworth low-pass, run forwards and backwards: no phase, gain 1/2 at the cutoff.
 
-    Ends are extended with their value, slope and curvature: by a reflection about the end alone, the acceleration of a
-    motion would jump there to its opposite.
+    Ends are extended with their value, slope and curvature: after a mere reflection about the end, the acceleration of
+    a motion would jump there to its opposite.
 
     Parameters
     ----------
@@ -285,7 +277,7 @@ def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> 
 
 
 def memory(cutoff_hz: float, order: int = 4) -> float:
-    """Return how far [s] a value is mixed into others by :func:`low_pass`: beyond it less than 1e-11 of it is left.
+    """Distance [s] beyond which :func:`low_pass` mixes less than 1e-11 of a value into others.
 
     The slowest pole of a Butterworth low-pass decays with ``2 pi f sin(pi / (2 order))``.
     """
@@ -293,7 +285,7 @@ def memory(cutoff_hz: float, order: int = 4) -> float:
 
 
 def _extension(values: Array, count: int, window: int) -> Array:
-    """``(count, n)`` values before the first one, the nearest first: reflected about it, with the curvature there."""
+    """Values ``(count, n)`` before the first one, the nearest first: reflected about it, with the curvature there."""
     steps = np.arange(min(window, len(values)))
     reflected = 2 * values[0] - values[1 : count + 1]
     if len(steps) < _MIN_CURVATURE_SAMPLES:
@@ -306,8 +298,8 @@ def _extension(values: Array, count: int, window: int) -> Array:
 def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[Array, ...]:
     """Derivatives by the interpolating quintic spline.
 
-    Its error for a sinusoid of ten samples a period is below 0.1 % in the first and 1 % in the second derivative,
-    where central differences are 6 % off.
+    Its error for a sinusoid of ten samples a period is below 0.1 % in the first and 1 % in the second derivative;
+    central differences are 6 % off.
 
     Parameters
     ----------
@@ -321,7 +313,7 @@ def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[
     Returns
     -------
     tuple of ndarray, shape (N, n)
-        One of each order.
+        One per order.
     """
     knots = np.arange(float(len(values)))  # exactly even, as stamps in seconds are not
     spline = scipy.interpolate.make_interp_spline(knots, values, k=5)
@@ -335,7 +327,7 @@ def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[
 
 
 def _at_even_knots(coefficients: Array, order: int) -> Array:
-    """Derivative at all knots but those at the ends: five coefficients times what their B-splines have there."""
+    """Derivative at all knots but those at the ends: five coefficients times the derivatives of their B-splines."""
     first, count = _END_KNOTS - 2, len(coefficients) - 2 * _END_KNOTS
     derivative = np.zeros((count, coefficients.shape[1]))
     for k, weight in enumerate(_KNOT_DERIVATIVES[order]):
@@ -345,7 +337,7 @@ def _at_even_knots(coefficients: Array, order: int) -> Array:
 
 
 def long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segment]:
-    """Pieces that are more than filter transient at ``cutoff`` [Hz].
+    """Select the pieces that are more than filter transient at ``cutoff`` [Hz].
 
     Raises
     ------
@@ -354,20 +346,20 @@ def long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segme
     """
     period = segments[0].period
     shortest = max(_MIN_PIECE_SAMPLES * period, _MIN_PIECE_PERIODS / cutoff)
-    kept = [segment for segment in segments if len(segment) * period >= shortest]
-    if not kept:
+    long = [segment for segment in segments if len(segment) * period >= shortest]
+    if not long:
         raise RecordingError(
             f"{name}: time has no piece longer than {shortest:.2f} s without a gap;"
             " record without losses, or set prepare.cutoff_hz higher"
         )
-    if len(kept) < len(segments):
-        lost = sum(map(len, segments)) - sum(map(len, kept))
+    if len(long) < len(segments):
+        lost = sum(map(len, segments)) - sum(map(len, long))
         _log.warning("%s: dropped %d samples in pieces too short to filter", name, lost)
-    return kept
+    return long
 
 
 def away_from_edges(segment: Segment, cutoff: float, edge_periods: float) -> NDArray[np.bool_]:
-    """``(N,)`` false at the ends of a piece, where the filter settles, for ``edge_periods`` periods of the cutoff."""
+    """Flag ``(N,)`` the samples of a piece at least ``edge_periods`` of the cutoff away from its ends."""
     edge = min(int(np.ceil(edge_periods / (cutoff * segment.period))), len(segment) // 3)
     usable = np.ones(len(segment), dtype=bool)
     usable[:edge] = usable[len(segment) - edge :] = False
@@ -377,14 +369,14 @@ def away_from_edges(segment: Segment, cutoff: float, edge_periods: float) -> NDA
 def hardly_interpolated(
     flags: NDArray[np.bool_], period: float, cutoff: float, order: int
 ) -> NDArray[np.bool_]:
-    """``(N, n)`` where less than a tenth of what the low-pass mixes into a sample was interpolated.
+    """Flag ``(N, n)`` the samples into which the low-pass mixes less than a tenth of interpolated values.
 
-    One spike among many samples is nothing once it is replaced; a gap as long as the filter remembers is.
+    One replaced spike among many samples does no harm; a gap as long as the memory of the filter does.
 
     Parameters
     ----------
     flags : ndarray of bool, shape (N, n)
-        Samples that were interpolated.
+        Interpolated samples.
     period : float
         Sample period [s].
     cutoff : float
@@ -398,7 +390,9 @@ def hardly_interpolated(
 
 
 def sample_stride(period: float, cutoff: float, rate_hz: float) -> int:
-    """Every how many samples one is kept: ``rate_hz``, or where it is 0, 10 samples per period of the cutoff,
-    at half of whose rate the low-pass lets less than 1e-5 pass."""
+    """Stride for a sample rate of ``rate_hz``, or if it is 0, of 10 samples per period of the cutoff.
+
+    At half of that rate the low-pass lets less than 1e-5 pass.
+    """
     rate = rate_hz or 10.0 * cutoff
     return max(1, int(np.floor(1.0 / (period * rate) + 1e-9)))

@@ -23,28 +23,28 @@ from .recorded_channels import BASE_POSE, ForceChannels
 from .wrenches import check_wrenches, notice_slipping, slipping
 
 _log = logging.getLogger(__name__)
-RESTING_SPEED = 1e-3  # rad/s or m/s; a slower drive may as well rest
-_NOISE_DEVIATIONS = 3.0  # standard deviations of the velocity's noise, above which its sign is sure
-_MAX_SLOW_WEIGHT = 0.5  # of what the filter mixes into a sample: with more of it at rest, friction is mostly stiction
-_CENTRE_SHARES = (0.2, 0.8)  # of the recording's duration; what is here is what the experiment is about
-_TRANSIENT_RATIO = 3.0  # times the largest acceleration of the centre
-_MOVING_ACCELERATION_SHARE = 0.02  # a joint that accelerates less than this share of its fastest moment does not move in the centre
+RESTING_SPEED = 1e-3  # rad/s or m/s; a slower drive may rest
+_NOISE_DEVIATIONS = 3.0  # of the velocity's noise, above which its sign is certain
+_MAX_SLOW_WEIGHT = 0.5  # of slow samples in a filtered one; with more, friction is mostly stiction
+_CENTRE_SHARES = (0.2, 0.8)  # of the recording's duration
+_TRANSIENT_RATIO = 3.0  # acceleration of a transient over the largest one of the centre
+_MOVING_ACCELERATION_SHARE = 0.02  # of a joint's largest acceleration; with less in the centre it rests there
 
 
 @dataclass(frozen=True)
 class SharedByParts:
-    """What a part takes from the recording that it belongs to.
+    """What the parts of a long recording share, so that each is prepared as the whole would be.
 
     Attributes
     ----------
     spectra : tuple
-        Of the joint positions, and of the channel of a free base, where there is one.
+        Spectra of the joint positions, and of the channel of a free base, if any.
     grid : EvenGrid
         Instants of the samples before decimation.
     fast_speeds : ndarray, shape (n + couplings,)
-        Of the drives, see :func:`.friction_direction.fast_speeds` [rad/s or m/s].
+        Speeds of the drives, see :func:`fast_speeds` [rad/s or m/s].
     noise : mapping of str to ChannelNoise
-        Of the channels of joints, with the length of the whole recording.
+        Noise of the channels of joints, with the length of the whole recording.
     """
 
     spectra: tuple[Spectrum, Spectrum | None]
@@ -64,29 +64,23 @@ def force_samples(
     """Samples for :class:`~inertid_ros.regressors.force_equations.ForceEquations`.
 
     All channels pass the same zero-phase filter, so that they stay in phase and equally delayed; velocity and
-    acceleration are derivatives of the filtered position (or of the channels that ``motion_from`` and
-    ``base.motion_from`` name). External wrenches enter by their contacts; where one is faulty, the channels on which it
-    acts are masked.
+    acceleration are derivatives of the filtered position (or of the channels of ``motion_from`` and
+    ``base.motion_from``). External wrenches enter by their contacts; if one is faulty, the channels on which it acts
+    are masked.
 
     Parameters
     ----------
     recorded : ForceChannels
         Clean channels of a recording.
     joints : Spectrum
-        Of the joint positions.
+        Spectrum of the joint positions.
     cutoff : float
-        Of the low-pass [Hz].
+        Cutoff of the low-pass [Hz].
     model : RobotModel
-        The robot.
     options : PrepareOptions
         Filters, cuts and sources of motion.
     shared : SharedByParts, optional
-        What a part of a long recording takes from it.
-
-    Returns
-    -------
-    Samples
-        Forces on the measured side.
+        For a part of a long recording.
 
     Raises
     ------
@@ -94,6 +88,7 @@ def force_samples(
         Nothing is left after cutting, or wrenches contradict the robot's weight.
     """
     name = recorded.stamped.name
+    # Even samples in pieces, all channels through one filter.
     longest = longest_gap(recorded.stamped.period, cutoff, joints, options)
     segments = long_enough(name, resample(recorded.stamped, longest, shared.grid if shared else None), cutoff)
     period = segments[0].period
@@ -101,6 +96,7 @@ def force_samples(
     pieces = [filter_motion(name, segment, cutoff, model, options) for segment in segments]
     chosen = [segment.every(stride) for segment in segments]
     motion = FilteredMotion.concatenate([piece.select(rows) for piece, rows in zip(pieces, chosen, strict=True)])
+    # Where the friction of every drive has a direction.
     of_joints = slice(model.velocities - model.joints, None)
     noise = np.sqrt(joints.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
     speeds = [piece.v[:, of_joints] for piece in pieces]
@@ -110,6 +106,7 @@ def force_samples(
     undecimated = UndecimatedVelocity(tuple(speeds), low_passed, _kept_rows(speeds, chosen))
     slides = np.concatenate([friction.defined(v, low_passed) for v in speeds])[undecimated.rows]
     slides &= joints.motion_hz > 0
+    # Which samples, and which channels of them, are measured and usable.
     margin = 1.0 / cutoff  # as far as the filter mixes a fault into its neighbours
     faulty = {
         key: flagged_within(flags[:, None], recorded.time, motion.time, margin)[:, 0]
@@ -117,7 +114,9 @@ def force_samples(
     }
     usable = motion.usable & ~faulty.pop(BASE_POSE, np.zeros_like(motion.usable))
     if options.trim_transients:
-        usable &= _between_transients(name, motion.time, motion.a[:, of_joints])
+        steady = without_transients(motion.time, motion.a[:, of_joints])
+        _notice_transients(name, motion.time, steady)
+        usable &= steady
     if not model.free:
         usable &= slides.any(axis=1)  # a robot at rest shows stiction, which no model describes
     measured = _measured(recorded, model, motion, usable, faulty, options.wrenches)
@@ -143,7 +142,7 @@ def _kept_rows(pieces: Sequence[Array], chosen: Sequence[slice]) -> NDArray[np.i
 
 
 def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
-    """``(..., nv)`` from ``(..., n)``; a free base slides freely, and without noise that would be known."""
+    """Values ``(..., nv)`` from ``(..., n)``; a free base slides freely, and its noise is unknown."""
     base = np.full((*of_joints.shape[:-1], model.velocities - model.joints), of_joints.dtype == bool)
     return np.concatenate([base.astype(of_joints.dtype), of_joints], axis=-1)
 
@@ -156,7 +155,7 @@ def _measured(
     faulty: Mapping[str, NDArray[np.bool_]],
     options: WrenchOptions,
 ) -> NDArray[np.bool_]:
-    """``(N, nv)`` where a channel is measured: its effort, and all wrenches that act on it."""
+    """Flag ``(N, nv)`` the channels with measured effort and all wrenches that act on them."""
     if options.check:
         checked = motion.select(usable & ~np.any([np.zeros_like(usable), *faulty.values()], axis=0))
         check_wrenches(recorded.stamped.name, model, (checked.q, checked.v, checked.a), checked.wrenches)
@@ -173,21 +172,19 @@ def _measured(
     return measured
 
 
-def _between_transients(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
-    usable = without_transients(time, acceleration)
-    if not usable.all():
-        kept = time[usable] - time[0]
-        _log.warning("%s: start-up or stop left out, used from %.2f s to %.2f s", name, kept[0], kept[-1])
-    return usable
-
-
 def _saturated(recorded: StampedChannels, joints: Sequence[str], instants: Array, margin: float) -> NDArray[np.bool_]:
-    """Where the filter mixes saturated effort into a sample."""
+    """Flag the samples into which the filter mixes saturated effort."""
     flags = saturated(recorded.channels["effort"])
     for joint, count in zip(joints, flags.sum(axis=0), strict=True):
         if count:
             _log.warning("%s: effort of %s is saturated in %d samples, left out", recorded.name, joint, count)
     return flagged_within(flags, recorded.time, instants, margin)
+
+
+def _notice_transients(name: str, time: Array, steady: NDArray[np.bool_]) -> None:
+    if not steady.all():
+        used = time[steady] - time[0]
+        _log.warning("%s: start-up or stop left out, used from %.2f s to %.2f s", name, used[0], used[-1])
 
 
 def _notice_unused(recording: str, model: RobotModel, mask: NDArray[np.bool_]) -> None:
@@ -198,15 +195,7 @@ def _notice_unused(recording: str, model: RobotModel, mask: NDArray[np.bool_]) -
 
 
 def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
-    """``(n + couplings,)`` speed that each drive hardly exceeds, the 99th percentile [rad/s or m/s].
-
-    Parameters
-    ----------
-    velocities : sequence of ndarray, shape (N, n)
-        Joint velocities of each piece of a recording.
-    layout : ParameterLayout
-        Of the robot.
-    """
+    """Speed ``(n + couplings,)`` that each drive hardly exceeds (99th percentile) in pieces of joint velocities."""
     return np.asarray(np.percentile(np.abs(np.concatenate(velocities) @ layout.drive_ratios.T), 99, axis=0))
 
 
@@ -217,7 +206,6 @@ class FrictionDirection:
     Attributes
     ----------
     layout : ParameterLayout
-        Of the robot.
     threshold : ndarray, shape (n + couplings,)
         Speed above which a drive slides [rad/s or m/s].
     """
@@ -229,7 +217,7 @@ class FrictionDirection:
     def from_speeds(
         cls, fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout
     ) -> "FrictionDirection":
-        """Thresholds from what was measured: a share of the fast speed, and above the noise.
+        """Thresholds at a share of the fast speed, and above the noise.
 
         Parameters
         ----------
@@ -238,18 +226,16 @@ class FrictionDirection:
         noise_deviation : ndarray, shape (n,)
             Standard deviation of the noise of the velocities.
         low_speed_fraction : float
-            Share of the fast speed below which a drive is held to be resting or presliding.
+            Share of the fast speed below which a drive counts as resting or presliding.
         layout : ParameterLayout
-            Of the robot.
         """
         noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
         return cls(layout, np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED))
 
     def defined(self, velocity: Array, low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
-        """``(N, n)`` where all drives with friction that act on a joint slide; true where none is identified.
+        """Flag ``(N, n)`` where all drives with friction that act on a joint slide; true if none is identified.
 
-        A sample is made of what the low-pass mixes into it; while a drive reverses swiftly, hardly any of that is
-        slow, and its friction is known.
+        A filtered sample is a mixture; while a drive reverses swiftly, hardly any of it is slow.
 
         Parameters
         ----------
@@ -267,12 +253,12 @@ class FrictionDirection:
 
 
 def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:
-    """Where a recording is past its start-up and before its stopping jerk.
+    """Flag ``(N,)`` the samples between the start-up and the stopping jerk.
 
     A controller that is switched onto a running motion jerks the robot into it; flexible joints and saturated drives
-    then do what no rigid-body model describes. Such an end is recognised by accelerations several times above
-    everything in the central three fifths, and is cut up to the last of them. Nothing within the centre is ever cut,
-    and a recording that begins and ends at rest loses nothing.
+    then do what no rigid-body model describes. Such an end has accelerations several times above everything in the
+    central three fifths, and is cut up to the last of them. Nothing within the centre is ever cut, and a recording that
+    starts and ends at rest loses nothing.
 
     Parameters
     ----------
@@ -280,10 +266,6 @@ def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:
         Time [s].
     acceleration : ndarray, shape (N, n)
         Filtered acceleration of the joints [rad/s^2 or m/s^2].
-
-    Returns
-    -------
-    ndarray of bool, shape (N,)
     """
     share = (time - time[0]) / (time[-1] - time[0])
     size = np.abs(acceleration)

@@ -32,33 +32,32 @@ from .recorded_channels import CleanChannels, joint_columns, revolute_joints, wh
 
 _REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 NORMAL_DEVIATION_OVER_MAD = 1.4826  # standard deviation of a normal distribution over the median of its size
-_STILL_SPEED_SHARE = 0.01  # of an axis's fastest speed; slower counts as at rest
-_MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # of noise, and of the base's usual speed: a larger speed of the base is not rest
-_MAX_DRIFT_SHARE = 0.1  # of the range of the base's motion; how far the integrated twist may end from the pose
+_STILL_SPEED_SHARE = 0.01  # of an axis's highest speed; slower counts as at rest
+_MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # of the noise, and of the base's usual speed: faster is not rest
+_MAX_DRIFT_SHARE = 0.1  # of the range of the base's motion, between integrated twist and pose
 _TWIST_PARTS = ((slice(0, 3), "moves", "m/s"), (slice(3, 6), "turns", "rad/s"))
 _SERIES_ANGLE = 1e-4  # rad; below, series instead of quotients of small numbers
 
 
 @dataclass(frozen=True)
 class MomentumChannels:
-    """What equations of momentum need of a recording.
+    """Channels of a recording that equations of momentum need.
 
     Attributes
     ----------
     stamped : StampedChannels
-        Clean channels of joints, wheels and base at their stamps, without the ends that are skipped.
+        Clean channels of joints, wheels and base at their stamps, without the skipped ends.
     findings : tuple of Finding
-        About the channels.
     """
 
     stamped: StampedChannels
     findings: tuple[Finding, ...]
 
     @classmethod
-    def of(cls, recording: Recording, model: RobotModel, options: PrepareOptions) -> "MomentumChannels":
-        """Channels of a recording for a robot.
+    def from_recording(cls, recording: Recording, model: RobotModel, options: PrepareOptions) -> "MomentumChannels":
+        """Clean the channels of a recording for a robot.
 
-        Velocities are taken as measured where they were recorded, else from positions.
+        Velocities are taken as measured if they were recorded, else from positions.
 
         Raises
         ------
@@ -96,9 +95,9 @@ def momentum_samples(
     options: PrepareOptions,
     change: bool = False,
 ) -> Samples:
-    """Samples for :mod:`inertid_ros.regressors.momentum_equations`.
+    """Samples for :mod:`inertid_ros.regressors.momentum_equations`: momentum on the measured side, ``c = 6``.
 
-    The same zero-phase filter on all rates keeps them in step and takes out noise, which would make least squares
+    The same zero-phase filter on all rates keeps them in step and removes noise, which would make least squares
     underestimate every parameter, as noise in the regressor does. A base pose that was not recorded is integrated from
     the twist ([Naveen2019]_ sec. 7.3).
 
@@ -107,9 +106,9 @@ def momentum_samples(
     recorded : MomentumChannels
         Clean channels of a recording.
     joints : Spectrum
-        Of the joint positions.
+        Spectrum of the joint positions.
     cutoff : float
-        Of the low-pass [Hz].
+        Cutoff of the low-pass [Hz].
     model : RobotModel
         The robot, with its reaction wheels.
     options : PrepareOptions
@@ -117,11 +116,6 @@ def momentum_samples(
     change : bool
         For equations of the change of momentum, in the world, see
         :class:`~inertid_ros.regressors.momentum_equations.MomentumChangeEquations`.
-
-    Returns
-    -------
-    Samples
-        Momentum on the measured side, ``c = 6``.
 
     Raises
     ------
@@ -149,8 +143,8 @@ def _piece(
         return low_pass(values, period, cutoff, options.filter_order)
 
     q = smooth(segment.channels["position"])
-    given = segment.channels.get("velocity")
-    v = derivatives(q, period, (1,))[0] if given is None else smooth(given)
+    velocity = segment.channels.get("velocity")
+    v = derivatives(q, period, (1,))[0] if velocity is None else smooth(velocity)
     twist = smooth(segment.channels["twist"])
     joints = model.joints
     integrated = dead_reckoning(segment.time, twist, segment.channels.get("pose", _REST_POSE[None])[0])
@@ -160,9 +154,9 @@ def _piece(
         usable &= hardly_interpolated(flags, period, cutoff, options.filter_order).all(axis=1)
     measured = np.zeros((len(q), 6))
     wheels = BaseMotion(model.tree, model.body_prior, model.wheels).wheel_momentum(q[:, :joints], v[:, joints:])
-    kept = 2 * cutoff * period  # share of white noise that passes the filter
-    removed = np.hstack([segment.channels["twist"] - twist, np.zeros_like(v) if given is None else given - v])
-    noise = NORMAL_DEVIATION_OVER_MAD * np.median(np.abs(removed), axis=0) * np.sqrt(kept / max(1 - kept, 0.1))
+    passed = 2 * cutoff * period  # share of white noise that passes the filter
+    removed = np.hstack([segment.channels["twist"] - twist, np.zeros_like(v) if velocity is None else velocity - v])
+    noise = NORMAL_DEVIATION_OVER_MAD * np.median(np.abs(removed), axis=0) * np.sqrt(passed / max(1 - passed, 0.1))
     if change:
         if "pose" in segment.channels:
             check_pose(name, segment.time, pose, integrated)
@@ -194,7 +188,7 @@ def _concatenate(pieces: list[Samples], stride: int) -> Samples:
 def check_conservation(name: str, time: Array, twist: Array, rates: Array, noise: Array) -> None:
     """Refuse a recording in which the base moves although joints and wheels stand still.
 
-    Momentum then came from outside, or was not zero to begin with. No parameters are needed to see that.
+    Momentum then came from outside, or was not zero at the start; no parameters are needed to see that.
 
     Parameters
     ----------
@@ -212,7 +206,7 @@ def check_conservation(name: str, time: Array, twist: Array, rates: Array, noise
     Raises
     ------
     RecordingError
-        The base moves at such a time; the message names time and speed.
+        The message gives time and speed.
     """
     fastest = np.abs(rates).max(axis=0, initial=0.0)
     still = (np.abs(rates) <= _STILL_SPEED_SHARE * fastest).all(axis=1) if len(rates) else np.zeros(0, dtype=bool)
@@ -220,7 +214,8 @@ def check_conservation(name: str, time: Array, twist: Array, rates: Array, noise
         return
     for part, verb, unit in _TWIST_PARTS:
         speed = np.linalg.norm(twist[:, part], axis=1)
-        allowed = max(_MOVING_DEVIATIONS * float(np.linalg.norm(noise[part])), _MOVING_SPEED_SHARE * float(np.sqrt(np.mean(speed**2))))
+        noise_speed, usual = float(np.linalg.norm(noise[part])), float(np.sqrt(np.mean(speed**2)))
+        allowed = max(_MOVING_DEVIATIONS * noise_speed, _MOVING_SPEED_SHARE * usual)
         at = int(np.argmax(np.where(still, speed, -1.0)))
         if speed[at] > allowed:
             raise RecordingError(
@@ -231,7 +226,7 @@ def check_conservation(name: str, time: Array, twist: Array, rates: Array, noise
 
 
 def check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
-    """Refuse a recording whose integrated twist drifts away from its pose, compared with how far the base moves.
+    """Refuse a recording whose integrated twist drifts away from its pose, relative to the motion of the base.
 
     Parameters
     ----------
@@ -240,12 +235,12 @@ def check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
     time : ndarray, shape (N,)
         Time [s].
     pose, integrated : ndarray, shape (N, 7)
-        Pose (x y z, qx qy qz qw) as recorded, and as integrated from the twist.
+        Pose (x y z, qx qy qz qw) as recorded, and integrated from the twist.
 
     Raises
     ------
     RecordingError
-        They drift apart; the message names drift and range of the motion.
+        The message gives drift and range of the motion.
     """
     turn, other = (scipy.spatial.transform.Rotation.from_quat(motion[:, 3:]) for motion in (pose, integrated))
     moved, apart = (np.linalg.norm(pose[:, :3] - place, axis=1) for place in (pose[0, :3], integrated[:, :3]))
@@ -267,9 +262,10 @@ def _largest(values: Array) -> float:
 
 
 def dead_reckoning(time: Array, twist: Array, start: Array) -> Array:
-    """Poses of a body whose measured twist is held between samples at its mean.
+    """Integrate poses from twists ([Naveen2019]_ eqs. 44-47).
 
-    The mean of neighbours is exact to second order in the step, where the forward steps of [Naveen2019]_ are to first.
+    The twist between samples is the mean of its neighbours: exact to second order in the step, while the forward steps
+    of [Naveen2019]_ are to first.
 
     Parameters
     ----------
@@ -290,7 +286,7 @@ def dead_reckoning(time: Array, twist: Array, start: Array) -> Array:
 
 
 def fine_dead_reckoning(period: float, twist: Array, start: Array) -> Array:
-    """Poses to fourth order in the step, from twists at the samples and midway between them.
+    """Integrate poses to fourth order in the step, from twists at the samples and midway between them.
 
     Parameters
     ----------
@@ -311,7 +307,7 @@ def fine_dead_reckoning(period: float, twist: Array, start: Array) -> Array:
 
 
 def compose_twists(start: Array, steps: Array) -> Array:
-    """Poses ``(N + 1, 7)`` after twists ``(N, 6)``, each held for one unit of time, one after the other."""
+    """Poses ``(N + 1, 7)`` after twists ``(N, 6)``, each held for one unit of time."""
     transforms = np.concatenate([_homogeneous(start)[None], _exponential(steps)])
     stride = 1
     while stride < len(transforms):  # a scan: all products of the first k in log2 N rounds

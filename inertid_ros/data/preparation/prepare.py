@@ -1,4 +1,4 @@
-"""Samples for equations of any type."""
+"""From a recording to :class:`~inertid_ros.core.samples.Samples` for equations of any type."""
 
 import logging
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Preparation:
-    """A recording on its way to samples; what does not depend on the cutoff is worked out once.
+    """A recording on its way to samples; everything independent of the cutoff is computed once.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Preparation:
     options : PrepareOptions
         Filters, cuts and sources of motion.
     equation_type : str
-        Type of the equations that the samples are for, one of :data:`inertid_ros.config.identification.EQUATION_TYPES`.
+        One of :data:`inertid_ros.config.identification.EQUATION_TYPES`.
     shared : SharedByParts, optional
-        What a part of a long recording takes from it, see :func:`shared_by_parts`.
+        For a part of a long recording, see :func:`shared_by_parts`.
     """
 
     recording: Recording
@@ -52,44 +52,45 @@ class Preparation:
 
     @cached_property
     def fresh(self) -> Recording:
-        """The recording as it was measured."""
+        """The recording without jitter of its stamps and repeated states."""
         return as_measured(self.recording)
 
     @property
     def channels(self) -> ForceChannels | MomentumChannels:
-        """Clean channels; raises RecordingError where one that these equations need cannot be used.
+        """Clean channels; raises RecordingError if one that these equations need cannot be used.
 
-        Those of a part of a long recording are worked out anew, as memory is for its raw ones.
+        Those of a part of a long recording are cleaned at every use, to leave the memory to raw ones.
         """
-        return self._kept_channels if self.shared is None else self._channels()
+        return self._stored_channels if self.shared is None else self._clean_channels()
 
     @cached_property
-    def _kept_channels(self) -> ForceChannels | MomentumChannels:
-        return self._channels()
+    def _stored_channels(self) -> ForceChannels | MomentumChannels:
+        return self._clean_channels()
 
-    def _channels(self) -> ForceChannels | MomentumChannels:
+    def _clean_channels(self) -> ForceChannels | MomentumChannels:
         if self.equation_type in MOMENTUM_EQUATIONS:
             return MomentumChannels.from_recording(self.fresh, self.model, self.options)
-        return ForceChannels.from_recording(self.fresh, self.model, self.options, self.shared.noise if self.shared else None)
+        noise = self.shared.noise if self.shared else None
+        return ForceChannels.from_recording(self.fresh, self.model, self.options, noise)
 
     @property
     def base_channel(self) -> str | None:
-        """Channel of a free base from which its noise is known."""
+        """Channel of a free base that shows its noise."""
         of_force = self.equation_type not in MOMENTUM_EQUATIONS
         return noisiest_channel(self.options.base) if of_force and self.model.free else None
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, Spectrum | None]:
-        """Of the joint positions, and of the channel of a free base."""
+        """Spectra of the joint positions, and of the channel of a free base."""
         return self.shared.spectra if self.shared else spectra([self.channels.stamped], self.base_channel)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
-        """Samples below a cutoff [Hz]; 0 takes the configured one, or what suits this recording.
+        """Prepare samples below a cutoff [Hz]; 0 takes the configured one, or one that suits this recording.
 
         Raises
         ------
         RecordingError
-            The recording lacks what these equations need, or cannot be used.
+            The recording lacks channels that these equations need, or cannot be used.
         """
         joints, base = self.spectra
         cutoff = checked_cutoff(self.recording.name, cutoff_hz or self.options.cutoff_hz, joints, base)
@@ -101,10 +102,9 @@ class Preparation:
             samples = momentum_samples(channels, joints, cutoff, self.model, self.options, change)
         for finding in samples.findings:
             _log.warning("%s", finding)
-        return self._own(samples)
+        return self._without_context(samples)
 
-    def _own(self, samples: Samples) -> Samples:
-        """Those that are not in the context of a part."""
+    def _without_context(self, samples: Samples) -> Samples:
         if not any(self.recording.context):
             return samples
         time, (before, after) = self.recording.time, self.recording.context
@@ -116,17 +116,14 @@ class Preparation:
 def prepare(
     recording: Recording, model: RobotModel, options: PrepareOptions | None = None, equation_type: str = "force"
 ) -> Samples:
-    """Samples of a robot from a recording; the arguments are those of :class:`Preparation`.
+    """Prepare samples of a robot from a recording: evenly spaced, filtered, in the order of the model.
 
-    Returns
-    -------
-    Samples
-        Evenly spaced, filtered, in the order of the model.
+    The arguments are those of :class:`Preparation`.
 
     Raises
     ------
     RecordingError
-        The recording lacks what these equations need, or cannot be used.
+        The recording lacks channels that these equations need, or cannot be used.
     """
     return Preparation(recording, model, options or PrepareOptions(), equation_type).samples()
 
@@ -136,24 +133,24 @@ def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spect
     first = preparations[0]
     if len(preparations) == 1:
         return first.spectra
-    return spectra([each.channels.stamped for each in preparations], first.base_channel)
+    return spectra([preparation.channels.stamped for preparation in preparations], first.base_channel)
 
 
 def shared_by_parts(
     parts: Sequence[Preparation], cutoff_hz: float, period: float, samples: int
 ) -> SharedByParts:
-    """What is shared by the parts of one long recording of forces, from some of them.
+    """Compute from some parts what all parts of one long recording of forces share.
 
     Parameters
     ----------
     parts : sequence of Preparation
-        Parts at even distances over the recording, the first one of all at their head.
+        Parts at even distances over the recording, starting with its first one.
     cutoff_hz : float
-        With which all are filtered [Hz].
+        Cutoff for all parts [Hz].
     period : float
         Sample period of the whole recording [s].
     samples : int
-        Of the whole recording.
+        Number of samples of the whole recording.
 
     Raises
     ------
@@ -170,7 +167,7 @@ def shared_by_parts(
         grid=EvenGrid(float(channels[0].stamped.time[0]), period),
         fast_speeds=fast_speeds(speeds, parts[0].model.layout),
         noise={
-            name: ChannelNoise(np.median([each.noise[name].scale for each in channels], axis=0), samples)
+            name: ChannelNoise(np.median([channel.noise[name].scale for channel in channels], axis=0), samples)
             for name in channels[0].noise
         },
     )
@@ -182,19 +179,19 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
     Parameters
     ----------
     preparations : sequence of Preparation
-        Those to be fitted, of one robot and with the same options; a configured cutoff goes before all others.
+        Those to be fitted, of one robot and with the same options; a configured cutoff has precedence.
     others : sequence of Recording
-        Recordings that will be filtered alike, such as those held out, of which only the sample rates matter.
+        Recordings that will be filtered alike, such as held-out ones, of which only the sample rates matter.
 
     Raises
     ------
     RecordingError
-        A recording lacks what its equations need.
+        A recording lacks channels that its equations need.
     """
     first = preparations[0]
     if first.options.cutoff_hz:
         return first.options.cutoff_hz
-    names = ", ".join(dict.fromkeys(each.recording.name for each in preparations))
+    names = ", ".join(dict.fromkeys(preparation.recording.name for preparation in preparations))
     cutoff = checked_cutoff(names, 0.0, *pooled_spectra(preparations))
     slowest = max((float(np.median(np.diff(other.time))) for other in others), default=0.0)
     return min(cutoff, MAX_CUTOFF_PER_RATE / slowest) if slowest else cutoff

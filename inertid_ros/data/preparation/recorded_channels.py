@@ -1,4 +1,4 @@
-"""Channels of a recording that equations need: in the order of the model, with all that no sensor measured replaced."""
+"""Channels of a recording that equations need, in the order of the model, without values that no sensor measured."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -31,14 +31,15 @@ from .filtered_motion import base_channels
 from .filtering import StampedChannels
 from .wrenches import measured_wrenches
 
-_CARE_SHARE = 0.02  # share of a channel's samples; the result is then to be used with care
-_MIN_NOTED_SPIKES = 5  # samples; fewer may be the first sample of a transient, and change nothing
-_MAX_EXCEPTION_SHARE = 0.1  # share that single samples cannot be: then the channel itself is like that, and nothing is taken out
-_MIN_QUANTA = 20  # quanta in the range of a channel; rounding then is more than one per cent of its standard deviation
-_MIN_PRESENT_SHARE = 0.5  # share of samples that a usable channel has
 _log = logging.getLogger(__name__)
 BASE_POSE = "base_pose"
-_MOTION = ("position", "velocity", "acceleration")  # each is used together with those before it
+_MOTION = ("position", "velocity", "acceleration")  # each needs those before it
+_CARE_SHARE = 0.02  # of a channel's samples replaced
+_CARE_GAP_SHARE = 0.1  # of the time of a recording in gaps
+_MIN_NOTED_SPIKES = 5  # fewer may be the first sample of a transient, and change nothing
+_MAX_EXCEPTION_SHARE = 0.1  # of flagged samples; with more, the channel itself is like that, and nothing is replaced
+_MIN_QUANTA = 20  # in the range of a channel; with fewer, rounding exceeds one per cent of its standard deviation
+_MIN_PRESENT_SHARE = 0.5  # of the samples of a usable channel
 
 
 @dataclass
@@ -50,17 +51,16 @@ class CleanChannels:
     name : str
         Name of the recording.
     channels : dict of str to ndarray, shape (N, n)
-        Finite values; those replaced are interpolated linearly between their neighbours.
+        Finite values; replaced ones are interpolated linearly between their neighbours.
     replaced : dict of str to ndarray of bool, shape (N, n)
-        Which values were replaced.
+        Replaced values.
     without_effort : ndarray of bool, shape (n,)
         Joints whose effort cannot be used.
     findings : list of Finding
-        What was found.
     noise : dict of str to ChannelNoise
-        Of the channels of joints; what is given is taken, the others are found.
+        Noise of the channels of joints; taken if given, else estimated.
     held : int
-        For how many samples positions in motion keep their values.
+        Number of samples for which positions in motion keep their values.
     """
 
     name: str
@@ -73,7 +73,7 @@ class CleanChannels:
 
     @property
     def motion_replaced(self) -> NDArray[np.bool_]:
-        """``(N,)`` where a channel of the motion of any joint was replaced."""
+        """Flag the samples ``(N,)`` in which a motion channel of any joint was replaced."""
         flags = [self.replaced[channel].any(axis=1) for channel in _MOTION if channel in self.replaced]
         return np.any(flags, axis=0)
 
@@ -111,41 +111,45 @@ class CleanChannels:
         for channel, values in raw.items():
             used = ~self.without_effort if channel == "effort" else np.ones(len(joints), dtype=bool)
             lost = ~np.isfinite(values)
-            if channel in _MOTION and (lost.mean(axis=0) > 1 - _MIN_PRESENT_SHARE).any():
-                joint = joints[int(np.argmax(lost.mean(axis=0)))]
-                remedy = "record it again" if channel == "position" else "set prepare.motion_from to 'position'"
-                raise RecordingError(
-                    f"{self.name}: {channel} of joint '{joint}' holds {lost.mean(axis=0).max():.0%} NaN; {remedy}"
-                )
+            if channel in _MOTION:
+                self._check_present(channel, lost.mean(axis=0), joints)
             values = np.where(used, filled(time, values, lost), 0.0)
             if channel == "position":
                 values = self._unwrapped(values, joints, revolute)
-            values = np.asfortranarray(values)  # what follows goes column by column
+            values = np.asfortranarray(values)  # what follows works column by column
             steps = resolution(values)
             if channel not in self.noise:
                 self.noise[channel] = ChannelNoise.from_values(values, steps)
             noise = self.noise[channel]
-            found = {
+            faults = {
                 "dropouts": (lost | dropouts(values, noise)) & used,
                 "stuck_channel": held(values, channel == "effort", noise) & used,
                 "spikes": _exceptions(joint_spikes(time, channel, values, noise)) & used,
             }
-            replaced = np.any(list(found.values()), axis=0)
+            replaced = np.any(list(faults.values()), axis=0)
             self.channels[channel] = filled(time, values, replaced)
             self.replaced[channel] = replaced
             if channel == "position":
                 self._look_at_held(self.channels[channel])
-            for cause, flags in found.items():
+            for cause, flags in faults.items():
                 self._count(cause, channel, flags, joints)
             self._coarse(channel, np.ptp(values, axis=0), steps, joints)
 
+    def _check_present(self, channel: str, lost_shares: Array, joints: Sequence[str]) -> None:
+        if (lost_shares > 1 - _MIN_PRESENT_SHARE).any():
+            joint = joints[int(np.argmax(lost_shares))]
+            remedy = "record it again" if channel == "position" else "set prepare.motion_from to 'position'"
+            raise RecordingError(
+                f"{self.name}: {channel} of joint '{joint}' holds {lost_shares.max():.0%} NaN; {remedy}"
+            )
+
     def add_finite(self, time: Array, channel: str, values: Array) -> NDArray[np.bool_]:
-        """Take a channel ``(N, k)`` of which only values that are not finite are replaced; ``(N,)`` where they were.
+        """Take a channel ``(N, k)`` of which only non-finite values are replaced, and flag these samples ``(N,)``.
 
         Raises
         ------
         RecordingError
-            Most of its samples have such a value.
+            Most samples are not finite.
         """
         lost = ~np.isfinite(values)
         rows = lost.any(axis=1)
@@ -158,18 +162,18 @@ class CleanChannels:
         return np.asarray(rows)
 
     def gap_findings(self, time: Array) -> None:
-        """Add a finding where stamps ``(N,)`` [s] show that samples were lost."""
+        """Add a finding if stamps ``(N,)`` [s] show lost samples."""
         steps = np.diff(time)
         usual = float(np.median(steps))
         gaps = steps[steps > LOST_SAMPLE_PERIODS * usual]
         if len(gaps):
             share = float(gaps.sum() - len(gaps) * usual) / float(time[-1] - time[0])
-            severity = Severity.CARE if share > _MAX_EXCEPTION_SHARE else Severity.NOTICE
+            severity = Severity.CARE if share > _CARE_GAP_SHARE else Severity.NOTICE
             text = f"stamps have {len(gaps)} gaps of up to {gaps.max():.3g} s, {100 * share:.1f} % of its time"
             self.findings.append(Finding("gaps", severity, text, remedy_for("gaps"), recording=self.name))
 
     def effort_findings(self, joints: Sequence[str]) -> None:
-        """Add a finding of the joints whose effort cannot be used."""
+        """Add a finding on joints whose effort cannot be used."""
         names = [joint for joint, without in zip(joints, self.without_effort, strict=True) if without]
         if names:
             text = f"effort of {', '.join(names)} is missing or zero in most samples"
@@ -197,9 +201,9 @@ class CleanChannels:
         if not counts.any() or (cause == "spikes" and counts.max() < _MIN_NOTED_SPIKES):
             return
         what = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}[cause]
-        found = {joint: count for joint, count in zip(joints, counts, strict=True) if count}
-        each = ", ".join(f"{joint} ({count} of {len(flags)} samples)" for joint, count in found.items())
-        self._add(cause, counts.max() / len(flags), f"{channel} {what} {each}", tuple(found))
+        by_joint = {joint: count for joint, count in zip(joints, counts, strict=True) if count}
+        listed = ", ".join(f"{joint} ({count} of {len(flags)} samples)" for joint, count in by_joint.items())
+        self._add(cause, counts.max() / len(flags), f"{channel} {what} {listed}", tuple(by_joint))
 
     def _coarse(self, channel: str, span: Array, steps: Array, joints: Sequence[str]) -> None:
         coarse = (span / np.maximum(steps, 1e-300) < _MIN_QUANTA) & (span > 0)
@@ -215,7 +219,7 @@ class CleanChannels:
 
 
 def repaired(recording: Recording) -> Recording:
-    """A recording whose joint channels hold no spikes and no values that are not finite, for checks of its units.
+    """Remove spikes and non-finite values from the joint channels of a recording, for checks of its units.
 
     Angles stay wrapped, and a column without any finite value becomes zero.
     """
@@ -225,29 +229,30 @@ def repaired(recording: Recording) -> Recording:
         if values is not None:
             lost = ~np.isfinite(values)
             values = filled(recording.time, values, lost)
-            channels[channel] = filled(recording.time, values, _exceptions(joint_spikes(recording.time, channel, values)))
+            spikes = _exceptions(joint_spikes(recording.time, channel, values))
+            channels[channel] = filled(recording.time, values, spikes)
     return replace(recording, **channels)
 
 
 def filled(time: Array, values: Array, lost: NDArray[np.bool_]) -> Array:
-    """Values ``(N, n)`` with those lost ``(N, n)`` interpolated linearly; zero where all are."""
+    """Interpolate the lost values ``(N, n)`` linearly; a column without any other value becomes zero."""
     out = np.where(lost, 0.0, values)
     for column in np.flatnonzero(lost.any(axis=0)):
-        kept = ~lost[:, column]
-        if kept.any():
-            out[~kept, column] = np.interp(time[~kept], time[kept], values[kept, column])
+        present = ~lost[:, column]
+        if present.any():
+            out[~present, column] = np.interp(time[~present], time[present], values[present, column])
     return out
 
 
 def _exceptions(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Flags of channels ``(N, n)`` where they are few enough to be exceptions."""
+    """Flags of channels ``(N, n)`` with few flagged samples."""
     return flags & (flags.mean(axis=0) <= _MAX_EXCEPTION_SHARE)
 
 
 def _without_effort(position: Array, effort: Array, passive: bool) -> NDArray[np.bool_]:
-    """``(n,)`` joints whose effort is mostly not finite, or mostly exactly zero while they move; not if all are zero.
+    """Joints ``(n,)`` whose effort is mostly not finite, or mostly exactly zero while they move; none if all are zero.
 
-    Where joints may be passive, one whose effort is always zero is taken as such.
+    If joints may be passive, one whose effort is always zero counts as passive.
     """
     missing = np.mean(~np.isfinite(effort), axis=0) > 1 - _MIN_PRESENT_SHARE
     speed = np.abs(np.gradient(np.nan_to_num(position), axis=0))
@@ -259,7 +264,7 @@ def _without_effort(position: Array, effort: Array, passive: bool) -> NDArray[np
 
 
 def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
-    """Index in the recording of each joint of the model, matched by exact name.
+    """Column in the recording of each joint of the model, matched by exact name.
 
     Raises
     ------
@@ -284,7 +289,7 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
 
 
 def wheel_columns(recording: Recording, model: RobotModel) -> list[int]:
-    """Index in the recording of each reaction wheel of the model.
+    """Column in the recording of each reaction wheel of the model.
 
     Raises
     ------
@@ -301,7 +306,7 @@ def wheel_columns(recording: Recording, model: RobotModel) -> list[int]:
 
 
 def joint_channels(recording: Recording, columns: list[int], options: PrepareOptions) -> dict[str, Array]:
-    """Position, effort and what ``motion_from`` needs, ``(N, n)`` each, as recorded.
+    """Position, effort and the channels that ``motion_from`` needs, ``(N, n)`` each, as recorded.
 
     Raises
     ------
@@ -318,28 +323,27 @@ def joint_channels(recording: Recording, columns: list[int], options: PrepareOpt
 
 
 def revolute_joints(model: RobotModel) -> NDArray[np.bool_]:
-    """``(n,)`` joints that turn, whose position is an angle."""
+    """Joints ``(n,)`` that turn, whose position is an angle."""
     return np.array([not joint.prismatic for joint in model.tree if not joint.free])
 
 
 @dataclass(frozen=True)
 class ForceChannels:
-    """What equations of force need of a recording.
+    """Channels of a recording that equations of force need.
 
     Attributes
     ----------
     time : ndarray, shape (N,)
         Stamps of the recording [s].
     stamped : StampedChannels
-        Clean channels at their stamps, without the ends that are skipped.
+        Clean channels at their stamps, without the skipped ends.
     without_effort : ndarray of bool, shape (n,)
         Joints whose effort was not measured.
     faulty : mapping of str to ndarray of bool, shape (N,)
-        Samples of the recording in which the wrench of a contact, or the pose of the base, cannot be used.
+        Samples in which the wrench of a contact, or the pose of the base, cannot be used.
     findings : tuple of Finding
-        About the channels.
     noise : mapping of str to ChannelNoise
-        Of the channels of joints, by which spikes and lost values were told.
+        Noise of the channels of joints, by which spikes and lost values were found.
     """
 
     time: Array
@@ -350,14 +354,14 @@ class ForceChannels:
     noise: Mapping[str, ChannelNoise]
 
     @classmethod
-    def of(
+    def from_recording(
         cls,
         recording: Recording,
         model: RobotModel,
         options: PrepareOptions,
         noise: Mapping[str, ChannelNoise] | None = None,
     ) -> "ForceChannels":
-        """Channels of a recording for a robot, whose noise may be known.
+        """Clean the channels of a recording for a robot, whose noise may be known.
 
         Raises
         ------

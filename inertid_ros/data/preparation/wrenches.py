@@ -17,28 +17,27 @@ from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
 _log = logging.getLogger(__name__)
-_WRENCH_CHECK_SAMPLES = 400  # samples that a check looks at
-_MAX_PULL_SHARE = 0.2  # of the load that a plate may seem to pull the robot down
-_EXCHANGED_ERROR_RATIO = 0.5  # exchanged plates must explain the measurement this much better
-_MIN_ERROR_WEIGHTS = 0.01  # of the weight; smaller errors prove nothing
+_WRENCH_CHECK_SAMPLES = 400
+_MAX_PULL_SHARE = 0.2  # of the load with which a plate may seem to pull the robot down
+_EXCHANGED_ERROR_RATIO = 0.5  # error with exchanged plates over that as recorded
+_MIN_ERROR_WEIGHTS = 0.01  # error over the weight; smaller ones prove nothing
 
 
 def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOptions) -> dict[str, Array]:
-    """Force and torque on the robot, by contact.
+    """Measured force and torque on the robot, by contact.
 
     Parameters
     ----------
     recording : Recording
-        Raw channels.
     model : RobotModel
         The robot, with its contacts.
     options : WrenchOptions
-        Wrenches whose sign is turned, and those that are not on the robot.
+        Wrenches of reversed sign, and those not on the robot.
 
     Returns
     -------
     dict of str to ndarray, shape (N, 6)
-        Force [N] and torque [N m] in the contact's frame; components that a partial plate does not measure are zero.
+        Force [N] and torque [N m] in the contact's frame; zero for components that a partial plate does not measure.
 
     Raises
     ------
@@ -83,7 +82,7 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
 
 
 def _check_moving(model: RobotModel) -> None:
-    """Raise ModelError for a contact that no joint moves: its wrench would enter no equation."""
+    """Raise ModelError for a contact that no joint moves, whose wrench would enter no equation."""
     for contact in model.options.contacts:
         frame = model.pinocchio.frames[model.pinocchio.getFrameId(contact.frame)]
         if frame.parentJoint == 0:
@@ -98,14 +97,14 @@ def _check_moving(model: RobotModel) -> None:
 def check_wrenches(
     name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
 ) -> None:
-    """Refuse wrenches that contradict the weight of the robot.
+    """Refuse wrenches that contradict the weight of the robot; a fixed base is not checked.
 
     Parameters
     ----------
     name : str
         Name of the recording, for messages.
     model : RobotModel
-        The robot as given; a fixed base is not checked.
+        The robot as given.
     motion : tuple of ndarray, shapes (N, nq), (N, nv), (N, nv)
         Position, velocity and acceleration of usable samples.
     wrenches : mapping of str to ndarray, shape (N, 6)
@@ -144,7 +143,7 @@ def check_wrenches(
 
 
 def _pulls(lift: Array) -> bool:
-    """Whether a force against gravity ``(N,)`` is one that the ground cannot give."""
+    """Whether the ground cannot give a force against gravity ``(N,)``."""
     size = float(np.abs(lift).mean())
     return size > 1.0 and float(lift.mean()) < -_MAX_PULL_SHARE * size
 
@@ -152,9 +151,9 @@ def _pulls(lift: Array) -> bool:
 def slipping(
     model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array], options: WrenchOptions
 ) -> dict[str, NDArray[np.bool_]]:
-    """Where the centre of pressure of each loaded foot moves over its plate: the foot slips, or the pose drifts.
+    """Flag where the centre of pressure of each loaded foot moves over its plate: the foot slips, or the pose drifts.
 
-    A foot that rolls moves as well, but not at that point. Sensors in the robot's own frames cannot show slip.
+    A rolling foot also moves, but not at that point. Sensors in the robot's own frames cannot show slip.
 
     Parameters
     ----------
@@ -187,18 +186,9 @@ def slipping(
 
 
 def in_contact(load: Array, on: float, off: float) -> NDArray[np.bool_]:
-    """Whether a plate or sensor carries load, by thresholds with hysteresis.
+    """Flag where a plate or sensor carries load, by thresholds with hysteresis.
 
-    Parameters
-    ----------
-    load : ndarray, shape (N,)
-        Size of the force [N].
-    on, off : float
-        True from where the load exceeds ``on`` until it falls below ``off`` [N]; a start in between is false.
-
-    Returns
-    -------
-    ndarray of bool, shape (N,)
+    True from when the load ``(N,)`` [N] exceeds ``on`` until it falls below ``off`` [N]; a start in between is false.
     """
     decided = np.where(load > on, 1, np.where(load < off, 0, -1))
     last = np.maximum.accumulate(np.where(decided >= 0, np.arange(len(load)), -1))
@@ -206,7 +196,7 @@ def in_contact(load: Array, on: float, off: float) -> NDArray[np.bool_]:
 
 
 def notice_slipping(name: str, time: Array, flags: Mapping[str, NDArray[np.bool_]]) -> None:
-    """One line for each contact that slips."""
+    """Log one line per slipping contact."""
     for contact, slips in flags.items():
         if slips.any():
             _log.warning(
@@ -216,7 +206,7 @@ def notice_slipping(name: str, time: Array, flags: Mapping[str, NDArray[np.bool_
 
 
 def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Array) -> Array:
-    """``(N,)`` force against gravity [N]."""
+    """Force against gravity ``(N,)`` [N]."""
     if contact.plate is not None:
         return np.asarray(wrench[:, :3] @ contact.plate.rotation.T @ up)
     rotation = ContactPath(model, contact).frames(q)[:, :3, :3]
@@ -224,7 +214,7 @@ def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Arra
 
 
 def _slip_speed(model: RobotModel, time: Array, q: Array, contact: Contact, wrench: Array) -> Array:
-    """``(N,)`` speed along the plate of the foot's point at the centre of pressure [m/s]."""
+    """Speed ``(N,)`` along the plate of the foot's point at the centre of pressure [m/s]."""
     if contact.plate is None:
         return np.zeros(len(time))
     turn = contact.plate.rotation
@@ -237,7 +227,7 @@ def _slip_speed(model: RobotModel, time: Array, q: Array, contact: Contact, wren
     arm = np.einsum("nji,nj->ni", rotation, rotate_back(q[:, 3:7], point - q[:, :3]) - origin)
 
     def at(rows: slice) -> Array:
-        """The same points of the foot, when the foot is where it was at other rows."""
+        """Same points of the foot with the foot at its pose in other rows."""
         inside = np.einsum("nij,nj->ni", rotation[rows], arm[1:-1]) + origin[rows]
         return q[rows, :3] + rotate(q[rows, 3:7], inside)
 
@@ -251,14 +241,14 @@ def _slip_speed(model: RobotModel, time: Array, q: Array, contact: Contact, wren
 def _check_exchange(
     name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
 ) -> None:
-    """Raise where the prior explains the base's wrench far better with two plates' readings exchanged."""
+    """Raise if the prior explains the base's wrench far better with the readings of two plates exchanged."""
     q, v, a = motion
     measured = slice(None, 6) if model.ground is None else [k for k in range(6) if k not in UNMEASURED]
     predicted = on_ground(model, q, rigid_torque(model, model.body_prior, q, v, a))[:, :6]
     weight = float(np.sqrt(np.mean(np.sum(predicted[:, :3] ** 2, axis=1))))
 
     def error(assigned: Mapping[str, Array]) -> float:
-        # What the URDF has wrong is much the same at all times; what exchanged plates do to the moments is not.
+        # Errors of the URDF are nearly constant; those of the moments of exchanged plates are not.
         off = (on_ground(model, q, external_force(model, q, assigned))[:, :6] - predicted)[:, measured]
         return float(np.sqrt(np.mean(off.var(axis=0))))
 

@@ -17,43 +17,34 @@ from inertid_ros.robot.urdf import parsing
 
 from .stamp_checks import check_repairs, check_stamps, velocity_ratio
 
-_LIMIT_SLACK = 0.05  # of the range between the limits; URDFs state them with margins on either side
-_MAX_ANGLE = 4 * np.pi  # rad; cables and hoses end revolute joints that have limits long before
 _DEGREES, _MILLIMETRES = 180 / np.pi, 1000.0
-_MIN_EXCESS = np.radians(20)  # beyond a limit; what leaves it by less is rather a limit that is wrong
+# Positions against the URDF's limits.
+_LIMIT_SLACK = 0.05  # of the range between the limits; URDFs state them with margins on either side
+_MAX_ANGLE = 4 * np.pi  # rad; cables and hoses stop revolute joints long before
+_MIN_EXCESS = np.radians(20)  # beyond a limit; a smaller excess rather means a wrong limit
+_CARE_EXCESS = 0.25  # of the range; many URDFs state limits that their robot does not have
+# Locked joints that move.
 _LOCKED_TOLERANCE = 1e-3  # rad or m; less is noise
-_CARE_TORQUE_SHARE, _REFUSE_TORQUE_SHARE = 0.002, 0.02  # of a joint's torque, changed by a locked joint that moves; URDFs err by more
-_SPEED_WINDOW_S = 0.05
-_SPEED_LIMIT_RATIO = 1.1  # times the limit; drives exceed it a little
+_CARE_TORQUE_SHARE, _REFUSE_TORQUE_SHARE = 0.002, 0.02  # change of a joint's torque; URDFs err by more
 _TORQUE_SAMPLES = 200  # some for each period of a motion
+# Speeds.
+_SPEED_WINDOW_S = 0.05
+_SPEED_LIMIT_RATIO = 1.1  # drives exceed their limit a little
 
 
 def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on raw channels, before they are prepared: units of stamps and positions, locked joints.
-
-    Parameters
-    ----------
-    recording : Recording
-        Raw channels.
-    model : RobotModel
-        The robot as given.
-
-    Returns
-    -------
-    tuple of Finding
-    """
+    """Findings on raw channels against the robot as given: stamps, units of positions, limits, locked joints."""
     stamps = check_stamps(recording)
     checks = () if stamps else (check_positions, check_limits, check_locked)
     return (*check_repairs(recording), *stamps, *chain.from_iterable(check(recording, model) for check in checks))
 
 
 def refuse(findings: Iterable[Finding]) -> None:
-    """Raise what must not be fitted.
+    """Raise the first finding that must be refused.
 
     Raises
     ------
     RecordingError
-        The first finding that is to be refused.
     """
     for finding in findings:
         if finding.severity is Severity.REFUSE:
@@ -63,50 +54,28 @@ def refuse(findings: Iterable[Finding]) -> None:
 def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
     """Findings on positions against the URDF's limits.
 
-    Parameters
-    ----------
-    recording : Recording
-        Raw channels.
-    model : RobotModel
-        The robot as given.
-
-    Returns
-    -------
-    tuple of Finding
-        ``position_unit`` where joints leave their limits and would not in degrees or millimetres, ``position_offset``
-        where turning the zero by a quarter or half a turn brings a joint back, and ``beyond_limits``.
+    ``position_unit`` if joints leave their limits and would not in degrees or millimetres, ``position_offset`` if a
+    quarter or half a turn of the zero brings a joint back, ``joint_exchange`` and ``beyond_limits``.
     """
     ranges = _ranges(recording, model)
     findings: list[Finding] = []
     for slides in (False, True):
-        alike = [each for each in ranges if each.slides == slides]
+        alike = [joint for joint in ranges if joint.slides == slides]
         unit = _wrong_unit(recording.name, alike)
-        findings += [unit] if unit else [_beyond(recording.name, each, alike) for each in alike if each.outside()]
+        findings += [unit] if unit else [_beyond(recording.name, joint, alike) for joint in alike if joint.outside()]
     return tuple(findings)
 
 
 def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on limits of the URDF that are in another unit, or that joints exceed in speed.
+    """Findings ``limits_unit`` and ``beyond_velocity`` on limits in another unit, or exceeded in speed.
 
-    Identification rests on neither, so that they are notices.
-
-    Parameters
-    ----------
-    recording : Recording
-        Raw channels.
-    model : RobotModel
-        The robot as given.
-
-    Returns
-    -------
-    tuple of Finding
-        ``limits_unit`` and ``beyond_velocity``.
+    Identification does not depend on either: they are notices.
     """
     findings, doubtful = [], set[str]()
-    for found in model.doubtful_limits:
-        doubtful |= set(found.joints) if found.key == "velocity" else set()
-        remedy = remedy_for("limits_unit", factor=f"{found.factor:.6g}", option=found.option)
-        findings.append(Finding("limits_unit", Severity.NOTICE, found.evidence, remedy, found.joints, recording.name))
+    for limit in model.doubtful_limits:
+        doubtful |= set(limit.joints) if limit.key == "velocity" else set()
+        remedy = remedy_for("limits_unit", factor=f"{limit.factor:.6g}", option=limit.option)
+        findings.append(Finding("limits_unit", Severity.NOTICE, limit.evidence, remedy, limit.joints, recording.name))
     speeds = _fastest(recording)
     for joint, limit in zip(model.joint_names, model.limits.velocity.tolist(), strict=True):
         if joint not in recording.joint_names or joint in doubtful:
@@ -123,7 +92,7 @@ def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
 
 
 def _fastest(recording: Recording) -> Array:
-    """``(n,)`` highest speed that joints keep for some time [rad/s or m/s]; jumps and noise do not count."""
+    """Highest speed ``(n,)`` that joints keep for some time [rad/s or m/s], without jumps and noise."""
     time, position = recording.time, recording.position
     steps = max(1, round(_SPEED_WINDOW_S / float(np.median(np.diff(time)))))
     if len(time) <= steps:
@@ -133,20 +102,10 @@ def _fastest(recording: Recording) -> Array:
 
 
 def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on joints that are locked, by options or since others mimic them, and move or rest elsewhere.
+    """Findings on joints that are locked, by options or because others mimic them, and move or rest elsewhere.
 
-    How grave that is decides the change of torque in the URDF's own inertias.
-
-    Parameters
-    ----------
-    recording : Recording
-        Raw channels; locked joints that were not recorded are not checked.
-    model : RobotModel
-        The robot as given.
-
-    Returns
-    -------
-    tuple of Finding
+    The change of torque in the URDF's own inertias decides the severity. Locked joints that were not recorded are not
+    checked.
     """
     findings = []
     for joint, position in model.options.locked_joints.items():
@@ -156,7 +115,8 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
         if np.abs(values - position).max() <= _LOCKED_TOLERANCE:
             continue
         share = _torque_change(recording, model, joint)
-        severity = Severity.REFUSE if share > _REFUSE_TORQUE_SHARE else Severity.CARE if share > _CARE_TORQUE_SHARE else Severity.NOTICE
+        severity = Severity.CARE if share > _CARE_TORQUE_SHARE else Severity.NOTICE
+        severity = Severity.REFUSE if share > _REFUSE_TORQUE_SHARE else severity
         range_ = float(np.ptp(values))
         what = f"moves by {range_:.3g}" if range_ > _LOCKED_TOLERANCE else f"rests at {np.median(values):.4g}"
         evidence = (
@@ -177,7 +137,7 @@ def _locked_remedy(model: RobotModel, joint: str) -> str:
 
 @dataclass(frozen=True)
 class _Range:
-    """Where a joint has been, its limits, and how fast its position changes against its measured velocity."""
+    """Range of a joint's positions, its limits, and the ratio of its speed to its measured velocity."""
 
     joint: str
     slides: bool
@@ -189,11 +149,11 @@ class _Range:
 
     @property
     def unit(self) -> float:
-        """What turns the SI unit into the one that is often recorded in its place."""
+        """Factor from the SI unit to the one that is often recorded instead."""
         return _MILLIMETRES if self.slides else _DEGREES
 
     def outside(self, factor: float = 1.0, shift: float = 0.0) -> float:
-        """How far it leaves its limits, beyond their slack, where positions are divided and shifted first."""
+        """Distance beyond the limits and their slack, of positions divided by ``factor`` and shifted back."""
         width = self.upper - self.lower
         if not (np.isfinite(width) and width > 0):
             return 0.0
@@ -201,11 +161,11 @@ class _Range:
         return max(past - _LIMIT_SLACK * width, 0.0)
 
     def at_place_of(self, other: "_Range") -> "_Range":
-        """The same motion of another joint."""
+        """Same motion with the limits of another joint."""
         return replace(self, lower=other.lower, upper=other.upper)
 
     def certainly_in_other_unit(self) -> bool:
-        """Whether no zero of the joint, however wrong, explains where it is or how fast it goes."""
+        """Whether no zero of the joint, however wrong, explains its positions or speeds."""
         if abs(np.log(abs(self.ratio) / self.unit)) < np.log(2.0):
             return True
         far = 10 * (self.upper - self.lower) if self.slides else _MAX_ANGLE
@@ -235,44 +195,44 @@ def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
 
 
 def _wrong_unit(name: str, ranges: list[_Range]) -> Finding | None:
-    """Degrees or millimetres, where that is certain of one joint and possible of all."""
-    certain = [each for each in ranges if each.certainly_in_other_unit()]
-    if not certain or any(each.outside(each.unit) for each in ranges):
+    """Degrees or millimetres, if that is certain for one joint and possible for all."""
+    certain = [joint for joint in ranges if joint.certainly_in_other_unit()]
+    if not certain or any(joint.outside(joint.unit) for joint in ranges):
         return None
-    worst = max(certain, key=lambda each: each.high - each.low)
+    worst = max(certain, key=lambda joint: joint.high - joint.low)
     unit, wanted = ("millimetres", "metres") if worst.slides else ("degrees", "radians")
     evidence = str(worst)
     if not worst.outside():
         evidence = f"position of {worst.joint} changes {worst.ratio:.3g} times as fast as its measured velocity"
     remedy = remedy_for("position_unit", wanted=wanted, unit=unit)
-    return Finding("position_unit", Severity.REFUSE, evidence, remedy, tuple(each.joint for each in certain), name)
+    return Finding("position_unit", Severity.REFUSE, evidence, remedy, tuple(joint.joint for joint in certain), name)
 
 
 def _beyond(name: str, joint: _Range, others: list[_Range]) -> Finding:
-    """A joint that leaves its limits, and the turn of its zero or the exchange of names that would bring it back.
+    """Finding on a joint beyond its limits, with the turn of its zero or exchange of names that would bring it back.
 
-    That is no more than a suspicion: many limits are wrong, and where gravity shows the zero, efforts say more.
+    That is only a suspicion: many limits are wrong, and if gravity shows the zero, efforts say more.
     """
     width = joint.upper - joint.lower
     for turn in () if joint.slides else (90, -90, 180, -180):
         if joint.outside() > _MIN_EXCESS and not joint.outside(shift=np.radians(turn)):
             remedy = remedy_for("position_offset", turn=turn, joint=joint.joint)
             return Finding("position_offset", Severity.CARE, str(joint), remedy, (joint.joint,), name)
-    fit = [each for each in others if not (each.at_place_of(joint).outside() or joint.at_place_of(each).outside())]
-    if joint.outside() > _MIN_EXCESS and len(fit) == 1:
-        pair = (joint.joint, fit[0].joint)
+    partners = [
+        other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())
+    ]
+    if joint.outside() > _MIN_EXCESS and len(partners) == 1:
+        pair = (joint.joint, partners[0].joint)
         remedy = remedy_for("joint_exchange", "by_limits", one=pair[0], other=pair[1])
         return Finding("joint_exchange", Severity.CARE, str(joint), remedy, pair, name)
-    # Many URDFs state limits that their robot does not have: only far beyond them is this more than a notice.
-    severity = Severity.CARE if joint.outside() > 0.25 * width else Severity.NOTICE
-    return Finding("beyond_limits", severity, str(joint), remedy_for("beyond_limits"),
-                   (joint.joint,), name)
+    severity = Severity.CARE if joint.outside() > _CARE_EXCESS * width else Severity.NOTICE
+    return Finding("beyond_limits", severity, str(joint), remedy_for("beyond_limits"), (joint.joint,), name)
 
 
 def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float:
-    """Largest change of a joint's RMS torque, as a share of it, where a locked joint is held where it was instead.
+    """Largest relative change of a joint's RMS torque if a locked joint is held at its recorded position instead.
 
-    What mimics the joint goes with it. A base that moves freely is taken to stand.
+    Joints that mimic it follow. A free base is taken to stand still.
     """
     if any(name not in recording.joint_names for name in model.joint_names):
         return 0.0
@@ -292,18 +252,13 @@ def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float
     for row, position in enumerate(recorded[joint].tolist()):
         at = urdf_joints.locked_joints(root, {**held, joint: position})
         moved[row, [column[name] for name in at]] = list(at.values())
-    data, own = whole.createData(), [column[name] for name in model.joint_names]
+    data, columns = whole.createData(), [column[name] for name in model.joint_names]
 
     def torque(q: Array) -> Array:
-        states = zip(q, *_derivatives(time, q), strict=True)
-        return np.array([pin.rnea(whole, data, *state)[own] for state in states])
+        v = np.gradient(q, time, axis=0)
+        states = zip(q, v, np.gradient(v, time, axis=0), strict=True)
+        return np.array([pin.rnea(whole, data, *state)[columns] for state in states])
 
     right, wrong = torque(moved), torque(assumed)
-    size, change = (np.sqrt(np.mean(each**2, axis=0)) for each in (wrong, right - wrong))
+    size, change = (np.sqrt(np.mean(x**2, axis=0)) for x in (wrong, right - wrong))
     return float(np.max(change / np.maximum(size, 0.01 * size.max() + 1e-12), initial=0.0))
-
-
-def _derivatives(time: Array, q: Array) -> tuple[Array, Array]:
-    """Rough velocity and acceleration."""
-    v = np.gradient(q, time, axis=0)
-    return v, np.gradient(v, time, axis=0)

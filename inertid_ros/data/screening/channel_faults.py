@@ -1,4 +1,4 @@
-"""Values that no sensor measured: spikes, lost, held and saturated values, full turns; and the noise of channels."""
+"""Values that no sensor measured: spikes, lost, held and saturated values, full turns; noise of channels."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -11,66 +11,72 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
 
-_FALSE_ALARMS_PER_CHANNEL = 1e-3  # of a channel of normal noise, expected per recording
+_log = logging.getLogger(__name__)
+# Noise of a channel.
+_FALSE_ALARMS_PER_CHANNEL = 1e-3  # expected per recording of normal noise
 NORMAL_DEVIATION_OVER_MAD = 1.4826
 """Standard deviation over median absolute deviation of normal noise."""
 _ROUNDING_SHARE = 1e-9  # of the range of a channel; smaller steps are rounding
-_QUANTUM_QUANTILE = 0.1  # quantile of the steps that are not zero: one quantum where a channel is quantised
+_QUANTUM_QUANTILE = 0.1  # of the steps that are not zero: one quantum if a channel is quantised
+# Spikes.
 _HALF_WINDOW = 3  # samples to either side: up to three bad values in a row stay a minority of the window
-_SAMPLES_PER_PASS = 8192  # samples, whose windows fit the cache
-# Comparisons after which the median of seven stands at 3 (N. Devillard, Fast median search, 1998).
+_SAMPLES_PER_PASS = 8192  # their windows fit the cache
 _MEDIAN_NETWORK = (
     (0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3), (3, 4),
 )  # fmt: skip
-_SLOPE_SHARE = 0.3  # of what a channel moves from one sample to the next; quanta may lie exactly on a line without their slope
+"""Comparisons after which the median of seven stands at 3 (N. Devillard, Fast median search, 1998)."""
+_SLOPE_SHARE = 0.3  # of the step of a channel: without their slope quanta may lie exactly on a line
+# Values that are repeated, or drop to zero.
 _MIN_RUN = 5  # equal values in a row, which noise of a working sensor interrupts sooner
-_CATCH_UP_RATIO = 4.0  # times the step after it; so many steps must have been missed where a channel jumps
-_MAX_REPEATED_SHARE = 0.01  # share of the values; more are repeated where a channel is quantised
-_DROPOUT_CHANGE_SHARE = 0.5  # of the drop: values before and after a dropout are alike
-_LARGE_STEP_QUANTA = 3.0  # quanta: a shorter step may be that of a quantised channel, which keeps its value in slow motion
-_MIN_KEPT_SHARE = 0.05  # share of kept values, below which no look at steps is worth its time
-_MIN_LARGE_STEPS = 20  # such steps
-_MIN_HELD_SHARE = 0.25  # share of them after a value that was kept; noise of some quanta keeps fewer
-_HELD_QUANTILE = 0.95  # quantile of the lengths, where they vary
+_CATCH_UP_RATIO = 4.0  # jump over the step after it: so many steps were missed while a channel was held
+_MAX_REPEATED_SHARE = 0.01  # of the values; a channel that repeats more is quantised
+_DROPOUT_CHANGE_SHARE = 0.5  # of the drop: before and after a dropout values are alike
+# For how many samples positions are held.
+_LARGE_STEP_QUANTA = 3.0  # a shorter step may be that of a quantised channel in slow motion
+_MIN_KEPT_SHARE = 0.05  # of kept values; with fewer no look at steps is worth its time
+_MIN_LARGE_STEPS = 20
+_MIN_HELD_SHARE = 0.25  # of the large steps, after a value that was kept; noise of some quanta keeps fewer
+_HELD_QUANTILE = 0.95  # of the lengths, which may vary
+# Wrapped angles.
 _FULL_TURN = 2 * np.pi
-_MAX_JUMP_STEPS = 10.0  # times the fast step of a channel (99th percentile): what is left of a jump by a turn is a step of motion
-_log = logging.getLogger(__name__)
+_MAX_JUMP_STEPS = 10.0  # times the fast step (99th percentile): without its turn, a jump is a step of the motion
+# Sensors at their limits, and dead ones.
 _EQUAL_TOLERANCE = 1e-9  # of the largest value
-_STUCK_WRENCH_S = 0.05  # longer than this no sensor repeats all six values
-_SUDDEN_LOAD_SHARE = 0.1  # of the largest force; a load that goes to exactly zero from more than this was not lifted off
+_STUCK_WRENCH_S = 0.05  # no sensor repeats all six values for longer
+_SUDDEN_LOAD_SHARE = 0.1  # of the largest force; a load that drops from more to exactly zero was not lifted off
 
 
 @dataclass(frozen=True)
 class ChannelNoise:
-    """Noise of channels of one kind, and the length of the recording, on which its threshold depends.
+    """Noise of channels of one kind.
 
     Attributes
     ----------
     scale : ndarray, shape (n,)
         Standard deviations, see :func:`noise_scale`.
     samples : int
-        Of the recording.
+        Length of the recording, on which the threshold depends.
     """
 
     scale: Array
     samples: int
 
     @classmethod
-    def of(cls, values: Array, steps: Array | None = None) -> "ChannelNoise":
+    def from_values(cls, values: Array, steps: Array | None = None) -> "ChannelNoise":
         """Noise of finite channels ``(N, n)``, whose :func:`resolution` may be known."""
         return cls(noise_scale(values, steps), len(values))
 
     @property
     def threshold(self) -> float:
-        """Standard deviations that normal noise exceeds in a channel once in a thousand recordings of this length."""
+        """Standard deviations that normal noise exceeds in a channel once in a thousand such recordings."""
         return float(-scipy.special.ndtri(0.5 * _FALSE_ALARMS_PER_CHANNEL / max(self.samples, 1)))
 
 
 def noise_scale(values: Array, steps: Array | None = None) -> Array:
-    """``(n,)`` standard deviation of the noise of finite channels ``(N, n)``, not below their resolution.
+    """Standard deviation ``(n,)`` of the noise of finite channels ``(N, n)``, at least their resolution.
 
-    By third differences, in which hardly anything of a motion is left, and 20 times the variance of white noise. Their
-    :func:`resolution`, ``steps (n,)``, is found here where it is not given.
+    From third differences, which contain hardly any motion, and 20 times the variance of white noise. ``steps (n,)`` is
+    their :func:`resolution`, if known.
     """
     noise = np.zeros(values.shape[1])
     for channel, column in enumerate(values.T):
@@ -81,7 +87,7 @@ def noise_scale(values: Array, steps: Array | None = None) -> Array:
 
 
 def resolution(values: Array) -> Array:
-    """``(n,)`` size of the small steps of finite channels ``(N, n)``; zero where a channel never changes."""
+    """Size ``(n,)`` of the small steps of finite channels ``(N, n)``; zero if a channel never changes."""
     out = np.zeros(values.shape[1])
     for channel, column in enumerate(values.T):
         steps = np.abs(np.diff(column))
@@ -91,28 +97,28 @@ def resolution(values: Array) -> Array:
 
 
 def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None = None) -> NDArray[np.bool_]:
-    """Where a channel is far off the median of its neighbours.
+    """Flag values far off the median of their neighbours.
 
     The Hampel filter [Pearson2016]_: the distance from the median of a window of seven samples, in robust standard
-    deviations. A step, such as Coulomb friction at a reversal, stays, as the centre of a window is always on the side
-    of its majority; so does any monotone motion, whose median is its centre. The scale is the largest of
+    deviations. A step, such as Coulomb friction at a reversal, stays, because the centre of a window is always on the
+    side of its majority; so does any monotone motion, whose median is its centre. The scale is the largest of
 
     - the median absolute deviation within the window, which grows with the motion,
     - the noise of the whole channel, and
-    - the size of its small steps, which is the quantum where the channel is quantised,
+    - the size of its small steps, the quantum of a quantised channel,
 
-    so that it is not zero where most values are equal. The threshold is that which normal noise exceeds once in a
-    thousand recordings of this length.
+    so that it is not zero if most values are equal. Normal noise exceeds the threshold once in a thousand recordings of
+    this length.
 
-    A position moves within the window by more than what a stale value is off. So the median slope of the window is
-    taken out first where ``time`` is given.
+    A position moves by more within the window than a stale value is off. With ``time``, the median slope of the window
+    is taken out first.
 
     Parameters
     ----------
     values : ndarray, shape (N, n)
         Finite values, in any unit.
     noise : ChannelNoise, optional
-        Of the channels, where it is known.
+        Noise of the channels, if known.
     time : ndarray, shape (N,), optional
         Stamps [s] of channels that change steadily, such as positions.
 
@@ -130,19 +136,19 @@ def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None 
 
 
 def joint_spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
-    """:func:`spikes` of a channel of joints, ``position`` or another, at stamps ``(N,)`` [s]."""
+    """Flag :func:`spikes` of a channel of joints, ``position`` or another, at stamps ``(N,)`` [s]."""
     return spikes(values, noise, time if channel == "position" else None)
 
 
 def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
     """Distance of every sample ``(N,)`` from the median of its window, and the window's robust standard deviation.
 
-    Where stamps ``(N,)`` are given, in usual steps, both are without the slope.
+    With stamps ``(N,)``, in usual steps, both are without the slope.
     """
     if time is None:
         padded, stamps = np.pad(column, _HALF_WINDOW, mode="symmetric"), None
-    else:  # what is continued through a point keeps its slope
-        padded, stamps = (np.pad(each, _HALF_WINDOW, mode="reflect", reflect_type="odd") for each in (column, time))
+    else:  # a reflection through the end point keeps the slope
+        padded, stamps = (np.pad(x, _HALF_WINDOW, mode="reflect", reflect_type="odd") for x in (column, time))
     distance, deviation = np.empty(len(column)), np.empty(len(column))
     for start in range(0, len(column), _SAMPLES_PER_PASS):
         rows = slice(start, min(start + _SAMPLES_PER_PASS, len(column)))
@@ -157,19 +163,19 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
 
 
 def _windows(padded: Array, rows: slice) -> list[Array]:
-    """The seven neighbours of every sample in ``rows``, itself in the middle."""
+    """Seven neighbours of every sample in ``rows``, itself in the middle."""
     return [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * _HALF_WINDOW + 1)]
 
 
 def _level(window: list[Array], time: list[Array]) -> tuple[list[Array], Array]:
-    """Windows without their median slope, of neighbours and of the ends, and this slope."""
+    """Windows without their median slope (of neighbours and of the ends), and this slope."""
     pairs = [*zip(range(6), range(1, 7), strict=True), (0, 6)]
     slope = median_of_seven([(window[j] - window[i]) / (time[j] - time[i]) for i, j in pairs])
     return [values - slope * (at - time[_HALF_WINDOW]) for values, at in zip(window, time, strict=True)], slope
 
 
 def median_of_seven(values: Sequence[Array]) -> Array:
-    """Median of seven finite arrays ``(N,)``, element by element, twenty times as fast as a sort of every seven."""
+    """Median of seven finite arrays ``(N,)``, element by element, twenty times as fast as sorting every seven."""
     ordered = list(values)
     for low, high in _MEDIAN_NETWORK:
         ordered[low], ordered[high] = np.minimum(ordered[low], ordered[high]), np.maximum(ordered[low], ordered[high])
@@ -177,10 +183,9 @@ def median_of_seven(values: Sequence[Array]) -> Array:
 
 
 def dropouts(values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
-    """Where channels ``(N, n)`` drop to exactly zero and come back to about the value that they had.
+    """Flag where channels ``(N, n)`` drop to exactly zero and come back to about their value.
 
-    A channel that goes through zero has other signs before and after, and one that rests at zero does not come back.
-    Noise of the channels is found here where it is not given.
+    A channel that passes through zero changes its sign, and one that rests at zero does not come back.
     """
     flags = np.zeros(values.shape, dtype=bool)
     noise = noise or ChannelNoise.from_values(values)
@@ -199,22 +204,21 @@ def dropouts(values: Array, noise: ChannelNoise | None = None) -> NDArray[np.boo
 
 
 def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
-    """Where channels ``(N, n)`` repeat a value although what they measure went on.
+    """Flag where channels ``(N, n)`` repeat a value although the measured quantity went on.
 
-    A run of equal values counts where it is longer than chance makes it, by the share of repeated values outside such
-    runs, and where it ends in a jump of many times the step that follows. A joint that rests begins to move gradually,
-    and slow motion of a quantised encoder goes on in steps of one quantum; at its largest or smallest value a channel
-    is saturated.
+    A run of equal values counts if it is longer than chance makes it, by the share of repeated values outside such
+    runs, and ends in a jump of many times the following step. A resting joint starts to move gradually, and slow motion
+    of a quantised encoder continues in steps of one quantum; at its largest or smallest value a channel is saturated.
 
     Parameters
     ----------
     values : ndarray, shape (N, n)
         Finite values.
     steps : bool
-        Whether what is measured may jump, as effort does where friction reverses: then only channels that hardly ever
-        repeat a value are checked.
+        Whether the quantity may jump, as effort does when friction reverses: then only channels that hardly ever repeat
+        a value are checked.
     noise : ChannelNoise, optional
-        Of the channels, where it is known.
+        Noise of the channels, if known.
     """
     flags = np.zeros(values.shape, dtype=bool)
     noise = noise or ChannelNoise.from_values(values)
@@ -239,12 +243,9 @@ def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) 
 
 
 def samples_held(values: Array) -> int:
-    """Samples for which channels in motion keep their values; 1 where each sample has a new one.
+    """Number of samples for which channels ``(N, n)`` in motion keep their values, of the worst one; 1 if all are new.
 
-    Parameters
-    ----------
-    values : ndarray, shape (N, n)
-        Channels as recorded. That of the channel with the longest counts.
+    A bus that is read less often than states are published does that.
     """
     longest = 1
     for column in values.T:
@@ -260,10 +261,10 @@ def samples_held(values: Array) -> int:
 
 
 def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Angles ``(N, n)`` [rad] without jumps by full turns, and the number of such jumps ``(n,)``.
+    """Remove jumps by full turns from angles ``(N, n)`` [rad], and count them ``(n,)``.
 
-    Only a jump counts that differs from full turns by no more than a step of the motion does: of spikes, most do not,
-    and those that do jump back.
+    A jump counts only if it differs from full turns by no more than a step of the motion: most spikes do not, and the
+    others jump back.
     """
     steps = np.diff(angles, axis=0)
     turns = np.round(steps / _FULL_TURN)
@@ -279,19 +280,9 @@ def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:
 
 
 def saturated(effort: Array) -> NDArray[np.bool_]:
-    """Where a channel stays at its largest or smallest value for several samples.
+    """Flag where a channel ``(N, n)`` stays at its largest or smallest value for several samples.
 
-    Of such samples it is only known that the true value was at least this large. A channel that never changes belongs
-    to a dead sensor rather than a saturated one, and is left to other checks.
-
-    Parameters
-    ----------
-    effort : ndarray, shape (N, n)
-        Measured values, in any unit.
-
-    Returns
-    -------
-    ndarray of bool, shape (N, n)
+    The true value was at least as large there. A channel that never changes has a dead sensor, which others check.
     """
     flags = np.zeros(effort.shape, dtype=bool)
     for joint, values in enumerate(effort.T):
@@ -305,21 +296,9 @@ def saturated(effort: Array) -> NDArray[np.bool_]:
 
 
 def stuck(time: Array, wrench: Array) -> NDArray[np.bool_]:
-    """Where a wrench repeats itself longer than a working sensor would.
+    """Flag where a wrench ``(N, 6)`` at stamps ``(N,)`` [s] repeats itself longer than a working sensor would.
 
-    All zero is what many plates report while they are unloaded. It counts only where the load was there just before or
-    after.
-
-    Parameters
-    ----------
-    time : ndarray, shape (N,)
-        Time [s].
-    wrench : ndarray, shape (N, 6)
-        Force [N] and torque [N m].
-
-    Returns
-    -------
-    ndarray of bool, shape (N,)
+    Many plates report exactly zero while unloaded. That counts only if there was load just before or after.
     """
     same = np.concatenate([[False], (wrench[1:] == wrench[:-1]).all(axis=1)])
     flags = np.zeros(len(wrench), dtype=bool)
@@ -336,7 +315,7 @@ def stuck(time: Array, wrench: Array) -> NDArray[np.bool_]:
 
 
 def faulty_wrenches(recording: Recording, wrenches: Mapping[str, Array]) -> dict[str, NDArray[np.bool_]]:
-    """Where each wrench ``(N, 6)`` is saturated or stuck ``(N,)``, with a notice each; nothing is put in its place."""
+    """Flag where each wrench ``(N, 6)`` is saturated or stuck, ``(N,)``, with a notice; none is replaced."""
     faulty = {}
     for name, wrench in wrenches.items():
         repeated = stuck(recording.time, wrench)
@@ -353,7 +332,7 @@ def faulty_wrenches(recording: Recording, wrenches: Mapping[str, Array]) -> dict
 
 
 def flagged_within(flags: NDArray[np.bool_], time: Array, instants: Array, margin: float) -> NDArray[np.bool_]:
-    """Which instants lie near a flagged sample, as those into which a filter mixes it.
+    """Flag the instants near a flagged sample, into which a filter mixes it.
 
     Parameters
     ----------
@@ -362,7 +341,7 @@ def flagged_within(flags: NDArray[np.bool_], time: Array, instants: Array, margi
     time : ndarray, shape (N,)
         Time of the samples [s].
     instants : ndarray, shape (M,)
-        Instants that are asked for [s].
+        Time of the instants [s].
     margin : float
         Largest distance that counts as near [s].
 

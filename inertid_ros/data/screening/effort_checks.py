@@ -16,30 +16,35 @@ from inertid_ros.robot.model import RobotModel
 from .effort_equations import EffortFit, Motion
 from .effort_hypotheses import EffortComparison, Hypothesis
 
+# Which samples are compared.
 _COMPARED_SAMPLES, _MIN_COMPARED_SAMPLES = 300, 30
 _MIN_COMPARED_S = 1.0  # less shows nothing but one pose
-_UNEXPLAINED_SHARE = 0.15  # of a joint's effort; what is explained better by the robot as given needs no other cause
-_FAR_BODIES_COST = 2.0  # per joint: cost of bodies that are unlike the URDF's, from which on other causes are looked for
-_EXPLAINED_SHARE, _EXPLAINED_ERROR_RATIO = 0.5, 0.7  # of their effort, and of the error before: what is left to the joints of a cause
-_SHARED_CAUSE_SHARE = 0.75  # of the efforts of all joints: a cause that all share and that leaves more explains nothing
-_CARE_LOG_ODDS, _REJECT_LOG_ODDS, _REFUSE_LOG_ODDS = 10.0, 20.0, 60.0  # log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one
-_RIVAL_LOG_ODDS = 5.0  # log-likelihood ratio to the best cause, within which others may be the better beginning
-_MAX_CAUSES = 4  # causes in one recording
-_MIN_WEIGHT_RATIO = 3.0  # times the effort: less may be an error of masses, and friction
-_CONSTANT_WEIGHT_SHARE = 0.2  # of a weight; what varies more shows in the efforts, and their factor with it
-_SHARED_CAUSES = {"gravity_compensated", "gravity_direction", "effort_unit", "effort_current"}  # causes that all joints share
-_CONVINCING_ERROR_RATIO = 0.9  # of the error as recorded; more would not convince
-_UNIT_LOG_SPREAD = np.log(2.0)  # factors of joints that lie within this of a power of ten are a unit, not currents
+# When causes are looked for.
+_UNEXPLAINED_SHARE = 0.15  # of a joint's effort; what the robot as given explains better needs no other cause
+_FAR_BODIES_COST = 2.0  # per joint, of bodies unlike the URDF's
+# When a cause counts. Log-likelihood ratios: odds of 2e4, 5e8 and 1e26 to one.
+_CARE_LOG_ODDS, _REJECT_LOG_ODDS, _REFUSE_LOG_ODDS = 10.0, 20.0, 60.0
+_RIVAL_LOG_ODDS = 5.0  # to the best cause, within which others may be the better beginning
+_EXPLAINED_SHARE, _EXPLAINED_ERROR_RATIO = 0.5, 0.7  # error that its joints may keep, of their effort and as recorded
+_SHARED_CAUSE_SHARE = 0.75  # error of all joints that a cause of all joints may keep
+_SHARED_CAUSES = {"gravity_compensated", "gravity_direction", "effort_unit", "effort_current"}
+_MAX_CAUSES = 4  # in one recording
+# Efforts that lack the weight on their joint.
+_MIN_WEIGHT_RATIO = 3.0  # weight over effort; less may be an error of masses, and friction
+_CONSTANT_WEIGHT_SHARE = 0.2  # variation of the weight; a larger one shows in the efforts, and their factor with it
+# How a cause is described.
+_CONVINCING_ERROR_RATIO = 0.9  # error without the cause over that as recorded
+_UNIT_LOG_SPREAD = np.log(2.0)  # factors of joints this close to a power of ten are a unit, not currents
 _MAX_SEVERITY = {"coupling": Severity.REJECT, "counterbalance": Severity.REJECT, "undeclared_load": Severity.NOTICE}
-_NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors nearer to one are rather, or may as well be, errors of the URDF's masses
+_NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors of efforts that wrong masses of the URDF do, or may, explain
 
 
 @one_thread()
 def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on the efforts of a recording: signs, exchanges, units, loads, gravity, delay, zeros, couplings.
+    """Findings on efforts: signs, exchanges, units, loads, gravity, delay, zeros, couplings.
 
-    All causes are compared by one cost, that of :class:`~.equations.EffortEquations`; where the robot as given, with
-    plausible errors of its URDF and any friction, explains the efforts, none is looked for.
+    All causes are compared by one cost, that of :class:`~.effort_equations.EffortEquations`. No cause is looked for if
+    the robot as given, with plausible errors of its URDF and any friction, explains the efforts.
 
     Parameters
     ----------
@@ -51,7 +56,7 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     Returns
     -------
     tuple of Finding
-        Rejected from odds of 5e8 to one on, refused from odds of 1e26 on.
+        Rejected from odds of 5e8 to one, refused from odds of 1e26.
     """
     comparison = _comparison(samples, model)
     if comparison is None:
@@ -68,22 +73,23 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
             break
         hypothesis, fit = best
         ratio = recorded.cost - fit.cost
-        severity = Severity.REFUSE if ratio > _REFUSE_LOG_ODDS else Severity.REJECT if ratio > _REJECT_LOG_ODDS else Severity.CARE
-        finding = finding_of(hypothesis, (recorded, fit), comparison.counted, model.joint_names)
+        severity = Severity.REJECT if ratio > _REJECT_LOG_ODDS else Severity.CARE
+        severity = Severity.REFUSE if ratio > _REFUSE_LOG_ODDS else severity
+        finding = _finding_of(hypothesis, (recorded, fit), comparison.counted, model.joint_names)
         findings.append(replace(finding, severity=min(severity, finding.severity), recording=samples.name))
-        comparison = replace(comparison, recorded=hypothesis.found)
+        comparison = replace(comparison, recorded=hypothesis.as_recorded)
     if not _SHARED_CAUSES & {finding.cause for finding in findings}:
         findings += weights
     return tuple(findings)
 
 
 def _lacking_weight(comparison: EffortComparison, model: RobotModel) -> NDArray[np.bool_]:
-    """``(n,)`` joints under a constant weight, as that of a lift is, which their effort never comes near.
+    """Joints ``(n,)`` under a constant weight, such as a lift's, which their effort never comes near.
 
-    No factor of the effort shows there: an offset would explain it, and bodies without mass as well.
+    A factor of the effort does not show there: an offset would explain it, and bodies without mass as well.
     """
-    own = {term.joint for term in model.layout.terms}
-    declared = np.array([name in own for name in model.joint_names])
+    with_terms = {term.joint for term in model.layout.terms}
+    declared = np.array([name in with_terms for name in model.joint_names])
     least, most = comparison.weights
     constant = most - least < _CONSTANT_WEIGHT_SHARE * most
     return comparison.counted & ~declared & constant & (least > _MIN_WEIGHT_RATIO * comparison.sizes)
@@ -97,18 +103,18 @@ def _weight_finding(comparison: EffortComparison, joint: int, recording: str, mo
 
 
 def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis, EffortFit] | None:
-    """The hypothesis of the least cost, if it explains what was recorded far better."""
-    found = _likely(comparison, recorded)
-    rivals = [each for each in found if each[1].cost < found[0][1].cost + _RIVAL_LOG_ODDS]
+    """Hypothesis of least cost, if it explains the recorded efforts far better."""
+    likely = _likely(comparison, recorded)
+    rivals = [(hypothesis, fit) for hypothesis, fit in likely if fit.cost < likely[0][1].cost + _RIVAL_LOG_ODDS]
     if len(rivals) < 2:
-        return next(iter(found), None)
+        return next(iter(likely), None)
     # Of two causes at once, the one that explains most by itself need not be among them.
-    return min(rivals, key=lambda each: each[1].cost - _next_gain(comparison, *each))
+    return min(rivals, key=lambda rival: rival[1].cost - _next_gain(comparison, *rival))
 
 
 def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hypothesis, EffortFit]]:
-    """Hypotheses that explain what was recorded far better, the best ones first."""
-    found = []
+    """Hypotheses that explain the recorded efforts far better, the best first."""
+    likely = []
     for hypothesis in _candidates(comparison, recorded):
         fit = comparison.fit(hypothesis)
         about = list(hypothesis.joints)
@@ -118,16 +124,16 @@ def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hyp
         else:
             explains = float(np.sqrt(np.mean(fit.share[comparison.counted] ** 2))) < _SHARED_CAUSE_SHARE
         if explains and fit.cost < recorded.cost - _CARE_LOG_ODDS:
-            found.append((hypothesis, fit))
-    return sorted(found, key=lambda each: each[1].cost)
+            likely.append((hypothesis, fit))
+    return sorted(likely, key=lambda pair: pair[1].cost)
 
 
 def _next_gain(comparison: EffortComparison, hypothesis: Hypothesis, fit: EffortFit) -> float:
-    """How much less the best second cause costs beside a first one; zero where there is none."""
-    after = replace(comparison, recorded=hypothesis.found)
+    """How much less the best second cause costs together with a first one; zero if there is none."""
+    after = replace(comparison, recorded=hypothesis.as_recorded)
     recorded = replace(fit, cost=fit.cost - hypothesis.penalty)
-    found = _likely(after, recorded)
-    return recorded.cost - found[0][1].cost if found else 0.0
+    likely = _likely(after, recorded)
+    return recorded.cost - likely[0][1].cost if likely else 0.0
 
 
 def _candidates(comparison: EffortComparison, recorded: EffortFit) -> Iterator[Hypothesis]:
@@ -149,7 +155,7 @@ def _candidates(comparison: EffortComparison, recorded: EffortFit) -> Iterator[H
 
 
 def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
-    """Of evenly chosen samples; None where no joint torques are measured, or wrenches on a free base act beside."""
+    """Comparison on evenly chosen samples; None without joint torques of a fixed base."""
     if model.free or samples.channels != model.velocities:
         return None
     joints = slice(model.velocities - model.joints, None)
@@ -171,23 +177,15 @@ def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
     return EffortComparison(model, after, counted, recorded)
 
 
-def finding_of(
+def _finding_of(
     hypothesis: Hypothesis,
     fits: tuple[EffortFit, EffortFit],
     counted: NDArray[np.bool_],
     names: Sequence[str],
 ) -> Finding:
-    """The finding of a cause, as grave as it can be: no coupling, gain or load makes a recording worthless.
+    """Describe a cause, as severe as its kind can be: no coupling, gain or load makes a recording worthless.
 
-    Parameters
-    ----------
-    hypothesis : Hypothesis
-    fits : tuple of EffortFit
-        As recorded, and without the cause.
-    counted : ndarray of bool, shape (n,)
-        Joints whose efforts were compared.
-    names : sequence of str
-        Of the joints.
+    ``fits`` are those as recorded and without the cause, ``counted (n,)`` the joints whose efforts are compared.
     """
     about = list(hypothesis.joints) or np.flatnonzero(counted).tolist()
     subjects = (hypothesis.link,) if hypothesis.link else tuple(names[joint] for joint in hypothesis.joints)
@@ -221,14 +219,15 @@ def _joints(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
 
 def _factors(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
     factors = np.array(hypothesis.amount)
-    known = np.isfinite(factors)
-    power = 10.0 ** np.round(np.log10(np.median(np.abs(factors[known]))))
-    if power != 1.0 and np.mean(np.abs(np.log(factors[known] / power)) < _UNIT_LOG_SPREAD) > 0.75 and power in (1e3, 1e-3):
+    finite = np.isfinite(factors)
+    power = 10.0 ** np.round(np.log10(np.median(np.abs(factors[finite]))))
+    alike = np.mean(np.abs(np.log(factors[finite] / power)) < _UNIT_LOG_SPREAD) > 0.75
+    if alike and power in (1e3, 1e-3):
         return _unit(hypothesis, names)
-    shown = dict(zip(names, 1 / factors[known], strict=False)) if len(names) == known.sum() else {}
-    listed = ", ".join(f"{factor:.3g}" for factor in factors[known])
+    scales = dict(zip(names, 1 / factors[finite], strict=False)) if len(names) == finite.sum() else {}
+    listed = ", ".join(f"{factor:.3g}" for factor in factors[finite])
     what = f"efforts are {listed} times the torques that the URDF predicts"
-    return "effort_current", what, _gains(_mapping(shown) if shown else "")
+    return "effort_current", what, _gains(_mapping(scales) if scales else "")
 
 
 def _unit(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
@@ -294,7 +293,7 @@ def _mapping(values: dict[str, float]) -> str:
 
 
 def _largest(factors: Sequence[float]) -> float:
-    """Largest factor or its inverse."""
+    """Largest factor or inverse factor."""
     size = np.abs(np.log(np.abs(np.array(factors))))
     return float(np.exp(np.nanmax(size)))
 

@@ -1,4 +1,11 @@
-"""How well this robot, with bodies as far from the URDF's as is plausible and any friction, explains its efforts."""
+"""How well this robot, with bodies as far from the URDF's as is plausible and any friction, explains its efforts.
+
+Torque is linear in the pseudo-inertias ``J = L (1 + E) L^T`` of the bodies; ``L L^T`` is the URDF's, and ``E``, without
+units, the deviation from it. The prior of ``E`` is the Bregman divergence of ([Lee2019]_ sec. 3.3), made symmetric,
+because a tenth of a body is no likelier than ten times of it. Friction is not negative, and unexplained efforts count
+by the logarithm of their share, so that one joint without a sensor does not dominate. The costs of two fits are
+negative log-likelihoods, which can be compared.
+"""
 
 from collections.abc import Sequence
 from copy import copy
@@ -16,31 +23,28 @@ from inertid_ros.robot.dynamics import body_torques, rigid_torque
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel
 
-_MOMENT_PARAMETERS = 4
-_PRIOR_SPREAD = 0.5  # of E: half or twice the masses of the URDF are still nothing special
-EFFORT_FLOOR_SHARE = 0.1  # of a joint's effort: what friction and elasticity beyond these models leave of it
-INDEPENDENT_SAMPLES = 20.0  # samples: those of a motion with few periods; errors of a model are not independent in time
-_OFFSET_SHARE = 0.3  # of a joint's RMS effort
-_FRICTION_RATIO = 10.0  # times a joint's RMS effort: no bound, only what keeps proportional columns apart
+EFFORT_FLOOR_SHARE = 0.1  # of a joint's effort: error that friction and elasticity beyond these models leave
+INDEPENDENT_SAMPLES = 20.0  # of a motion with few periods; errors of a model are not independent in time
+_PRIOR_SPREAD = 0.5  # of E: half or twice the masses of the URDF are not unusual
+_OFFSET_SHARE = 0.3  # prior deviation of an offset, of a joint's RMS effort
+_FRICTION_RATIO = 10.0  # prior deviation of friction, of a joint's RMS effort: it only keeps proportional columns apart
 _MAX_NEWTON_STEPS = 10
 _CONVERGED_CHANGE = 1e-3  # relative change of the squared errors
-_SHARE_TO_BORDER = 0.9  # of the way to where a body had no extension
-_RIDGE_SHARE = 1e-10  # of every column: they may be proportional to one another
+_SHARE_TO_BORDER = 0.9  # of the step at which a body would have no extension
+_RIDGE_SHARE = 1e-10  # of every column: columns may be proportional to one another
+_MOMENT_PARAMETERS = 4  # mass and first moment
+_PAIRS = np.array([(row, column) for row in range(4) for column in range(row, 4)])
 
 
 def _basis() -> Array:
-    """``(10, 4, 4)`` orthonormal symmetric matrices."""
-    basis = np.zeros((len(PAIRS), 4, 4))
-    for matrix, (row, column) in zip(basis, PAIRS, strict=True):
+    basis = np.zeros((len(_PAIRS), 4, 4))
+    for matrix, (row, column) in zip(basis, _PAIRS, strict=True):
         matrix[row, column] = matrix[column, row] = 1.0 if row == column else np.sqrt(0.5)
     return basis
 
 
-PAIRS = np.array([(row, column) for row in range(4) for column in range(row, 4)])
-
-
-BASIS = _basis()
-"""``(10, 4, 4)`` orthonormal symmetric matrices, each with one or two elements that are not zero, at PAIRS."""
+_BASIS = _basis()
+"""Orthonormal symmetric matrices ``(10, 4, 4)``, each with one or two non-zero elements, at ``_PAIRS``."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +66,7 @@ class Motion:
 
 
 class TorqueColumns:
-    """What the torque of the joints is linear in, along one motion.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The robot as given.
-    motion : Motion
-    """
+    """Columns in which the torque of the joints is linear along a motion: bodies near those of the URDF, and drives."""
 
     def __init__(self, model: RobotModel, motion: Motion) -> None:
         self.model, self.motion = model, motion
@@ -78,27 +75,27 @@ class TorqueColumns:
         self._bases: dict[int, Array] = {}  # orthonormal columns of the drives of a joint
 
     def drives(self, joint: int) -> tuple[list[int], Array]:
-        """Parameters of the drives that act on a joint, of ``d``, and their columns ``(N, k)``.
+        """Indices of the parameters of drives that act on a joint, of ``d``, and their columns ``(N, k)``.
 
-        Parameters are rotor inertia, viscous, Coulomb friction and offset of the joints, then of the couplings, then
+        Parameters are rotor inertia, viscous and Coulomb friction and offset of the joints, then of the couplings, then
         those of the user terms.
         """
         n, (gearing, motions) = self.model.joints, self._gears
         count = len(gearing) - n
         columns, values = [3 * n + joint], [np.ones(len(self.motion.q))]
         for gear in np.flatnonzero(gearing[:, joint]).tolist():
-            for index, each in enumerate(motions):
+            for index, motion in enumerate(motions):
                 columns.append(index * n + gear if gear < n else 4 * n + index * count + gear - n)
-                values.append(gearing[gear, joint] * each[:, gear])
-        for index, (of_joint, each) in enumerate(self._terms):
-            if of_joint == joint:
+                values.append(gearing[gear, joint] * motion[:, gear])
+        for index, (term_joint, column) in enumerate(self._terms):
+            if term_joint == joint:
                 columns.append(4 * n + 3 * count + index)
-                values.append(each)
+                values.append(column)
         return columns, np.stack(values, axis=1)
 
     @cached_property
     def _gears(self) -> tuple[Array, tuple[Array, Array, Array]]:
-        """``(n + couplings, n)`` what turns every drive; acceleration, speed and direction ``(N, n + couplings)``."""
+        """Gearing ``(n + couplings, n)`` of every drive; its acceleration, speed and direction."""
         gearing = np.vstack([np.eye(self.model.joints), self.model.layout.coupling_ratios])
         v, a = (channel[:, self._joints] @ gearing.T for channel in (self.motion.v, self.motion.a))
         return gearing, (a, v, self.motion.direction)
@@ -115,34 +112,34 @@ class TorqueColumns:
 
     @property
     def not_negative(self) -> NDArray[np.bool_]:
-        """``(d,)`` columns of the drives whose parameters are not negative: all but offsets and some user terms."""
+        """Flag the drive parameters ``(d,)`` that are not negative: all but offsets and some user terms."""
         n, layout = self.model.joints, self.model.layout
         of_terms = [term.non_negative for term in layout.terms for _ in term.expressions]
         return np.r_[np.ones(3 * n), np.zeros(n), np.ones(3 * len(layout.couplings)), of_terms] > 0
 
     def with_coupling(self, coupling: Coupling) -> "TorqueColumns":
-        """The same motion of a robot with one drive more that turns with several joints."""
+        """Same motion of a robot with one more drive that turns with several joints."""
         layout = replace(self.model.layout, couplings=(*self.model.layout.couplings, coupling))
         speed = self.motion.v[:, self._joints] @ layout.coupling_ratios[-1]
         direction = np.column_stack([self.motion.direction, np.sign(speed)])
         return TorqueColumns(replace(self.model, layout=layout), replace(self.motion, direction=direction))
 
     def with_terms(self, terms: tuple[UserTerm, ...]) -> "TorqueColumns":
-        """The same motion of a robot on which more torques act."""
+        """Same motion of a robot with more torques on it."""
         layout = replace(self.model.layout, terms=(*self.model.layout.terms, *terms))
         return TorqueColumns(replace(self.model, layout=layout), self.motion)
 
     def without_drives(self, joint: int, values: Array) -> Array:
-        """What friction, rotor and offset of a joint cannot take of ``(N, k)`` values of its torque."""
+        """Remainder of values ``(N, k)`` of a joint's torque that its friction, rotor and offset cannot explain."""
         if joint not in self._bases:
-            own = self.drives(joint)[1]
-            columns, size, _ = np.linalg.svd(own[:, np.any(own != 0, axis=0)], full_matrices=False)
+            drives = self.drives(joint)[1]
+            columns, size, _ = np.linalg.svd(drives[:, np.any(drives != 0, axis=0)], full_matrices=False)
             self._bases[joint] = columns[:, size > 1e-9 * size.max(initial=0.0)]
         basis = self._bases[joint]
         return np.asarray(values - basis @ (basis.T @ values))
 
     def bodies(self, gravity: Array) -> Array:
-        """``(n, N, 10 nb)`` columns of ``1 + E`` of all bodies, for a gravity ``(3,)`` [m/s^2]."""
+        """Columns ``(n, N, 10 nb)`` of ``1 + E`` of all bodies, for a gravity ``(3,)`` [m/s^2]."""
         key = tuple(gravity.tolist())
         if key not in self._bodies:
             inertial, weights = self._parameters
@@ -154,45 +151,46 @@ class TorqueColumns:
         return self._bodies[key]
 
     def moments(self, body: int, gravity: Array) -> Array:
-        """``(n, N, 4)`` torques of mass and first moment of a body, for a gravity ``(3,)`` [m/s^2]."""
+        """Torques ``(n, N, 4)`` of mass and first moment of a body, for a gravity ``(3,)`` [m/s^2]."""
         inertial, weights = self._parameters
         return np.asarray(inertial[:, :, body, :_MOMENT_PARAMETERS] + np.tensordot(gravity, weights[:, :, :, body], 1))
 
     @cached_property
     def torque_of_urdf(self) -> Array:
-        """``(N, n)`` torque of the bodies of the URDF [N m or N]."""
+        """Torque ``(N, n)`` of the bodies of the URDF [N m or N]."""
         motion = self.motion
         return rigid_torque(self.model, self.model.consistent_body_prior, motion.q, motion.v, motion.a)[:, self._joints]
 
     @property
     def weight_of_urdf(self) -> Array:
-        """``(N, n)`` torque of the bodies of the URDF at rest [N m or N]."""
+        """Torque ``(N, n)`` of the bodies of the URDF at rest [N m or N]."""
         q, still = self.motion.q, np.zeros_like(self.motion.v)
         return rigid_torque(self.model, self.model.consistent_body_prior, q, still, still)[:, self._joints]
 
     @cached_property
     def _parameters(self) -> tuple[Array, Array]:
-        """``(n, N, nb, 10)`` torques of the parameters without gravity, and ``(3, n, N, nb, 4)`` of unit gravities."""
+        """Torques ``(n, N, nb, 10)`` of the parameters without gravity, and ``(3, n, N, nb, 4)`` of unit gravities."""
         q, v, a = self.motion.q, self.motion.v, self.motion.a
         still = np.zeros_like(v)
         inertial = body_torques(self.model, np.zeros(3), (q, v, a))[self._joints]
-        weights = [body_torques(self.model, axis, (q, still, still), _MOMENT_PARAMETERS)[self._joints] for axis in np.eye(3)]
+        at_rest = (q, still, still)
+        weights = [body_torques(self.model, axis, at_rest, _MOMENT_PARAMETERS)[self._joints] for axis in np.eye(3)]
         return inertial, np.array(weights)
 
 
 def _directions(model: RobotModel) -> Array:
-    """``(nb, 10, 10)`` parameters of ``L E_k L^T`` for an orthonormal basis of symmetric matrices."""
+    """Parameters ``(nb, 10, 10)`` of ``L E_k L^T`` for an orthonormal basis ``E_k`` of symmetric matrices."""
     matrices = pseudo_inertia(model.consistent_body_prior)
     roots = np.linalg.cholesky(matrices)
     out = np.empty((len(roots), BODY_PARAMETERS, BODY_PARAMETERS))
-    for k, basis in enumerate(BASIS):
+    for k, basis in enumerate(_BASIS):
         out[:, :, k] = from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2))
     return out
 
 
 @dataclass(frozen=True)
 class EffortFit:
-    """The best explanation of efforts by one motion.
+    """Best explanation of efforts by one motion.
 
     Attributes
     ----------
@@ -201,9 +199,9 @@ class EffortFit:
     share : ndarray, shape (n,)
         RMS residual over the standard deviation of the effort.
     far : float
-        Part of the cost that is for bodies unlike those of the URDF.
+        Part of the cost for bodies unlike those of the URDF.
     rigid : ndarray, shape (n, N)
-        Torque of the bodies that were found [N m or N].
+        Torque of the fitted bodies [N m or N].
     """
 
     cost: float
@@ -214,16 +212,16 @@ class EffortFit:
 
 @dataclass(frozen=True)
 class _JointEquations:
-    """Columns on which a joint's torque depends, their values ``(N, c)`` and their Gram matrix ``(c, c)``."""
+    """Columns on which a joint's torque depends, their values ``(N, c)`` and Gram matrix ``(c, c)``."""
 
     columns: NDArray[np.intp]
     values: Array
     gram: Array
 
     def square(self, x: Array, cross: Array) -> float:
-        """``|A x|^2 - 2 b^T A x`` with the parameters of all joints, and ``A^T b``."""
-        own = x[self.columns]
-        return float((self.gram @ own - 2 * cross) @ own)
+        """``|A x|^2 - 2 b^T A x``, from the parameters of all joints and ``A^T b``."""
+        parameters = x[self.columns]
+        return float((self.gram @ parameters - 2 * cross) @ parameters)
 
 
 class EffortEquations:
@@ -265,33 +263,34 @@ class EffortEquations:
         self._share = self._share[order]
         self._take(efforts)
 
-    def of(self, efforts: Array) -> "EffortEquations":
-        """The equations of other efforts ``(N, n)`` on the same motion."""
+    def with_efforts(self, efforts: Array) -> "EffortEquations":
+        """Equations of other efforts ``(N, n)`` on the same motion."""
         other = copy(self)
         other._take(efforts)
         return other
 
     def _take(self, efforts: Array) -> None:
-        self._cross = [own.values.T @ efforts for own in self._joints]
+        self._cross = [joint.values.T @ efforts for joint in self._joints]
         self._squares, self._mean = efforts.T @ efforts, efforts.mean(axis=0)
 
     @staticmethod
     def unchanged(size: int) -> Array:
-        """``(10 nb,)`` values of the bodies' columns for the bodies of the URDF."""
-        return np.tile(np.eye(4)[PAIRS[:, 0], PAIRS[:, 1]], size // BODY_PARAMETERS)
+        """Values ``(10 nb,)`` of the bodies' columns for the bodies of the URDF."""
+        return np.tile(np.eye(4)[_PAIRS[:, 0], _PAIRS[:, 1]], size // BODY_PARAMETERS)
 
     def fit(self, mixing: Array) -> EffortFit:
-        """Fit efforts ``mixing @ efforts``, ``(n, n)``."""
-        cross = [own @ row for own, row in zip(self._cross, mixing, strict=True)]
+        """Fit the efforts ``mixing @ efforts``, ``(n, n)``."""
+        cross = [right @ row for right, row in zip(self._cross, mixing, strict=True)]
         squares = np.einsum("ji,ik,jk->j", mixing, self._squares, mixing) / self._rows
         variance = np.maximum(squares - (mixing @ self._mean) ** 2, 1e-300)
         precision = self._precision(squares)
         error, at, x = variance.copy(), self._counted, self._start
         for _ in range(_MAX_NEWTON_STEPS):
+            # Weights that make the logarithmic cost of each joint's error a quadratic one.
             weights = np.zeros(len(error))
             weights[at] = INDEPENDENT_SAMPLES / self._rows / (EFFORT_FLOOR_SHARE**2 * variance[at] + error[at])
             x = self._within(x, self._solve(weights, cross, precision, x))
-            explained = [own.square(x, right) for own, right in zip(self._joints, cross, strict=True)]
+            explained = [joint.square(x, right) for joint, right in zip(self._joints, cross, strict=True)]
             before, error = error, np.maximum(squares + np.array(explained) / self._rows, 0.0)
             if (np.abs(error - before) <= _CONVERGED_CHANGE * before).all():
                 break
@@ -304,7 +303,7 @@ class EffortEquations:
         return EffortFit(float(unlikely + far + drives), share, far, rigid)
 
     def _within(self, before: Array, after: Array) -> Array:
-        """Step of every body as far as its mass distribution stays one; drives go all the way."""
+        """Step every body as far as it stays a mass distribution; drives go all the way."""
         count = self._size
         start, step = _matrices(before[:count]), _matrices(after[:count] - before[:count])
         root = np.linalg.inv(np.linalg.cholesky(start))
@@ -315,23 +314,23 @@ class EffortEquations:
         return out
 
     def _precision(self, squares: Array) -> Array:
-        """``(d,)`` of the priors of the drives, by the effort that they may take."""
+        """Precision ``(d,)`` of the priors of the drives, by the effort that they may explain."""
         largest = np.zeros(len(self._start))
-        for own, square in zip(self._joints, squares.tolist(), strict=True):
+        for joint, square in zip(self._joints, squares.tolist(), strict=True):
             if square > 0:
-                size = np.sqrt(np.diagonal(own.gram) / self._rows / square)
-                largest[own.columns] = np.maximum(largest[own.columns], size)
+                size = np.sqrt(np.diagonal(joint.gram) / self._rows / square)
+                largest[joint.columns] = np.maximum(largest[joint.columns], size)
         largest = largest[self._size :]
         return np.asarray(np.maximum((largest / self._share) ** 2, 1e-12))
 
     def _solve(self, weights: Array, cross: list[Array], precision: Array, before: Array) -> Array:
-        """One step of Newton's method from the parameters before it."""
+        """Take one Newton step from the parameters ``before``."""
         size, free = self._size, self._free
         hessian, gradient = np.zeros((len(before), len(before))), np.zeros(len(before))
-        for own, right, weight in zip(self._joints, cross, weights.tolist(), strict=True):
+        for joint, right, weight in zip(self._joints, cross, weights.tolist(), strict=True):
             if weight:
-                hessian[np.ix_(own.columns, own.columns)] += weight * own.gram
-                gradient[own.columns] += weight * right
+                hessian[np.ix_(joint.columns, joint.columns)] += weight * joint.gram
+                gradient[joint.columns] += weight * right
         curvature, right = _expanded(before[:size])
         for first, of_body in zip(range(0, size, BODY_PARAMETERS), curvature, strict=True):
             block = slice(first, first + BODY_PARAMETERS)
@@ -344,6 +343,7 @@ class EffortEquations:
         hessian *= scale[:, None]
         gradient *= scale
         diagonal += _RIDGE_SHARE
+        # Eliminate the parameters of either sign, and solve for the others with non-negative least squares.
         _, across, singular = scipy.linalg.lapack.dposv(
             hessian[:free, :free], np.column_stack([hessian[:free, free:], gradient[:free]])
         )
@@ -359,7 +359,7 @@ class EffortEquations:
 
 
 def divergence(bodies: Array) -> float:
-    """Mean Bregman divergence of all bodies ``(10 nb,)`` from those of the URDF and of those from them.
+    """Mean Bregman divergence of all bodies ``(10 nb,)`` from those of the URDF and in reverse.
 
     That is ``tr(X + 1/X - 2) / 2`` for ``X = 1 + E``, which is convex.
     """
@@ -368,16 +368,16 @@ def divergence(bodies: Array) -> float:
 
 
 def _expanded(bodies: Array) -> tuple[Array, Array]:
-    """``(nb, 10, 10)`` Hessians of the divergence, and ``(10 nb,)`` their right-hand side of a Newton step."""
+    """Hessians ``(nb, 10, 10)`` of the divergence, and the right-hand side ``(10 nb,)`` of a Newton step."""
     inverse = np.linalg.inv(_matrices(bodies))
-    turned = np.einsum("bij,pjk->bpik", inverse, BASIS)
+    turned = np.einsum("bij,pjk->bpik", inverse, _BASIS)
     twice = turned @ inverse[:, None]
     blocks = np.einsum("bpij,bqji->bpq", turned, twice)
-    slopes = 0.5 * (np.einsum("pii->p", BASIS) - np.einsum("bpii->bp", twice))
+    slopes = 0.5 * (np.einsum("pii->p", _BASIS) - np.einsum("bpii->bp", twice))
     right = np.einsum("bpq,bq->bp", blocks, bodies.reshape(len(blocks), -1)) - slopes
     return blocks, right.ravel()
 
 
 def _matrices(bodies: Array) -> Array:
-    """``(nb, 4, 4)`` matrices ``1 + E``."""
-    return np.einsum("bp,pij->bij", bodies.reshape(-1, BODY_PARAMETERS), BASIS)
+    """Matrices ``1 + E``, ``(nb, 4, 4)``."""
+    return np.einsum("bp,pij->bij", bodies.reshape(-1, BODY_PARAMETERS), _BASIS)

@@ -16,35 +16,35 @@ from inertid_ros.robot.model import RobotModel
 
 from .effort_equations import EFFORT_FLOOR_SHARE, INDEPENDENT_SAMPLES, EffortEquations, EffortFit, Motion, TorqueColumns
 
-_ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # degrees by which zeros are wrong
+_ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # by which zeros are wrong
 _LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
-_SHORTLIST_COUNT = 5  # of many changes alike: those that the bodies of the URDF explain best
+_SHORTLIST_COUNT = 5  # of many similar changes: those that the URDF's bodies explain best
 _LONG_SHORTLIST_COUNT = 12  # of changes that need bodies of their own to tell them apart; arms have no more
-_MAX_FACTOR_DEVIATION = 0.3  # relative deviation of a joint's factor, above which its effort does not show it
+_MAX_FACTOR_DEVIATION = 0.3  # relative; with more, a joint's effort does not show its factor
 _COST_PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the Bayesian information criterion
-_MAX_LOAD_DISTANCE_M = 1.0  # m from the joint that carries it
-_LOAD_RADIUS_RATIO = 0.3  # of a ball, over the distance of its centre; what its inertia is the fit finds out
-_MIN_GRAVITY_SHARE = 0.3  # of its size; a gravity that comes out smaller has no direction
-_BALANCED_WEIGHT_SHARE = 0.4  # of the largest weight on any joint; springs and counterweights are where most is to be carried
-_EQUATION_FIELDS = ("motion", "gravity", "coupling", "terms", "bodies")  # of a hypothesis, what its equations are made of
+_MAX_LOAD_DISTANCE_M = 1.0  # from the joint that carries it
+_LOAD_RADIUS_RATIO = 0.3  # of a ball, over the distance of its centre; the fit finds the inertia
+_MIN_GRAVITY_SHARE = 0.3  # of its size; a smaller estimate of gravity has no direction
+_BALANCED_WEIGHT_SHARE = 0.4  # of the largest weight on any joint; springs and counterweights carry the heaviest
+_EQUATION_FIELDS = ("motion", "gravity", "coupling", "terms", "bodies")  # of a hypothesis, that make its equations
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A cause, and what efforts and motion would be without it.
+    """A cause of efforts that do not fit the motion, and efforts and motion without it.
 
     Attributes
     ----------
     cause : str
-        Key of :data:`~inertid_ros.core.findings.CAUSES`; empty for what was recorded.
+        Key of the table of causes; empty for what was recorded.
     mixing : ndarray, shape (n, n)
-        Efforts as they should be, of those recorded.
+        From recorded to correct efforts.
     motion : Motion
-        Motion as it should be.
+        Correct motion.
     gravity : ndarray, shape (3,)
         m/s^2 in the root frame.
     joints : tuple of int
-        That it is about; empty: all.
+        Affected joints; empty: all.
     amount : tuple of float
         Factors of the efforts, degrees, seconds, ratios, m/s^2 or kg, by the cause.
     lag : float
@@ -52,13 +52,13 @@ class Hypothesis:
     coupling : Coupling, optional
         A drive that turns with several joints.
     terms : tuple of UserTerm
-        Torques that act beside those of the robot as given.
+        Torques in addition to those of the robot as given.
     link : str
-        That carries a load which the URDF does not know; empty where there is none.
+        Link with a load that the URDF lacks; empty if there is none.
     bodies : ndarray, shape (nb, 10), optional
-        Parameters of the links with that load; those of the URDF where there are none.
+        Parameters of the links with that load; default those of the URDF.
     penalty : float
-        Cost of the parameters that were fitted to find it, and of having looked at many alike.
+        Cost of the parameters that were fitted to find it, and of having tried many similar ones.
     """
 
     cause: str
@@ -75,24 +75,24 @@ class Hypothesis:
     penalty: float = 0.0
 
     @property
-    def found(self) -> "Hypothesis":
-        """The same as what was recorded, with which further causes are compared."""
+    def as_recorded(self) -> "Hypothesis":
+        """The same as the recorded state, with which further causes are compared."""
         return replace(self, joints=(), amount=(), link="", penalty=0.0)
 
     def robot(self, model: RobotModel) -> RobotModel:
-        """A robot with these bodies."""
+        """Robot with these bodies."""
         return model if self.bodies is None else model.with_prior_bodies(self.bodies)
 
 
 def exchanged(count: int, one: int, other: int) -> list[int]:
-    """Order of so many joints in which two are exchanged."""
+    """Order of ``count`` joints with two of them exchanged."""
     order = list(range(count))
     order[one], order[other] = other, one
     return order
 
 
 def reordered(model: RobotModel, motion: Motion, order: list[int]) -> Motion:
-    """Motion with joints in another order; that of a free base stays."""
+    """Motion with joints in another order; a free base stays."""
     n = model.joints
 
     def moved(values: Array, first: int) -> Array:
@@ -134,7 +134,7 @@ class EffortComparison:
     counted : ndarray of bool, shape (n,)
         Joints that report efforts.
     recorded : Hypothesis
-        With what others are compared: all is as recorded, or as what has been found already puts it.
+        Reference of the comparison: everything as recorded, or with the causes found so far put right.
     """
 
     model: RobotModel
@@ -144,22 +144,22 @@ class EffortComparison:
 
     @cached_property
     def weights(self) -> tuple[Array, Array]:
-        """``(n,)`` least and largest weight of the URDF's bodies on each joint, but for a twentieth of the samples."""
+        """Least and largest weight ``(n,)`` of the URDF's bodies on each joint (5th and 95th percentile)."""
         least, most = np.percentile(np.abs(self._columns.weight_of_urdf), (5, 95), axis=0)
         return least, most
 
     @property
     def sizes(self) -> Array:
-        """``(n,)`` largest effort of each joint, but for a twentieth of the samples."""
+        """Largest effort ``(n,)`` of each joint (95th percentile)."""
         return np.asarray(np.percentile(np.abs(self._efforts), 95, axis=0))
 
     def fit(self, hypothesis: Hypothesis) -> EffortFit:
-        """The best explanation under a hypothesis; its cost holds the penalty."""
+        """Best explanation under a hypothesis; its cost includes the penalty."""
         base = self.recorded
         same = all(getattr(hypothesis, key) is getattr(base, key) for key in _EQUATION_FIELDS)
         equations = self._equations if same else self._made(hypothesis)
         if same and hypothesis.lag != base.lag:
-            equations = equations.of(self.efforts_after(hypothesis.lag))
+            equations = equations.with_efforts(self.efforts_after(hypothesis.lag))
         fit = equations.fit(hypothesis.mixing)
         return replace(fit, cost=fit.cost + hypothesis.penalty)
 
@@ -167,17 +167,19 @@ class EffortComparison:
         """One drive's effort, or that of all, has the wrong sign."""
         n = self.model.joints
         yield self._other("effort_sign", mixing=-self.recorded.mixing)
-        turned = [np.where(np.arange(n) == joint, -1.0, 1.0)[:, None] * self.recorded.mixing for joint in joints]
-        each = zip(joints, turned, strict=True)
-        yield from self._best([self._other("effort_sign", n, mixing=mixing, joints=(j,)) for j, mixing in each])
+        signs = [np.where(np.arange(n) == joint, -1.0, 1.0)[:, None] * self.recorded.mixing for joint in joints]
+        pairs = zip(joints, signs, strict=True)
+        yield from self._best([self._other("effort_sign", n, mixing=mixing, joints=(j,)) for j, mixing in pairs])
 
     def exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         """The efforts of two joints are exchanged."""
         pairs = list(combinations(joints, 2))
         mixings = [self.recorded.mixing[exchanged(self.model.joints, *pair)] for pair in pairs]
-        each = zip(pairs, mixings, strict=True)
-        found = [self._other("effort_exchange", len(pairs), mixing=mixing, joints=pair) for pair, mixing in each]
-        yield from self._best(found)
+        candidates = [
+            self._other("effort_exchange", len(pairs), mixing=mixing, joints=pair)
+            for pair, mixing in zip(pairs, mixings, strict=True)
+        ]
+        yield from self._best(candidates)
 
     def factors(self) -> Iterator[Hypothesis]:
         """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort shows it."""
@@ -209,10 +211,10 @@ class EffortComparison:
         for gravity in axes:
             if not np.allclose(gravity, self.recorded.gravity, atol=0.1 * size):
                 yield self._other("gravity_direction", len(axes), gravity=gravity, amount=tuple(gravity.tolist()))
-        found = self._gravity_of_urdf()
-        length = float(np.linalg.norm(found))
+        fitted = self._gravity_of_urdf()
+        length = float(np.linalg.norm(fitted))
         if length > _MIN_GRAVITY_SHARE * size:
-            gravity = size * found / length
+            gravity = size * fitted / length
             yield self._other("gravity_direction", 1, 2, gravity=gravity, amount=tuple(gravity.tolist()))
 
     def delays(self) -> Iterator[Hypothesis]:
@@ -234,13 +236,13 @@ class EffortComparison:
                 continue
             for ratio in (1.0, -1.0):
                 coupling = Coupling("coupling", (names[before], names[joint]), (1.0, ratio))
-                if not any(set(known.joints) >= set(coupling.joints) for known in self.model.layout.couplings):
+                if not any(set(other.joints) >= set(coupling.joints) for other in self.model.layout.couplings):
                     yield self._other(
                         "coupling", 2 * len(joints), 3, coupling=coupling, joints=(before, joint), amount=(1.0, ratio)
                     )
 
     def loads(self) -> Iterator[Hypothesis]:
-        """A link at an end of the robot carries what the URDF does not know, such as a gripper."""
+        """A link at an end of the robot carries something that the URDF lacks, such as a gripper."""
         yield from self._best(list(self._loads()), _LONG_SHORTLIST_COUNT)
 
     def _loads(self) -> Iterator[Hypothesis]:
@@ -259,7 +261,7 @@ class EffortComparison:
                 yield self._other("undeclared_load", len(ends), 4, **changed)
 
     def counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """A spring or a weight that the URDF does not know carries what is on a joint."""
+        """A spring or a weight that the URDF lacks carries the load of a joint."""
         heavy = self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max()
         balanced = {term.joint for term in (*self.model.layout.terms, *self.recorded.terms)}
         names = self.model.joint_names
@@ -269,7 +271,7 @@ class EffortComparison:
             yield self._other("counterbalance", len(turning), 2, terms=(*self.recorded.terms, term), joints=(joint,))
 
     def motions(self, joints: list[int]) -> list[Hypothesis]:
-        """Joints are exchanged, zeros are off or angles are in degrees: those that the URDF's bodies explain best."""
+        """Joints are exchanged, zeros are off, or angles are in degrees: those that the URDF's bodies explain best."""
         n, motion = self.model.joints, self.recorded.motion
         turning = [joint for joint in range(n) if self._turns[joint]]
         candidates = []
@@ -289,14 +291,14 @@ class EffortComparison:
         return self._best(candidates)
 
     def _best(self, candidates: list[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:
-        """Those that the URDF's bodies explain best, and that are worth bodies of their own."""
+        """Candidates that the URDF's bodies explain best, and that are worth bodies of their own."""
         if len(candidates) <= count:
             return candidates
         costs = [self._cost_of_urdf(candidate) for candidate in candidates]
         return [candidates[index] for index in np.argsort(costs)[:count]]
 
     def _other(self, cause: str, tried: int = 1, parameters: int = 0, **changes: object) -> Hypothesis:
-        """What was recorded, changed; one of several that were tried, with fitted parameters."""
+        """The recorded state with changes; one of ``tried`` alternatives, with fitted parameters."""
         penalty = float(np.log(tried)) + _COST_PER_PARAMETER * parameters
         return replace(self.recorded, cause=cause, penalty=penalty, **changes)  # type: ignore[arg-type]
 
@@ -306,18 +308,18 @@ class EffortComparison:
 
     @cached_property
     def _turns(self) -> NDArray[np.bool_]:
-        """``(n,)`` joints that turn; others slide."""
-        own = self.model.axes[len(self.model.link_names) - self.model.joints :]
-        return np.asarray((own[:, :3] == 0).all(axis=1))
+        """Joints ``(n,)`` that turn; others slide."""
+        axes = self.model.axes[len(self.model.link_names) - self.model.joints :]
+        return np.asarray((axes[:, :3] == 0).all(axis=1))
 
     @cached_property
     def _with_drives(self) -> TorqueColumns:
-        """Columns with what has been found to act on the joints."""
+        """Columns with the torques found so far."""
         return _driven(self._columns, self.recorded)
 
     @property
     def _robot(self) -> RobotModel:
-        """As given, with the load that has been found."""
+        """The robot as given, with the load found so far."""
         return self.recorded.robot(self.model)
 
     @cached_property
@@ -326,7 +328,7 @@ class EffortComparison:
 
     @cached_property
     def _efforts(self) -> Array:
-        """``(N, n)`` as they are without any other change."""
+        """Efforts ``(N, n)`` without any other change."""
         return np.asarray(self.efforts_after(self.recorded.lag) @ self.recorded.mixing.T)
 
     def _made(self, hypothesis: Hypothesis) -> EffortEquations:
@@ -342,27 +344,27 @@ class EffortComparison:
         return self._columns if same else TorqueColumns(hypothesis.robot(self.model), hypothesis.motion)
 
     def _rigid_of_urdf(self, gravity: Array) -> Array:
-        """``(n, N)`` torque of the URDF's bodies."""
+        """Torque ``(n, N)`` of the URDF's bodies."""
         bodies = self._columns.bodies(gravity)
         return np.asarray(bodies @ EffortEquations.unchanged(bodies.shape[2]))
 
     def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
-        """Cost with the bodies of the URDF, which takes one inverse dynamics, or none where efforts alone change."""
+        """Cost with the bodies of the URDF: one inverse dynamics, or none if only efforts change."""
         base, changed = self.recorded, np.ones(len(self.counted), dtype=bool)
         if self._columns_of(hypothesis) is self._columns and hypothesis.lag == base.lag:
             changed = (hypothesis.mixing != base.mixing).any(axis=1)
             if hypothesis.coupling is not base.coupling or hypothesis.terms is not base.terms:
                 changed[list(hypothesis.joints)] = True
-        kept = self._costs_of_recorded[~changed].sum()
-        return float(hypothesis.penalty + kept + self._costs_of_urdf(hypothesis, changed).sum())
+        unchanged = self._costs_of_recorded[~changed].sum()
+        return float(hypothesis.penalty + unchanged + self._costs_of_urdf(hypothesis, changed).sum())
 
     @cached_property
     def _costs_of_recorded(self) -> Array:
-        """``(n,)`` costs of the joints as recorded, with the bodies of the URDF."""
+        """Costs ``(n,)`` of the joints as recorded, with the bodies of the URDF."""
         return self._costs_of_urdf(self.recorded, self.counted)
 
     def _costs_of_urdf(self, hypothesis: Hypothesis, wanted: NDArray[np.bool_]) -> Array:
-        """``(n,)`` costs of some joints with the bodies of the URDF and any friction; zero of those not counted."""
+        """Costs ``(n,)`` of some joints with the bodies of the URDF and any friction; zero for others."""
         columns, costs = self._columns_of(hypothesis), np.zeros(len(self.counted))
         rest = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
         variance = np.maximum(np.var(rest, axis=0), 1e-300)
@@ -372,11 +374,12 @@ class EffortComparison:
         columns = _driven(columns, hypothesis)
         for joint in np.flatnonzero(self.counted & wanted).tolist():
             error = columns.without_drives(joint, rest[:, [joint]])
-            costs[joint] = 0.5 * INDEPENDENT_SAMPLES * np.log1p(np.mean(error**2) / (EFFORT_FLOOR_SHARE**2 * variance[joint]))
+            share = np.mean(error**2) / (EFFORT_FLOOR_SHARE**2 * variance[joint])
+            costs[joint] = 0.5 * INDEPENDENT_SAMPLES * np.log1p(share)
         return costs
 
     def _ratios(self, rigid: Array, efforts: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """``(n,)`` factor of each joint's effort over a torque, and whether it is determined."""
+        """Factor ``(n,)`` of each joint's effort over a torque, and whether it is determined."""
         ratio, determined = np.ones(len(rigid)), np.zeros(len(rigid), dtype=bool)
         for joint in np.flatnonzero(self.counted).tolist():
             both = np.column_stack([rigid[joint], efforts[:, joint]])
@@ -391,17 +394,17 @@ class EffortComparison:
         return ratio, determined
 
     def _gravity_of_urdf(self) -> Array:
-        """``(3,)`` gravity by which the URDF's bodies explain the efforts best [m/s^2]."""
+        """Gravity ``(3,)`` with which the URDF's bodies explain the efforts best [m/s^2]."""
         still, *axes = (self._rigid_of_urdf(axis) for axis in np.vstack([np.zeros(3), np.eye(3)]))
         return self._explained(np.stack([axis - still for axis in axes], axis=2), still.T)
 
     def _load_of_urdf(self, body: int) -> Array:
-        """``(4,)`` mass and first moment [kg, kg m] that would have to be added to a body of the URDF."""
+        """Mass and first moment ``(4,)`` [kg, kg m] to be added to a body of the URDF."""
         columns = self._columns.moments(body, self.recorded.gravity)
         return self._explained(columns, self._columns.torque_of_urdf)
 
     def _explained(self, columns: Array, known: Array) -> Array:
-        """``(p,)`` factors of columns ``(n, N, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""
+        """Factors ``(p,)`` of columns ``(n, N, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""
         count = columns.shape[2]
         normal, right = np.zeros((count, count)), np.zeros(count)
         for joint in np.flatnonzero(self.counted).tolist():
@@ -413,7 +416,7 @@ class EffortComparison:
 
 
 def _driven(columns: TorqueColumns, hypothesis: Hypothesis) -> TorqueColumns:
-    """The columns with what acts on the joints under a hypothesis."""
+    """Columns with the torques on the joints under a hypothesis."""
     if hypothesis.coupling is not None:
         columns = columns.with_coupling(hypothesis.coupling)
     return columns.with_terms(hypothesis.terms) if hypothesis.terms else columns

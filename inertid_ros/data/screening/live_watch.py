@@ -1,4 +1,4 @@
-"""Live topics in the last seconds: rate, gaps, delay and saturation; zero and load of wrenches; difference of clocks."""
+"""Live topics in the last seconds: rate, gaps, delay, saturation; zero and load of wrenches; difference of clocks."""
 
 import math
 import time
@@ -15,31 +15,30 @@ from inertid_ros.core.errors import RecordingError
 from .channel_faults import saturated
 
 _WINDOW_S = 2.0
-_GAP_STEPS = 4.0  # a longer step is a gap [median steps]
+_GAP_STEPS = 4.0  # median steps; a longer step is a gap
 _SILENT_S = 1.0
-_MIN_RANGE_STEPS = 20.0  # a range of fewer finest steps is noise, whose largest value is no limit of the sensor
-_MIN_TARE_SAMPLES = 10  # samples that a zero is the mean of
+_MIN_RANGE_STEPS = 20.0  # finest steps; a smaller range is noise, whose largest value is no limit of the sensor
+_MIN_TARE_SAMPLES = 10  # of which a zero is the mean
 _UNINTERRUPTED_S, _CLOCK_READS = 1e-4, 8
 
 
 @dataclass(frozen=True)
 class StreamReport:
-    """How the messages of a topic have come. What is not known is NaN.
+    """Messages of a topic in the last seconds. Unknown figures are NaN.
 
     Attributes
     ----------
     messages : int
         Since the start.
     silent : bool
-        Whether none has come for a second, or ever.
+        Whether none came for a second, or ever.
     rate_hz : float
-        In the window.
     gaps : int
-        Steps in the window of more than four median steps.
+        Steps of more than four median steps.
     longest_step_s : float
-        Between two messages in the window.
+        Between two messages.
     delay_s, longest_delay_s : float
-        From stamp to receipt, in the median and at most.
+        Median and maximum from stamp to receipt.
     saturated : tuple of int
         Channels that stay at their largest or smallest value so far.
     """
@@ -55,7 +54,7 @@ class StreamReport:
 
 
 class StreamWatch:
-    """Follows a topic message by message. All times are of the steady clock [s]."""
+    """Follow a topic message by message. All times are of the steady clock [s]."""
 
     def __init__(self) -> None:
         self._messages = 0
@@ -64,7 +63,7 @@ class StreamWatch:
         self._lowest = self._highest = self._finest = np.zeros(0)  # values and their smallest step so far
 
     def add(self, now: float, delay: float = math.nan) -> None:
-        """Take the receipt of a message, and by how much it is later than its stamp [s]."""
+        """Take the receipt of a message, and its delay after its stamp [s]."""
         self._messages += 1
         self._receipts.append((now, delay))
         _forget(self._receipts, now)
@@ -80,7 +79,7 @@ class StreamWatch:
         _forget(self._values, now)
 
     def report(self, now: float) -> StreamReport:
-        """Return how the messages have come until ``now``."""
+        """Report on the messages until ``now``."""
         last = self._receipts[-1][0] if self._receipts else -math.inf
         for queue in (self._receipts, self._values):
             _forget(queue, now)
@@ -100,7 +99,7 @@ class StreamWatch:
         )
 
     def _saturated(self) -> tuple[int, ...]:
-        """Channels that stay at the largest or smallest value of all that was measured, not of the window only."""
+        """Channels that stay at the largest or smallest value of all measurements, not only of the window."""
         if not self._values:
             return ()
         values = np.nan_to_num(np.array([values for _, values in self._values]), posinf=0.0, neginf=0.0)
@@ -127,16 +126,16 @@ class _WrenchTopic:
 
 
 class WrenchWatch:
-    """Follows wrench topics message by message.
+    """Follow wrench topics message by message: recent measurements, zero, and load.
 
     Parameters
     ----------
     window_s : float
         Duration of which a tare is the mean [s].
     limit_n : float
-        Larger forces are not a zero but a load [N].
+        Larger forces are a load, not a zero [N].
     on_n, off_n : float
-        A topic carries load from where its force exceeds the first until it falls below the second [N].
+        A topic carries load from when its force exceeds the first until it falls below the second [N].
     """
 
     def __init__(self, window_s: float, limit_n: float, on_n: float, off_n: float) -> None:
@@ -145,7 +144,7 @@ class WrenchWatch:
         self._topics: dict[str, _WrenchTopic] = {}
 
     def add(self, topic: str, stamp_ns: int, wrench: Array) -> Array:
-        """Take a measured wrench ``(6,)`` [N, N m] and return it less its zero; one that is not finite is not kept."""
+        """Take a measured wrench ``(6,)`` [N, N m] and return it less its zero; only a finite one is kept."""
         state = self._topics.setdefault(topic, _WrenchTopic())
         if np.isfinite(wrench).all():
             state.recent.append((stamp_ns, wrench))
@@ -162,11 +161,11 @@ class WrenchWatch:
 
     @property
     def zeros(self) -> Mapping[str, Array]:
-        """Topic to the zero ``(6,)`` that is subtracted, where one is."""
+        """Topic to the subtracted zero ``(6,)``, if any."""
         return {topic: state.zero for topic, state in self._topics.items() if state.zero.any()}
 
     def tare(self, topics: list[str]) -> str:
-        """Take the mean of the last window of every topic as its zero; nothing changes where one cannot be tared.
+        """Take the mean of the last window of every topic as its zero; nothing changes if a topic cannot be tared.
 
         Returns
         -------
@@ -202,15 +201,10 @@ class WrenchWatch:
 
 
 def ahead_of_steady(clock: Callable[[], float]) -> float:
-    """Return how far a clock is ahead of the steady clock [s].
+    """Return how far a clock, by the callable that reads it, is ahead of the steady clock [s].
 
-    A process that is held up between reading one clock and the other would see a step of the clock. So the clock is
-    read between two readings of the steady one, again where these are far apart, and the closest pair counts.
-
-    Parameters
-    ----------
-    clock : callable
-        Returns its time [s].
+    A process held up between reading one clock and the other would see a step. So the clock is read between two
+    readings of the steady one, again if these are far apart, and the closest pair counts.
     """
     closest, difference = float("inf"), 0.0
     for _ in range(_CLOCK_READS):

@@ -1,4 +1,7 @@
-"""Whether motions are long and rich enough to be fitted, and whether held-out ones are new."""
+"""Whether motions are long and rich enough to be fitted, and whether held-out motions are new.
+
+Errors on a motion that was fitted do not predict those on other motions, however often it is recorded.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,97 +16,94 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
-_MIN_MOTION_S = 2.0  # no arm goes there and back through its own range faster, at speeds at which friction has a sign
-_MIN_TRAVERSES = 1.2  # of its range; a joint that has come back has two, one that has gone one way has one
-_LITTLE_MOTION_SHARE = 0.01  # of the range between its limits (of a turn without): drives repeat to a hundredth of that
-_PLANAR_JOINTS = 2  # joints; with more, most of what the bodies do is not seen on one line
-_LOCKSTEP_POWER_SHARE = 0.98  # share of a joint's velocity power that another joint's velocity predicts
-_WINDOW_COUNT = 8  # of the held-out recording, each sought by itself: a part of it may be of another motion
-_SAME_MOTION_DIFFERENCE = 0.1  # difference below which errors that training cannot show would show at a tenth of their size at most
-_MOVING_SHARE = 0.01  # of the largest deviation of position; joints that move less only show noise
-_REPEATED_SHARE = 0.5  # share of a recording's samples, or of its motion, that makes it a repetition
-_SAMPLES_PER_CUTOFF_PERIOD = 10.0  # samples per period of the cutoff: a shift between two samples changes the difference by 0.002
+# A motion to be fitted.
+_MIN_MOTION_S = 2.0  # no arm traverses its range and back faster, at speeds at which friction has a sign
+_MIN_TRAVERSES = 1.2  # of its range; a joint that came back has two, one that went one way has one
+_LITTLE_MOTION_SHARE = 0.01  # of the range between the limits (of a turn without); drives repeat to a hundredth of that
+_PLANAR_JOINTS = 2  # with more, a motion on one line hides most of what the bodies do
+_LOCKSTEP_POWER_SHARE = 0.98  # of a joint's velocity power that another joint's velocity predicts
+# A motion that repeats another.
+_WINDOW_COUNT = 8  # of the held-out recording, each compared by itself: a part of it may be of another motion
+_SAME_MOTION_DIFFERENCE = 0.1  # errors invisible in training would show at a tenth of their size at most
+_MOVING_SHARE = 0.01  # of the largest deviation of position; joints that move less show noise only
+_REPEATED_SHARE = 0.5  # of a recording's samples or motion; with more it is a repetition
+_SAMPLES_PER_CUTOFF_PERIOD = 10.0  # a shift between two samples changes the difference by 0.002
 _HASH_SEED = 0
 
 
 def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Finding, ...]:
-    """Findings on the motion of all recordings that are fitted together.
+    """Findings ``short_recording``, ``little_motion`` and ``lockstep`` on all recordings that are fitted together.
 
-    Parameters
-    ----------
-    recordings : sequence of Samples
-        Prepared samples.
-    model : RobotModel
-        The robot.
-
-    Returns
-    -------
-    tuple of Finding
-        ``short_recording``, ``little_motion`` and ``lockstep``. A free base is not checked: its own motion excites
-        the bodies, too.
+    A free base is not checked: its own motion also excites the bodies.
     """
     rows = [samples.usable for samples in recordings]
-    if model.free or not any(kept.any() for kept in rows):
+    if model.free or not any(usable.any() for usable in rows):
         return ()
-    q = np.concatenate([samples.q[kept] for samples, kept in zip(recordings, rows, strict=True)])
-    v = np.concatenate([samples.v[kept] for samples, kept in zip(recordings, rows, strict=True)])
-    seconds = [float(np.median(np.diff(samples.time))) for samples in recordings]
-    # The same short piece recorded twice is no longer motion: the longest of all recordings counts.
+    q = np.concatenate([samples.q[usable] for samples, usable in zip(recordings, rows, strict=True)])
+    v = np.concatenate([samples.v[usable] for samples, usable in zip(recordings, rows, strict=True)])
+    steps = [float(np.median(np.diff(samples.time))) for samples in recordings]
+    # Repeating a short piece adds no motion: the longest travel of all recordings counts.
     travelled = np.max(
         [
-            np.abs(samples.v[kept]).sum(axis=0) * step
-            for samples, kept, step in zip(recordings, rows, seconds, strict=True)
+            np.abs(samples.v[usable]).sum(axis=0) * step
+            for samples, usable, step in zip(recordings, rows, steps, strict=True)
         ],
         axis=0,
     )
-    duration = sum(kept.sum() * step for kept, step in zip(rows, seconds, strict=True))
-    ranges = np.ptp(q, axis=0)
-    names = np.array(model.joint_names)
+    duration = sum(usable.sum() * step for usable, step in zip(rows, steps, strict=True))
+    ranges, names = np.ptp(q, axis=0), np.array(model.joint_names)
     traverses = travelled / np.maximum(ranges, 1e-12)
     span = model.limits.upper - model.limits.lower
     span = np.where(np.isfinite(span) & (span > 0), np.minimum(span, 2 * np.pi), 2 * np.pi)
-    hardly = ranges < _LITTLE_MOTION_SHARE * span
+    still = ranges < _LITTLE_MOTION_SHARE * span
     findings = []
     name = recordings[0].name if len(recordings) == 1 else ""
-    if duration < _MIN_MOTION_S or len(recordings) == 1 and (~hardly).any() and traverses[~hardly].max() < _MIN_TRAVERSES:
+    if duration < _MIN_MOTION_S or len(recordings) == 1 and (~still).any() and traverses[~still].max() < _MIN_TRAVERSES:
         evidence = f"{duration:.2g} s of motion, in which no joint goes through its range more than"
-        evidence += f" {traverses[~hardly].max(initial=0.0):.1f} times"
+        evidence += f" {traverses[~still].max(initial=0.0):.1f} times"
         remedy = remedy_for("short_recording")
         findings.append(Finding("short_recording", Severity.REFUSE, evidence, remedy, (), name))
-    if hardly.any():
-        which = tuple(map(str, names[hardly]))
-        evidence = f"{', '.join(which)} moves by {', '.join(f'{x:.2g}' for x in ranges[hardly])} rad or m"
+    if still.any():
+        joints = tuple(map(str, names[still]))
+        evidence = f"{', '.join(joints)} moves by {', '.join(f'{x:.2g}' for x in ranges[still])} rad or m"
         remedy = remedy_for("little_motion")
-        findings.append(Finding("little_motion", Severity.CARE, evidence, remedy, which, name))
-    moving = v[:, ~hardly] - v[:, ~hardly].mean(axis=0)
+        findings.append(Finding("little_motion", Severity.CARE, evidence, remedy, joints, name))
+    findings += _lockstep(v[:, ~still], names[~still], name)
+    return tuple(findings)
+
+
+def _lockstep(v: Array, names: np.ndarray, recording: str) -> list[Finding]:
+    """Finding on moving joints whose velocities ``(N, m)`` are proportional to one another, if any."""
+    moving = v - v.mean(axis=0)
     power = np.sqrt(np.sum(moving**2, axis=0))
-    alike = np.abs((moving / np.where(power > 0, power, 1.0)).T @ (moving / np.where(power > 0, power, 1.0)))
+    scaled = moving / np.where(power > 0, power, 1.0)
+    alike = np.abs(scaled.T @ scaled)
     np.fill_diagonal(alike, 0.0)
     proportional = alike**2 > _LOCKSTEP_POWER_SHARE
     together = proportional.any(axis=1) if len(alike) else np.zeros(0, dtype=bool)
-    if together.any():
-        which = tuple(map(str, names[~hardly][together]))
-        one_line = len(together) > 1 and bool(proportional[0, 1:].all())
-        where = ", so that the whole motion lies on one line" if one_line else ""
-        evidence = f"velocities of {', '.join(which)} are proportional to one another{where}"
-        severity = Severity.CARE if one_line and len(together) > _PLANAR_JOINTS else Severity.NOTICE
-        findings.append(Finding("lockstep", severity, evidence, remedy_for("lockstep"), which, name))
-    return tuple(findings)
+    if not together.any():
+        return []
+    joints = tuple(map(str, names[together]))
+    one_line = len(together) > 1 and bool(proportional[0, 1:].all())
+    where = ", so that the whole motion lies on one line" if one_line else ""
+    evidence = f"velocities of {', '.join(joints)} are proportional to one another{where}"
+    severity = Severity.CARE if one_line and len(together) > _PLANAR_JOINTS else Severity.NOTICE
+    return [Finding("lockstep", severity, evidence, remedy_for("lockstep"), joints, recording)]
 
 
 @dataclass(frozen=True)
 class RepeatedMotion:
-    """How much of a recording's motion others hold as well.
+    """Share of a recording's motion that others also contain.
 
     Attributes
     ----------
     share : float
-        Of the motion's energy, 0 to 1, in windows that another recording repeats.
+        Share of the motion's energy, 0 to 1, in windows that another recording repeats.
     difference : float
-        Root mean square of what is left of position and velocity after the best shifts, over all moving joints, as a
+        Root mean square of the difference in position and velocity after the best shifts, over all moving joints, as a
         share of the motion: 0 for a repetition, 1 or more for motions that have nothing in common.
     by : tuple of int
-        Positions of the other recordings that repeat half of it or more, or of the one that repeats most of it.
+        Indices of the other recordings that repeat half of it or more, or of the one that repeats most.
     """
 
     share: float
@@ -117,14 +117,14 @@ class RepeatedMotion:
 
 
 def shared_samples(recording: Recording, other: Recording) -> float:
-    """Share of the distinct samples of a recording, positions and efforts of all joints, that another holds too."""
+    """Share of the distinct samples of a recording (positions and efforts of all joints) that another also has."""
     names = [name for name in recording.joint_names if name in other.joint_names]
-    own, others = (np.unique(_row_hashes(each, names)) for each in (recording, other))
-    return float(np.isin(own, others, assume_unique=True).mean()) if names else 0.0
+    hashes, others = (np.unique(_row_hashes(x, names)) for x in (recording, other))
+    return float(np.isin(hashes, others, assume_unique=True).mean()) if names else 0.0
 
 
 def _row_hashes(recording: Recording, names: Sequence[str]) -> np.ndarray:
-    """``(N,)`` 64-bit hash of each sample's bits: a random linear combination, modulo 2^64."""
+    """64-bit hash of each sample's bits, ``(N,)``: a random linear combination, modulo 2^64."""
     columns = [recording.joint_names.index(name) for name in names]
     rows = np.ascontiguousarray(np.hstack([recording.position[:, columns], recording.effort[:, columns]]))
     factors = np.random.default_rng(_HASH_SEED).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
@@ -133,12 +133,12 @@ def _row_hashes(recording: Recording, names: Sequence[str]) -> np.ndarray:
 
 
 def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
-    """Refuse held-out recordings whose samples were fitted, whatever their files are called.
+    """Refuse held-out recordings whose samples are fitted, whatever the names of their files.
 
     Raises
     ------
     RecordingError
-        Half of the samples of a held-out recording, or more, are those of one that is fitted.
+        At least half of the samples of a held-out recording are those of a fitted one.
     """
     for recording in held_out:
         for fitted in train:
@@ -151,9 +151,9 @@ def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recor
 
 
 def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMotion:
-    """How much of the motion of some samples others repeat, at any shift of time.
+    """Share of the motion of some samples that others repeat, at any shift of time.
 
-    The recording is cut into windows, and each is compared with every stretch of the others' by FFT.
+    Windows of the recording are compared with every stretch of the others by FFT.
     """
     rate = _SAMPLES_PER_CUTOFF_PERIOD * samples.cutoff_hz or 1 / np.median(np.diff(samples.time))
     position, _ = _joint_motion(samples, rate)
@@ -161,38 +161,40 @@ def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMoti
     moving = size > _MOVING_SHARE * size.max()
     if not moving.any():
         return RepeatedMotion(0.0, 1.0, (0,))  # at rest there is no motion to repeat
-    own = _scaled_motion(samples, rate, centre, moving)
-    scale = np.sqrt(np.mean(own**2, axis=0))
-    own /= scale
-    found = [_scaled_motion(other, rate, centre, moving) / scale for other in others]
-    windows = np.array_split(own, _WINDOW_COUNT)
+    motion = _scaled_motion(samples, rate, centre, moving)
+    scale = np.sqrt(np.mean(motion**2, axis=0))
+    motion /= scale
+    other_motions = [_scaled_motion(other, rate, centre, moving) / scale for other in others]
+    windows = np.array_split(motion, _WINDOW_COUNT)
     energy = np.array([np.sum(window**2) for window in windows])
-    left = np.array([[_least_difference(window, other) for other in found] for window in windows])
-    left = np.minimum(left, energy[:, None])  # no worse than rest
-    shares = (energy / energy.sum()) @ (left <= _SAME_MOTION_DIFFERENCE**2 * energy[:, None])  # of each other
+    left = np.array([[_least_difference(window, other) for other in other_motions] for window in windows])
+    left = np.minimum(left, energy[:, None])  # at most as for rest
+    shares = (energy / energy.sum()) @ (left <= _SAME_MOTION_DIFFERENCE**2 * energy[:, None])  # per other recording
     least = left.min(axis=1)
     share = float(energy[least <= _SAME_MOTION_DIFFERENCE**2 * energy].sum() / energy.sum())
-    by = np.flatnonzero(shares >= _REPEATED_SHARE) if shares.max() >= _REPEATED_SHARE else np.array([int(shares.argmax())])
+    by = np.flatnonzero(shares >= _REPEATED_SHARE)
+    if not len(by):
+        by = np.array([int(shares.argmax())])
     return RepeatedMotion(share, float(np.sqrt(least.sum() / energy.sum())), tuple(by.tolist()))
 
 
 def _joint_motion(samples: Samples, rate: float) -> tuple[Array, Array]:
     """Positions and velocities ``(N, n)`` of the joints, evenly spaced."""
-    free = samples.q.shape[1] - samples.v.shape[1]  # a free base has a position more than velocities, and six of these
+    free = samples.q.shape[1] - samples.v.shape[1]  # 1 with a free base, which has 7 positions and 6 velocities
     time = np.arange(samples.time[0], samples.time[-1], 1 / rate)
     position, velocity = samples.q[:, 7 * free :], samples.v[:, 6 * free :]
-    even = [np.stack([np.interp(time, samples.time, c) for c in each.T], axis=1) for each in (position, velocity)]
+    even = [np.stack([np.interp(time, samples.time, c) for c in x.T], axis=1) for x in (position, velocity)]
     return even[0], even[1]
 
 
 def _scaled_motion(samples: Samples, rate: float, centre: Array, moving: np.ndarray) -> Array:
-    """``(N, 2 m)`` positions about a centre and velocities of the moving joints."""
+    """Positions about a centre, and velocities, of the moving joints ``(N, 2 m)``."""
     position, velocity = _joint_motion(samples, rate)
     return np.hstack([(position - centre)[:, moving], velocity[:, moving]])
 
 
 def _least_difference(window: Array, other: Array) -> float:
-    """Least sum of squared differences between a window ``(w, m)`` and any stretch of another motion ``(N, m)``."""
+    """Least sum of squared differences between a window ``(w, m)`` and any stretch of a motion ``(N, m)``."""
     width, count = len(window), len(other) - len(window) + 1
     if count < 1:
         return float("inf")

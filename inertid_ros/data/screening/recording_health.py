@@ -1,4 +1,4 @@
-"""Figures of recordings for reports: content, stamps, faults of channels, noise and spectrum of their efforts."""
+"""Figures of recordings for reports: content, stamps, faults of channels, noise and spectrum of efforts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,27 +16,21 @@ from inertid_ros.robot.model import RobotModel
 from .channel_faults import held, joint_spikes, saturated
 from .stamp_checks import as_measured, check_repairs
 
-_GAP_PERIODS = 4.0  # periods
-_MAX_SPECTRUM_SEGMENT = 4096  # samples of a Welch segment at most: 4 s at 1 kHz, 40 s at 100 Hz
+_GAP_PERIODS = 4.0  # a longer step is counted as a gap
+_MAX_SPECTRUM_SEGMENT = 4096  # samples of a Welch segment: 4 s at 1 kHz, 40 s at 100 Hz
 _SPECTRUM_POINTS = 60  # of equal width on the logarithmic axis
-_MAX_SPECTRUM_SAMPLES = 1 << 18  # samples: of a longer recording the first so many show its spectrum
-_MIN_NOISE_SEGMENT, _MIN_NOISE_SEGMENTS = 256, 4  # samples of a Welch segment at least, and segments of the whole recording at least
+_MAX_SPECTRUM_SAMPLES = 1 << 18  # a longer recording shows its spectrum by the first so many
+_MIN_NOISE_SEGMENT, _MIN_NOISE_SEGMENTS = 256, 4  # samples of a Welch segment, and segments of the recording
 _JOINT_CHANNELS = ("position", "velocity", "effort")
 
 
 def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
-    """Content of a recording, of a long one from its parts, of which one is in memory at a time.
-
-    Parameters
-    ----------
-    parts : iterable of Recording
-        Consecutive ones of one recording, or all of it.
+    """Content of a recording, given as a whole or as its consecutive parts, of which one is in memory at a time.
 
     Returns
     -------
     dict
-        Plain data, as ``inertid info --json`` prints it: positions in rad or m, efforts in N m or N, and times in
-        seconds.
+        Plain data, as ``inertid info --json`` prints it: positions in rad or m, efforts in N m or N, times in seconds.
     """
     content = _Content()
     for part in parts:
@@ -99,12 +93,12 @@ class _Content:
 
 @dataclass(frozen=True)
 class EffortSpectrum:
-    """Amplitude density of each joint's effort.
+    """Amplitude density of each joint's effort, in few points.
 
     Attributes
     ----------
     name : str
-        Of the recording.
+        Name of the recording.
     frequency : ndarray, shape (K,)
         Ascending [Hz].
     density : ndarray, shape (K, n)
@@ -120,7 +114,7 @@ class EffortSpectrum:
 
 
 def effort_spectrum(name: str, time: Array, effort: Array, cutoff_hz: float) -> EffortSpectrum:
-    """Spectrum of efforts ``(N, n)`` at stamps ``(N,)`` [s], which may hold values that are not finite."""
+    """Spectrum of efforts ``(N, n)`` at stamps ``(N,)`` [s]; efforts may be NaN or infinite."""
     time, effort = time[:_MAX_SPECTRUM_SAMPLES], np.nan_to_num(effort[:_MAX_SPECTRUM_SAMPLES], posinf=0.0, neginf=0.0)
     rate = 1.0 / float(np.median(np.diff(time)))
     frequency, power = scipy.signal.welch(
@@ -130,20 +124,20 @@ def effort_spectrum(name: str, time: Array, effort: Array, cutoff_hz: float) -> 
     edges = np.geomspace(frequency[0], frequency[-1] * (1 + 1e-9), _SPECTRUM_POINTS + 1)
     bins = np.digitize(frequency, edges)
     used = np.unique(bins)
-    middle = np.array([np.exp(np.log(frequency[bins == each]).mean()) for each in used])
-    density = np.array([power[bins == each].mean(axis=0) for each in used])
+    middle = np.array([np.exp(np.log(frequency[bins == index]).mean()) for index in used])
+    density = np.array([power[bins == index].mean(axis=0) for index in used])
     return EffortSpectrum(name, middle, np.sqrt(density), cutoff_hz)
 
 
 @dataclass(frozen=True)
 class EffortNoise:
-    """White noise of each joint's effort.
+    """White noise of each joint's effort, from the part of its spectrum that no motion excites.
 
     Attributes
     ----------
     density : ndarray, shape (n,)
-        Of the upper half of the spectrum, one-sided [(N m)^2/Hz or N^2/Hz]. Where a driver has filtered the effort it
-        comes out too small, zero where the effort is NaN.
+        One-sided density of the upper half of the spectrum [(N m)^2/Hz or N^2/Hz]. Too small if a driver has filtered
+        the effort, zero if the effort is NaN.
     rate_hz : float
         Sample rate [Hz].
     """
@@ -152,8 +146,8 @@ class EffortNoise:
     rate_hz: float
 
     @classmethod
-    def of(cls, recording: Recording, model: RobotModel) -> "EffortNoise":
-        """Noise of raw channels, in the order of the model's joints, and with the scale of its efforts."""
+    def from_recording(cls, recording: Recording, model: RobotModel) -> "EffortNoise":
+        """Noise of raw channels, in the order of the model's joints and with the scale of its efforts."""
         columns = [recording.joint_names.index(name) for name in model.joint_names]
         effort = np.nan_to_num(recording.effort[:, columns]) * model.effort_scale
         rate = 1 / float(np.median(np.diff(recording.time)))
@@ -162,7 +156,7 @@ class EffortNoise:
         return cls(np.median(density[frequency > 0.25 * rate], axis=0), rate)
 
     def below(self, cutoff_hz: float) -> Array:
-        """``(n,)`` standard deviation below a cutoff [N m or N]; 0 is without one."""
+        """Standard deviation ``(n,)`` below a cutoff [N m or N]; 0 means no cutoff."""
         return np.asarray(np.sqrt(self.density * min(cutoff_hz or np.inf, 0.5 * self.rate_hz)))
 
 
@@ -173,28 +167,27 @@ class RecordingHealth:
     Attributes
     ----------
     name : str
-        Of the recording, with its span where it is a part of a longer one.
+        Name of the recording, with its span if it is part of a longer one.
     rate_hz : float
-        Of the median step [Hz].
+        Rate by the median step [Hz].
     jitter : float
         Standard deviation of steps without gaps over the median step.
     gaps : int
         Steps in which samples were lost.
     longest_gap_s : float
-        The longest of them; 0 without [s].
+        0 without gaps [s].
     lost_share : float
-        Share of the time that gaps take.
+        Share of the time in gaps.
     reordered, repeated, other_clock : int
-        Stamps that were put in order, and samples left out because their stamp was there already or is of another
-        clock.
+        Stamps put in order, and samples left out because their stamp is repeated or of another clock.
     joints : tuple of str
-        The ``n`` joints of the figures that follow.
+        The ``n`` joints of the following figures.
     not_finite, spikes, held, saturated : mapping of str to ndarray of int, shape (n,)
         Samples by channel (``position``, ``velocity``, ``effort``, as far as recorded); ``saturated`` of effort only.
     effort_noise : ndarray, shape (n,)
-        Standard deviation of the noise of effort below the cutoff [N m or N]; NaN where it is not known.
+        Standard deviation of the noise of effort below the cutoff [N m or N]; NaN if unknown.
     spectrum : EffortSpectrum or None
-        Of the efforts; None where none was recorded.
+        Spectrum of the efforts; None if none was recorded.
     """
 
     name: str
@@ -216,19 +209,14 @@ class RecordingHealth:
 
 
 def recording_health(recording: Recording, samples: Samples, model: RobotModel) -> RecordingHealth:
-    """Health of a recording of a robot.
-
-    Parameters
-    ----------
-    samples : Samples
-        Prepared from it, for the cutoff and the noise of its efforts.
-    """
+    """Health of a recording; samples prepared from it give the cutoff and the noise of its efforts."""
     joints = tuple(name for name in model.joint_names if name in recording.joint_names)
     columns = [recording.joint_names.index(name) for name in joints]
     steps = np.diff(recording.time)
     usual = float(np.median(steps))
     gaps = steps[steps > LOST_SAMPLE_PERIODS * usual]
-    channels = {name: values[:, columns] for name in _JOINT_CHANNELS if (values := getattr(recording, name)) is not None}
+    recorded = {name: values for name in _JOINT_CHANNELS if (values := getattr(recording, name)) is not None}
+    channels = {name: values[:, columns] for name, values in recorded.items()}
     finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
     effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
     known = noise is not None and len(noise) == len(joints)

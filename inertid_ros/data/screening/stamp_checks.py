@@ -1,4 +1,10 @@
-"""Stamps that are not those of measurements: another unit, jitter of the publisher, states that were published again."""
+"""Stamps that are not those of measurements: another unit, jitter of the publisher, states that were published again.
+
+Stamps scatter, or come in bursts, if a state gets its stamp when it is handled: samples were measured evenly, and their
+stamps are late by the delay of the handling. A driver that publishes faster than it reads repeats positions and
+efforts: positions go up in stairs, whose steps look like motion of a high frequency, and efforts seem to have less
+noise than they have.
+"""
 
 from dataclasses import replace
 
@@ -11,36 +17,30 @@ from inertid_ros.data.recording import MAX_OTHER_CLOCK_SHARE, Recording
 
 from .channel_faults import true_runs
 
+# Unit of the stamps.
 _STAMP_UNITS_S = {"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
-_SAMPLE_RATES_HZ = (10.0, 20e3)  # at which joint states are sampled
-_MAX_TRAVERSE_S = 60.0  # an arm that needs longer for its own range at its own fastest speed is not being excited
-_UNIT_FACTOR = 3.0  # factor within which a ratio of velocities counts as one of the units
-_ARRIVAL_JITTER_PERIODS = 0.2  # of the period, which is a fifth of what a joint moves between two samples
-_MIN_RANGE = 1e-3  # rad or m; a joint whose range is smaller shows no speed
-_MAX_REPEAT_S = 0.05  # what reads more slowly than at 20 Hz is at rest
-_EVEN_QUANTILE, _EVEN_RATIO = 0.95, 2.0  # quantile of the steps to the next new state, and its median: in longer ones data was lost
-_MIN_REPEATED_SHARE = 0.2  # share of the samples in motion; fewer are single messages lost before the publisher, and do no harm
-_PAUSE_S = 0.5  # of the robot or of the recorder; longer than anything that holds up a state
-_UNEVEN_STEP, _MIN_UNEVEN_SHARE = 0.5, 0.1  # of the mean step, and share of the steps: those of other recordings need no look
-_DELAY_WINDOW_S, _MIN_WINDOW_SAMPLES = 0.5, 33  # over which delays are compared, and samples of it at least
-_SMOOTHER_RATIO = 0.5  # times the roughness with the stamps as they are
-_ROUGHNESS_QUANTILE = 0.98  # within bursts states are even; it shows between them
-_MIN_STEP_PERIODS = 1e-3  # of the mean step: time goes on
+_SAMPLE_RATES_HZ = (10.0, 20e3)  # range of joint states
+_MAX_TRAVERSE_S = 60.0  # an arm that needs longer for its range at its fastest speed is not being excited
+_UNIT_FACTOR = 3.0  # a ratio of velocities within this factor of a unit counts as that unit
+_ARRIVAL_JITTER_PERIODS = 0.2  # a fifth of what a joint moves between two samples
+_MIN_RANGE = 1e-3  # rad or m; a joint with a smaller range shows no speed
+# States that a publisher repeats.
+_MAX_REPEAT_S = 0.05  # hardware read more slowly than at 20 Hz is at rest
+_EVEN_QUANTILE, _EVEN_RATIO = 0.95, 2.0  # of the steps to the next new state, over their median: longer ones are losses
+_MIN_REPEATED_SHARE = 0.2  # of the samples in motion; fewer are messages lost before the publisher, and harmless
+# Jitter of the stamps.
+_PAUSE_S = 0.5  # of the robot or the recorder; nothing delays a state for longer
+_UNEVEN_STEP, _MIN_UNEVEN_SHARE = 0.5, 0.1  # deviation from the mean step over it; share of steps that deviate so
+_DELAY_WINDOW_S, _MIN_WINDOW_SAMPLES = 0.5, 33  # over which delays are averaged
+_SMOOTHER_RATIO = 0.5  # roughness with even stamps over that with the recorded ones
+_ROUGHNESS_QUANTILE = 0.98  # states within bursts are even; the roughness is between bursts
+_MIN_STEP_PERIODS = 1e-3  # time goes on
 
 
 def check_stamps(recording: Recording) -> tuple[Finding, ...]:
-    """Findings on the unit of the stamps.
+    """Findings ``time_unit`` on the unit of the stamps.
 
-    Parameters
-    ----------
-    recording : Recording
-        Raw channels.
-
-    Returns
-    -------
-    tuple of Finding
-        ``time_unit``: refused where the measured velocities, or a sample rate below ten hertz of a motion that takes
-        minutes, contradict seconds.
+    Refused if the measured velocities, or a sample rate below 10 Hz of a motion that takes minutes, contradict seconds.
     """
     moves = np.ptp(recording.position, axis=0) > _MIN_RANGE
     if not moves.any():
@@ -63,36 +63,37 @@ def check_stamps(recording: Recording) -> tuple[Finding, ...]:
 
 
 def check_repairs(recording: Recording) -> tuple[Finding, ...]:
-    """Findings on what was done to the stamps of a recording, see :class:`StampRepairs`."""
-    repairs, found = recording.repairs, []
+    """Findings on the repaired stamps of a recording, see :class:`StampRepairs`."""
+    repairs, findings = recording.repairs, []
+    many = MAX_OTHER_CLOCK_SHARE * repairs.total
 
-    def tell(cause: str, count: float, evidence: str, most: float = MAX_OTHER_CLOCK_SHARE * repairs.total, case: str = "") -> None:
-        severity = Severity.CARE if count > most else Severity.NOTICE
-        found.append(Finding(cause, severity, evidence, remedy_for(cause, case), (), recording.name))
+    def add(cause: str, care: bool, evidence: str, case: str = "") -> None:
+        severity = Severity.CARE if care else Severity.NOTICE
+        findings.append(Finding(cause, severity, evidence, remedy_for(cause, case), (), recording.name))
 
     if repairs.late or repairs.repeated:
         evidence = (
             f"of {repairs.total} stamps {repairs.late} went back by less than a few periods and were put in order, and"
             f" {repairs.repeated} repeated others and were left out"
         )
-        tell("stamp_order", repairs.late + repairs.repeated, evidence)
+        add("stamp_order", repairs.late + repairs.repeated > many, evidence)
     if repairs.elsewhere:
         evidence = f"of {repairs.total} stamps {repairs.elsewhere} go back or lie far off and were left out"
-        tell("mixed_clocks", repairs.elsewhere, evidence)
+        add("mixed_clocks", repairs.elsewhere > many, evidence)
     if repairs.stale:
         evidence = f"{repairs.stale} of {repairs.total} samples repeat the positions and efforts before them"
-        tell("repeated_states", 0, evidence)
+        add("repeated_states", False, evidence)
     if repairs.scatter:
         evidence = f"stamps scatter by {repairs.scatter:.2g} periods about even ones, by which positions are smooth"
-        tell("arrival_times", 0, evidence, case="scatter")
+        add("arrival_times", False, evidence, "scatter")
     if not np.isnan(repairs.arrival_jitter):
         evidence = f"steps between messages vary by {repairs.arrival_jitter:.2g} of the period"
-        tell("arrival_times", repairs.arrival_jitter, evidence, _ARRIVAL_JITTER_PERIODS)
-    return tuple(found)
+        add("arrival_times", repairs.arrival_jitter > _ARRIVAL_JITTER_PERIODS, evidence)
+    return tuple(findings)
 
 
 def velocity_ratio(recording: Recording) -> Array:
-    """Change of position per second over the measured velocity ``(n,)``; NaN where either does not show it."""
+    """Change of position per second over the measured velocity ``(n,)``; NaN if either does not show it."""
     if recording.velocity is None:
         return np.full(len(recording.joint_names), np.nan)
     rates, measured = _speeds(recording), np.asarray(recording.velocity)
@@ -111,38 +112,22 @@ def _speeds(recording: Recording) -> Array:
 
 
 def _ratio_is(ratio: Array, factor: float) -> bool:
-    """Whether most joints' ratios lie about a factor."""
-    known = ratio[np.isfinite(ratio)]
-    return len(known) > 0 and bool(np.mean(np.abs(np.log(np.abs(known) / factor)) < np.log(_UNIT_FACTOR)) > 0.5)
+    """Whether the ratios of most joints are near a factor."""
+    finite = ratio[np.isfinite(ratio)]
+    return len(finite) > 0 and bool(np.mean(np.abs(np.log(np.abs(finite) / factor)) < np.log(_UNIT_FACTOR)) > 0.5)
 
 
 def as_measured(recording: Recording) -> Recording:
-    """The recording without jitter of its stamps, and without states that were published again; both are counted.
-
-    Parameters
-    ----------
-    recording : Recording
-        Raw channels.
-    """
+    """Remove the jitter of stamps and states that were published again; both are counted in the repairs."""
     return without_repeated_states(without_stamp_jitter(recording))
 
 
 def without_repeated_states(recording: Recording) -> Recording:
-    """The recording with new states alone; as it is where hardly any repeats the last one, or new ones come unevenly.
+    """Keep new states only, unless hardly any repeats the last one, or new ones come unevenly.
 
-    A robot at rest may repeat its state for long: of such samples as many are left as in motion, so that they are no
-    gap.
-
-    Parameters
-    ----------
-    recording : Recording
-        Raw channels. A state repeats the last one where no position and no effort of any joint has changed; velocities
-        may have, where a driver takes differences of positions.
-
-    Returns
-    -------
-    Recording
-        Its :attr:`~.Recording.repairs` count what was left out.
+    A state repeats the last one if no position and no effort of any joint has changed; velocities may have, if a driver
+    takes differences of positions. A resting robot may repeat its state for long: as many of such samples stay as in
+    motion, so that they are no gap. :attr:`Recording.repairs` count the removed samples.
     """
     same = _equal_to_last(recording.position)
     if same.mean() >= _MIN_REPEATED_SHARE:
@@ -167,27 +152,17 @@ def without_repeated_states(recording: Recording) -> Recording:
 
 
 def _equal_to_last(values: Array) -> NDArray[np.bool_]:
-    """``(N,)`` rows that equal the one before; what is not a number equals its like."""
+    """Flag the rows ``(N,)`` that equal the previous one; NaN equals NaN."""
     before, after = values[:-1], values[1:]
     equal = (before == after) | (np.isnan(before) & np.isnan(after))
     return np.concatenate([[False], equal.all(axis=1)])
 
 
 def without_stamp_jitter(recording: Recording) -> Recording:
-    """The recording with even stamps where positions are smoother by them than by its own.
+    """Make the stamps even if positions are smoother by them than by the recorded ones.
 
-    A stamp that was measured with the state is right however uneven it is: positions are smooth by it.
-
-    Parameters
-    ----------
-    recording : Recording
-        Raw channels.
-
-    Returns
-    -------
-    Recording
-        Its :attr:`~.Recording.repairs` tell by how much the stamps scattered. Where samples were lost its stamps have a
-        step as well.
+    A stamp that was measured with the state is right, however uneven: positions are smooth by it. If samples were lost,
+    the even stamps have a step as well. :attr:`Recording.repairs` hold the scatter of the stamps.
     """
     steps = np.diff(recording.time)
     going = steps < _PAUSE_S
@@ -211,7 +186,7 @@ def without_stamp_jitter(recording: Recording) -> Recording:
 
 
 def _evened(time: Array, period: float) -> Array:
-    """Stamps of one piece by the mean delay over windows, straight from each window's middle to the next."""
+    """Stamps of one piece by the mean delay over windows, linear from the middle of each window to the next."""
     rows = np.arange(len(time))
     delay = time - period * rows
     windows = max(1, len(time) // max(_MIN_WINDOW_SAMPLES, round(_DELAY_WINDOW_S / period)))
@@ -222,7 +197,7 @@ def _evened(time: Array, period: float) -> Array:
 
 
 def _roughness(time: Array, values: Array) -> Array:
-    """``(n,)`` distance of channels ``(N, n)`` from the line between their neighbours, hardly ever exceeded."""
+    """Distance ``(n,)`` of channels ``(N, n)`` from the line between their neighbours, hardly ever exceeded."""
     share = ((time[1:-1] - time[:-2]) / (time[2:] - time[:-2]))[:, None]
     line = (1 - share) * values[:-2] + share * values[2:]
     return np.asarray(np.quantile(np.abs(values[1:-1] - line), _ROUGHNESS_QUANTILE, axis=0))
