@@ -6,8 +6,8 @@ from functools import cached_property
 import attrs
 import numpy as np
 
-from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.app.payload_offline import PayloadOptions, payload_offline
+from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.payload.offline import PayloadOptions, payload_offline
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.robot import LoadOptions, RobotOptions

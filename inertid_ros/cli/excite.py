@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from inertid_ros.app.earlier_result import earlier_result
+from inertid_ros.calibration.earlier_result import earlier_result
 from inertid_ros.cli.printing import number, percent, print_json, print_table, progress_bar
 from inertid_ros.cli.settings import configuration, inputs, named_numbers
 from inertid_ros.cli.stopping import ends_early

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from inertid_ros.app.robot_setup import RobotSetup, Setting, SetupChoices, robot_setup
+from inertid_ros.calibration.robot_setup import RobotSetup, Setting, SetupChoices, robot_setup
 from inertid_ros.cli.printing import print_json
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.outputs import check_file, write_file

@@ -5,12 +5,12 @@ import json
 import logging
 from typing import Any
 
-from inertid_ros.app.payload_offline import PayloadOptions, PayloadOutcome, outcome_content, payload_offline
 from inertid_ros.cli.printing import number, print_json, print_table, progress_bar
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.payload.equations import FrictionDrift
+from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, outcome_content, payload_offline
 from inertid_ros.payload.payload import Quantity
 from inertid_ros.report.results import read_result
 

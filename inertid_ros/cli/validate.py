@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from inertid_ros.app.screened_samples import cutoff_of, prepared_alike, screened
+from inertid_ros.calibration.dataset import cutoff_of, prepared_alike, screened
 from inertid_ros.cli.printing import number, percent, print_json, print_table, print_verdict, progress_bar, warn_of_care
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array

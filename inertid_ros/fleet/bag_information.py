@@ -19,20 +19,21 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.information.information import Channel, EarlierEquations, Information
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 
-MASS = "m"  # name of a link's mass in the layout
-_ANY_MASS = 3.0  # standard deviation of the factor on a link's mass before the data, beyond all that happens
-_VAGUE = 1e2  # times its natural size: standard deviation of a changing term before the data
-_KNOWN = 0.3  # of a link's mass: the largest standard deviation of a mass that is followed over time
+_MASS = "m"  # name of a link's mass in the layout
+# Vague priors of a bag's own parameters: standard deviation of the factor on a link's mass, and of a changing term
+# relative to its natural size.
+_MASS_FACTOR_DEVIATION = 3.0
+_CHANGING_TERM_DEVIATION = 1e2
+_MAX_MASS_DEVIATION_SHARE = 0.3  # of a link's mass, to follow it over time
 
 
 @dataclass(frozen=True)
 class BagInformation:
-    """What one bag tells of a robot.
+    """Information of one bag.
 
     Attributes
     ----------
     name : str
-        Of the bag.
     day : float
         Date [days].
     information : Information
@@ -41,11 +42,6 @@ class BagInformation:
         Standard deviation of the residual of each channel in the fit of this bag alone.
     effective_counts : ndarray, shape (c,)
         Independent samples per channel.
-
-    Raises
-    ------
-    ValueError
-        Shapes do not fit.
     """
 
     name: str
@@ -61,7 +57,7 @@ class BagInformation:
 
     @property
     def share(self) -> Array:
-        """``(c,)`` independent share of the samples."""
+        """Independent share ``(c,)`` of the samples."""
         return np.minimum(self.effective_counts / np.maximum(self.information.counts, 1), 1.0)
 
     @property
@@ -71,9 +67,9 @@ class BagInformation:
         return EarlierEquations(R, z)
 
     def with_deviation(self, deviation: Array) -> Information:
-        """Information of its independent samples alone, scaled so that residuals have a given deviation ``(c,)``.
+        """Information of its independent samples alone, scaled to a given deviation ``(c,)`` of the residuals.
 
-        A fit to it counts every equation as independent, and bags of different noise weigh as they should.
+        A fit to it counts every equation as independent and weights bags by their noise.
         """
         factors = np.sqrt(self.share) * deviation / self.deviation
         counts = np.maximum(np.round(self.effective_counts), 1) * (self.information.counts > 0)
@@ -85,12 +81,12 @@ class BagInformation:
 
 
 def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scatter: Array) -> Information:
-    """Information of all bags of a robot, bodies shared, changing terms up to their scatter.
+    """Information of all bags of a robot with shared bodies, and changing terms shared up to their scatter.
 
     Parameters
     ----------
     changing : ndarray of int, shape (k,)
-        Columns of parameters that differ from bag to bag.
+        Columns of parameters that differ between bags.
     scatter : ndarray, shape (k,)
         Standard deviation of each about the robot's value; zero shares it.
 
@@ -104,25 +100,21 @@ def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scat
 
 
 def with_scatter(information: Information, changing: np.ndarray, scatter: Array, deviation: Array) -> Information:
-    """Information on the mean of parameters that are normal about it, with everything else as it is.
+    """Marginalise the deviation of changing parameters from their mean, with a normal prior of given scatter.
 
-    Parameters
-    ----------
-    changing, scatter
-        As of :func:`joint_information`.
-    deviation : ndarray, shape (c,)
-        Standard deviation of the equations' errors per channel.
+    Exact if a parameter appears in one channel only; for coupled drives it treats the scatter of different channels as
+    independent. ``deviation (c,)`` is that of the equations' errors.
     """
-    of_column = dict(zip(changing.tolist(), scatter.tolist(), strict=True))
+    by_column = dict(zip(changing.tolist(), scatter.tolist(), strict=True))
     channels = tuple(
-        _with_scatter(channel, np.array([of_column.get(int(c), 0.0) for c in channel.columns]), noise)
+        _with_scatter(channel, np.array([by_column.get(int(c), 0.0) for c in channel.columns]), noise)
         for channel, noise in zip(information.channels, deviation, strict=True)
     )
     return replace(information, channels=channels)
 
 
 def _with_scatter(channel: Channel, scatter: Array, deviation: float) -> Channel:
-    """Equations ``A x + A_s e = b`` and ``e / scatter = 0`` with ``e`` eliminated."""
+    """Eliminate ``e`` from the equations ``A x + A_s e = b`` and ``e / scatter = 0``."""
     apart = np.flatnonzero(scatter > 0)
     if not len(apart) or not channel.count:
         return channel
@@ -139,11 +131,11 @@ class BagEffects:
     Attributes
     ----------
     names : tuple of str
-        Of ``m`` parameters: changing terms as in the layout, then ``<link>.m``.
+        ``m`` parameters: changing terms as in the layout, then ``<link>.m``.
     days : ndarray, shape (k,)
-        Dates of the bags, ascending.
+        Ascending dates of the bags.
     values : ndarray, shape (k, m)
-        Of the bags; masses about those of the robot.
+        Masses have the mean of the robot.
     covariances : ndarray, shape (m, k, k)
         Of each parameter between the bags.
     """
@@ -154,43 +146,49 @@ class BagEffects:
     covariances: Array
 
     def series(self) -> tuple[Series, ...]:
-        """One per parameter; masses that the bags hardly show are left out."""
-        found = []
+        """One per parameter, without masses that the bags hardly show."""
+        shown = []
         for index, name in enumerate(self.names):
             series = Series(name, self.days, self.values[:, index], self.covariances[index])
-            mass = name.rpartition(".")[2] == MASS
-            if not mass or np.median(series.deviation) < _KNOWN * abs(float(np.mean(series.values))):
-                found.append(series)
-        return tuple(found)
+            mass = name.rpartition(".")[2] == _MASS
+            if not mass or np.median(series.deviation) < _MAX_MASS_DEVIATION_SHARE * abs(float(np.mean(series.values))):
+                shown.append(series)
+        return tuple(shown)
 
 
 def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np.ndarray) -> BagEffects:
-    """Parameters of the bags around the joint estimate of a robot.
+    """Friction and masses of every bag, around the joint estimate of a robot.
+
+    Every bag has its own changing terms (friction, offsets) and its own factor on the mass of every link, at the centre
+    of mass and shape that all bags share. These are eliminated from the equations of one bag after another; the rest
+    determines the shared parameters, which gives the parameters of all bags with the covariance between them: errors of
+    shared bodies are errors of every bag.
 
     Parameters
     ----------
     bags : sequence of BagInformation
-        In order of their dates.
+        By date.
     estimate : Estimate
         Of the robot, from all its bags.
     changing : ndarray of int, shape (k,)
-        Columns of parameters that differ from bag to bag.
+        Columns of parameters that differ between bags.
     """
     layout, size = estimate.layout, estimate.layout.size
     shared = np.setdiff1d(np.arange(size), changing)
-    prior_root = prior_covariance_root(prior_coordinates(estimate.model, estimate.information), estimate.prior_spreads)
+    coordinates = prior_coordinates(estimate.model, estimate.information)
+    prior = coordinates.physical(coordinates.prior)
+    prior_root = prior_covariance_root(coordinates, estimate.prior_spreads)
     masses = np.zeros((size, len(layout.links)))
     for link in range(len(layout.links)):
         masses[layout.body(link), link] = estimate.parameters[layout.body(link)]
-    own_deviation = np.concatenate(
-        [_VAGUE * np.linalg.norm(prior_root[changing], axis=1), np.full(masses.shape[1], _ANY_MASS)]
-    )
+    term_deviation = _CHANGING_TERM_DEVIATION * np.linalg.norm(prior_root[changing], axis=1)
+    own_deviation = np.concatenate([term_deviation, np.full(masses.shape[1], _MASS_FACTOR_DEVIATION)])
     solved = [_eliminated(bag, estimate.parameters, changing, shared, masses, own_deviation) for bag in bags]
-    held = np.linalg.inv(prior_root[np.ix_(shared, shared)])
-    rows = [np.column_stack([held, held @ (_prior(estimate)[shared] - estimate.parameters[shared])])]
-    whole = r_factor(np.vstack([*rows, *(bag.rest for bag in solved)]))
-    root = inverse_root(whole[: len(shared), :-1])
-    common = root @ (root.T @ (whole[: len(shared), :-1].T @ whole[: len(shared), -1]))
+    prior_rows = np.linalg.inv(prior_root[np.ix_(shared, shared)])
+    first_rows = np.column_stack([prior_rows, prior_rows @ (prior[shared] - estimate.parameters[shared])])
+    factor = r_factor(np.vstack([first_rows, *(bag.rest for bag in solved)]))
+    root = inverse_root(factor[: len(shared), :-1])
+    common = root @ (root.T @ (factor[: len(shared), :-1].T @ factor[: len(shared), -1]))
     values = np.array([bag.own - bag.of_shared @ common for bag in solved])
     scale = np.concatenate([np.ones(len(changing)), layout.bodies(estimate.parameters)[:, 0]])
     covariances = []
@@ -202,13 +200,13 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
     values[:, : len(changing)] += estimate.parameters[changing]
     first = len(changing)
     values[:, first:] += scale[first:] - values[:, first:].mean(axis=0)
-    covariance[first:] = [_about_mean(each) for each in covariance[first:]]
-    names = tuple(layout.names[c] for c in changing) + tuple(f"{link}.{MASS}" for link in layout.links)
+    covariance[first:] = [_about_mean(own) for own in covariance[first:]]
+    names = tuple(layout.names[c] for c in changing) + tuple(f"{link}.{_MASS}" for link in layout.links)
     return BagEffects(names, np.array([bag.day for bag in bags]), values, covariance)
 
 
 def _about_mean(covariance: Array) -> Array:
-    """Covariance ``(k, k)`` of values less their mean; that of the mean, which has no error then, is as that of others.
+    """Covariance ``(k, k)`` of values about their mean, plus an average error for the mean itself.
 
     The level of masses is that of the bodies that all bags share.
     """
@@ -240,9 +238,3 @@ def _eliminated(
     factor = r_factor(np.vstack([above, below]))
     root = solve_triangular(factor[:k, :k], np.eye(k))
     return _Eliminated(root @ factor[:k, -1], root @ factor[:k, k:-1], root, factor[k:, k:])
-
-
-def _prior(estimate: Estimate) -> Array:
-    """Prior that the prior's covariance is about, ``(p,)``."""
-    coordinates = prior_coordinates(estimate.model, estimate.information)
-    return coordinates.physical(coordinates.prior)

@@ -24,61 +24,67 @@ from inertid_ros.identification.assessment.gate import Verdict
 
 _SUMMARY, _INFORMATION = "summary.json", "information.npz"
 _STATES = "files.jsonl"
-_MOST_CANDIDATES = 100
+_MAX_CANDIDATES = 100  # checksums of files of one name
 
 
 class ResultStore:
-    """One folder of results, each a folder with ``summary.json`` and, where there is one, ``information.npz``.
+    """Results in one folder, each a folder with ``summary.json`` and, if it has any, ``information.npz``.
 
-    Parameters
+    Attributes
     ----------
-    folder : Path
-        Created where it does not exist.
+    unwritten : Counter of str
+        Reason to the number of results that could not be written; they are kept for this run.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-
-    def path(self, key: str) -> Path:
-        """Folder of a result."""
-        return self.folder / key[:2] / key
-
-    def information(self, key: str) -> bytes:
-        """Content of the information file of a result; empty where it has none."""
-        file = self.path(key) / _INFORMATION
-        return file.read_bytes() if file.exists() else b""
+        self.unwritten = Counter[str]()
+        self._information: dict[str, bytes] = {}
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """Summary of a result; None where there is none, or it is damaged."""
+        """Summary of a result; None if there is none, or it is damaged."""
         try:
-            summary = read_json((self.path(key) / _SUMMARY).read_text(encoding="utf-8"))
+            summary = read_json((self._path(key) / _SUMMARY).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, FormatError, ValueError):
             return None
         return summary if isinstance(summary, dict) else None
 
-    def write(self, key: str, summary: Mapping[str, Any], information: bytes) -> None:
-        """Write a result.
+    def information(self, key: str) -> bytes:
+        """Content of the information file of a result; empty if it has none."""
+        file = self._path(key) / _INFORMATION
+        return self._information.get(key) or (file.read_bytes() if file.exists() else b"")
 
-        Raises
-        ------
-        OutputError
-            It cannot be written.
-        """
-        if information:
-            write_file(self.path(key) / _INFORMATION, information, force=True)
-        # Last, as a result counts once it has a summary.
-        write_file(self.path(key) / _SUMMARY, (json.dumps(summary, allow_nan=False) + "\n").encode(), force=True)
+    def write(self, key: str, summary: Mapping[str, Any], information: bytes) -> None:
+        """Write a result, or keep it for this run if that fails."""
+        try:
+            if information:
+                write_file(self._path(key) / _INFORMATION, information, force=True)
+            # Last, as a result counts once it has a summary.
+            text = json.dumps(summary, allow_nan=False) + "\n"
+            write_file(self._path(key) / _SUMMARY, text.encode(), force=True)
+        except OutputError as error:
+            self.count_failure(error)
+            self._information[key] = information
+
+    def count_failure(self, error: OSError | OutputError) -> None:
+        """Count what could not be written."""
+        cause = error if isinstance(error, OSError) else error.__cause__
+        self.unwritten[getattr(cause, "strerror", None) or str(error)] += 1
+
+    @property
+    def problems(self) -> list[FleetProblem]:
+        """One for every reason."""
+        failures = (f"{count} results cannot be written ({reason})" for reason, count in self.unwritten.items())
+        return [FleetProblem("", "", f"{self.folder}: {failure}; make room and run again") for failure in failures]
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / key
 
 
 class FileStates:
-    """Which content a file had when it was last read, so that one that has not changed is not read again.
+    """Content of files when they were last read, so that unchanged ones are not read again.
 
-    A line is added as soon as something is known; the last one of a file counts.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it is kept.
+    It is kept as lines of a file in ``folder``; the last one of a file counts.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -95,15 +101,15 @@ class FileStates:
                 self._add(str(url), str(state), str(sha256))
 
     def sha256(self, url: str, state: str) -> str:
-        """Checksum of a file in this state; empty where it is not known."""
+        """Checksum of a file in this state; empty if unknown."""
         known = self._known.get(url, ("", ""))
         return known[1] if known[0] == state else ""
 
     def candidates(self, url: str) -> tuple[str, ...]:
-        """Checksums that a file may have whose state is another one: its last, or where it is new those of its name."""
+        """Checksums that a file in another state may have: its last one or, if it is new, those of its name."""
         if url in self._known:
             return (self._known[url][1],)
-        return tuple(sorted(self._by_name.get(_name(url), ())))[:_MOST_CANDIDATES]
+        return tuple(sorted(self._by_name.get(_name(url), ())))[:_MAX_CANDIDATES]
 
     def put(self, url: str, state: str, sha256: str) -> None:
         """Add the content of a file.
@@ -128,7 +134,7 @@ def _name(url: str) -> str:
 
 
 def prepared_folder(directory: Path) -> Path:
-    """The output folder, which may hold an earlier run.
+    """Create the output folder, unless it holds an earlier run.
 
     Raises
     ------
@@ -145,19 +151,19 @@ def prepared_folder(directory: Path) -> Path:
 
 @dataclass(frozen=True)
 class BagOutcome:
-    """What became of a bag.
+    """Outcome of a bag.
 
     Attributes
     ----------
     bag : FleetBag
     key : str
-        Of its result; empty where it has none.
+        Of its result; empty without one.
     summary : mapping
         Of its result.
     computed : bool
         Whether it was computed in this run.
     message : str
-        Why it was not used; empty where it was.
+        Why it is not used; empty if it is.
     """
 
     bag: FleetBag
@@ -168,75 +174,23 @@ class BagOutcome:
 
     @property
     def used(self) -> bool:
-        """Whether it counts in the results of its robot."""
+        """Whether it is part of the results of its robot."""
         return not self.message
 
 
-class KeptResults:
-    """A store of results, and those of this run that could not be written.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the store.
+class BagStage:
+    """Bags of a fleet on a cluster; their results are stored in ``folder``.
 
     Attributes
     ----------
     store : ResultStore
-    unwritten : Counter of str
-        Reason to the number of results.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.store = ResultStore(folder)
-        self.unwritten = Counter[str]()
-        self._information: dict[str, bytes] = {}
-
-    def write(self, key: str, summary: Mapping[str, Any], information: bytes) -> None:
-        """Write a result, or keep it for this run where that fails."""
-        try:
-            self.store.write(key, summary, information)
-        except OutputError as error:
-            self.count(error)
-            self._information[key] = information
-
-    def count(self, error: OSError | OutputError) -> None:
-        """Count what could not be written."""
-        cause = error if isinstance(error, OSError) else error.__cause__
-        self.unwritten[getattr(cause, "strerror", None) or str(error)] += 1
-
-    def information(self, key: str) -> bytes:
-        """Information of a result."""
-        return self._information.get(key) or self.store.information(key)
-
-    @property
-    def problems(self) -> list[FleetProblem]:
-        """One for every reason."""
-        place = self.store.folder
-        return [
-            FleetProblem("", "", f"{place}: {count} results cannot be written ({reason}); make room and run again")
-            for reason, count in self.unwritten.items()
-        ]
-
-
-class BagStage:
-    """Bags of a fleet on a cluster.
-
-    Parameters
-    ----------
-    folder : Path
-        Where their results are kept.
-
-    Attributes
-    ----------
-    kept : KeptResults
     problems : list of FleetProblem
-        What could not be used.
+        Bags that could not be used.
     """
 
     def __init__(self, catalogue: Catalogue, configuration: Configuration, folder: Path) -> None:
         self.catalogue, self.configuration = catalogue, configuration
-        self.kept, self.files = KeptResults(folder), FileStates(folder)
+        self.store, self.files = ResultStore(folder), FileStates(folder)
         self.problems: list[FleetProblem] = []
 
     def outcomes(
@@ -260,45 +214,45 @@ class BagStage:
             try:
                 states[bag] = file_state(bag.url)
             except InertidError as error:
-                self._failed(outcomes, bag, str(error))
+                self._fail(outcomes, bag, str(error))
                 continue
             sha256 = self.files.sha256(bag.url, states[bag])
             key = key_of(sha256, urdf, configuration=configuration) if sha256 else ""
-            summary = self.kept.store.read(key) if key else None
+            summary = self.store.read(key) if key else None
             if summary is not None:
                 outcomes[bag] = _outcome(bag, key, summary, computed=False)
                 continue
-            keys = (key_of(each, urdf, configuration=configuration) for each in self.files.candidates(bag.url))
-            known = frozenset(each for each in keys if self.kept.store.read(each) is not None)
+            keys = (key_of(other, urdf, configuration=configuration) for other in self.files.candidates(bag.url))
+            known = frozenset(other for other in keys if self.store.read(other) is not None)
             jobs[bag] = BagJob(bag.url, urdf, configuration, known)
         done = len(outcomes)
         for bag, result in cluster.results(bag_job, jobs):
             done += 1
             show(done / max(len(self.catalogue.bags), 1))
             if isinstance(result, Failed):
-                self._failed(outcomes, bag, result.message)
+                self._fail(outcomes, bag, result.message)
             else:
-                outcomes[bag] = self._kept(bag, states[bag], result)
+                outcomes[bag] = self._store(bag, states[bag], result)
         for outcome in outcomes.values():
             if outcome.key and not outcome.used:
                 self.problems.append(FleetProblem(outcome.bag.serial, outcome.bag.url, outcome.message, input=False))
         return tuple(outcomes[bag] for bag in self.catalogue.bags)
 
-    def _failed(self, outcomes: dict[FleetBag, BagOutcome], bag: FleetBag, message: str) -> None:
+    def _fail(self, outcomes: dict[FleetBag, BagOutcome], bag: FleetBag, message: str) -> None:
         outcomes[bag] = BagOutcome(bag, message=message)
         self.problems.append(FleetProblem(bag.serial, bag.url, message))
 
-    def _kept(self, bag: FleetBag, state: str, result: BagResult) -> BagOutcome:
-        """Outcome of a bag whose result is written as soon as it is there."""
-        summary = self.kept.store.read(result.key)
+    def _store(self, bag: FleetBag, state: str, result: BagResult) -> BagOutcome:
+        """Write the result of a bag, and return its outcome."""
+        summary = self.store.read(result.key)
         computed = "verdict" in result.summary
         if computed or summary is None:
             summary = result.summary
-            self.kept.write(result.key, result.summary, result.information)
+            self.store.write(result.key, result.summary, result.information)
         try:
             self.files.put(bag.url, state, str(result.summary["sha256"]))
         except OSError as error:
-            self.kept.count(error)
+            self.store.count_failure(error)
         return _outcome(bag, result.key, summary, computed)
 
 

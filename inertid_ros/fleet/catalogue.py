@@ -20,10 +20,10 @@ from inertid_ros.core.formats import read_yaml
 from inertid_ros.fleet.fetching import FleetError, optional, resolved
 
 T = TypeVar("T")
-_PARQUET = b"PAR1"
+_PARQUET_MAGIC = b"PAR1"
 _KEYS = ("robots", "bags", "payloads")
-_OF_PAYLOAD = "payload_"
-_NAMES = ("serial", "model", "date", "payload")
+_PAYLOAD_PREFIX = "payload_"  # of columns
+_TEXT_FIELDS = ("serial", "model", "date", "payload")
 
 
 @attrs.frozen
@@ -56,11 +56,11 @@ class FleetBag:
     url : str
         Path or URL.
     date : datetime
-        Of the recording, UTC where it has no zone.
+        Of the recording; UTC if it has no time zone.
     payload : str
-        Name of what the robot held; empty where it held nothing.
+        Name of the payload; empty without one.
     load : LoadOptions or None
-        The payload; None where there was none.
+        The payload.
     """
 
     serial: str
@@ -77,15 +77,16 @@ class FleetBag:
 
 @dataclass(frozen=True)
 class FleetProblem:
-    """What could not be used, in one line; the rest of the fleet goes on.
+    """Robot or bag that could not be used; the rest of the fleet is processed.
 
     Attributes
     ----------
     serial, bag : str
-        Whom it is about; empty where it is about more.
+        Empty if it concerns more than one.
     message : str
+        One line.
     input : bool
-        Whether it could not be read or written; false of what was read and is not to be used.
+        True if it could not be read or written, false if it was read and must not be used.
     """
 
     serial: str
@@ -95,8 +96,8 @@ class FleetProblem:
 
     def __str__(self) -> str:
         message = self.message if self.bag in self.message else f"{self.bag}: {self.message}"
-        told = not self.serial or message.startswith(f"{self.serial}: ")
-        return one_line(message if told else f"{self.serial}: {message}")
+        named = not self.serial or message.startswith(f"{self.serial}: ")
+        return one_line(message if named else f"{self.serial}: {message}")
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Catalogue:
     bags : tuple of FleetBag
         Of these robots, by serial number and date.
     problems : tuple of FleetProblem
-        What of the catalogue could not be used.
+        Entries that could not be used.
     """
 
     robots: Mapping[str, FleetRobot]
@@ -119,9 +120,9 @@ class Catalogue:
 
 
 def read_catalogue(path: str | Path) -> Catalogue:
-    """Catalogue of a file; paths in it count from its folder.
+    """Read the catalogue of a file; paths in it are relative to its folder.
 
-    Single robots and bags that cannot be used are its :attr:`.Catalogue.problems`.
+    Robots and bags that cannot be used become :attr:`.Catalogue.problems`.
 
     Raises
     ------
@@ -131,8 +132,8 @@ def read_catalogue(path: str | Path) -> Catalogue:
     path = Path(path)
     try:
         with path.open("rb") as file:
-            head = file.read(len(_PARQUET))
-        content = _parquet(path) if head == _PARQUET else _yaml(path)
+            head = file.read(len(_PARQUET_MAGIC))
+        content = _parquet(path) if head == _PARQUET_MAGIC else _yaml(path)
     except FileNotFoundError:
         raise FleetError(f"{path}: no such catalogue; give a YAML or Parquet file") from None
     except OSError as error:
@@ -158,7 +159,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 
 def _parquet(path: Path) -> dict[str, Any]:
-    """The content of a Parquet file as YAML would have it."""
+    """Content of a Parquet file in the structure of a YAML catalogue."""
     parquet = optional("pyarrow.parquet")
     try:
         rows = parquet.read_table(path).to_pylist()
@@ -166,17 +167,17 @@ def _parquet(path: Path) -> dict[str, Any]:
         raise FleetError(f"{path}: is damaged ({type(error).__name__}); write it again") from None
     robots, bags, payloads = dict[tuple, dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
     for row in rows:
-        given = {key: _text(value) for key, value in row.items() if value is not None}
-        load = {key.removeprefix(_OF_PAYLOAD): given.pop(key) for key in list(given) if key.startswith(_OF_PAYLOAD)}
-        robot = {key: given.pop(key) for key in ("model", "urdf") if key in given}
-        if "serial" in given:
-            robot["serial"] = given["serial"]
+        bag = {key: _text(value) for key, value in row.items() if value is not None}
+        prefixed = [key for key in bag if key.startswith(_PAYLOAD_PREFIX)]
+        load = {key.removeprefix(_PAYLOAD_PREFIX): bag.pop(key) for key in prefixed}
+        robot = {key: bag.pop(key) for key in ("model", "urdf") if key in bag}
+        if "serial" in bag:
+            robot["serial"] = bag["serial"]
         robots.setdefault(tuple(sorted(robot.items())), robot)
-        if load and given.get("payload"):
-            known = payloads.setdefault(given["payload"], load)
-            if known != load:
-                raise FleetError(f"{path}: payload '{given['payload']}' is given twice with different values; name one")
-        bags.append(given)
+        payload = bag.get("payload")
+        if load and payload and payloads.setdefault(payload, load) != load:
+            raise FleetError(f"{path}: payload '{payload}' is given twice with different values; name one")
+        bags.append(bag)
     return {"robots": list(robots.values()), "bags": bags, "payloads": payloads}
 
 
@@ -185,7 +186,7 @@ def _text(value: Any) -> Any:
 
 
 class _Reader:
-    """Checks robots and bags one by one, and collects what is wrong with them."""
+    """Check robots and bags one by one, and collect their problems."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -199,7 +200,7 @@ class _Reader:
         return Catalogue(robots, tuple(bags), tuple(self.problems))
 
     def _payloads(self, given: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
-        """Known payloads, as a configuration has loads: of every recording for which one is named."""
+        """Payloads as loads of a configuration, for every recording that names them."""
         for name, fields in given.items():
             every = {**fields, "recordings": ["*"]} if isinstance(fields, Mapping) else fields
             found = self._structured(LoadOptions, every, f"payloads.{name}")
@@ -207,7 +208,7 @@ class _Reader:
                 yield str(name), found
 
     def _robots(self, given: Sequence[Any]) -> dict[str, FleetRobot]:
-        """Robots by serial number; one that is given twice is none of them."""
+        """Robots by serial number; a number of two different robots is left out."""
         robots: dict[str, FleetRobot] = {}
         twice: set[str] = set()
         for number, fields in enumerate(given, 1):
@@ -220,7 +221,7 @@ class _Reader:
             robots[found.serial] = robot
         for serial in sorted(twice):
             del robots[serial]
-            self._tell(
+            self._report(
                 serial, "", f"{self.path}: two robots have the serial {serial}; correct one, bags of both are left out"
             )
         self._without = twice
@@ -235,7 +236,7 @@ class _Reader:
             if found is None or found.serial in self._without:
                 continue
             if found.serial not in robots:
-                self._tell(found.serial, found.bag, f"{found.bag}: no robot has the serial {found.serial}; add it")
+                self._report(found.serial, found.bag, f"{found.bag}: no robot has the serial {found.serial}; add it")
                 continue
             date, url = _date(found.date), resolved(found.bag, self.path.parent)
             if date is None:
@@ -248,7 +249,7 @@ class _Reader:
                 seen.add((found.serial, url))
                 yield FleetBag(found.serial, url, date, found.payload, payloads.get(found.payload))
                 continue
-            self._tell(found.serial, found.bag, message)
+            self._report(found.serial, found.bag, message)
 
     def _structured(self, tree: type[T], fields: Any, where: str) -> T | None:
         """Checked fields, or None with a problem."""
@@ -256,19 +257,18 @@ class _Reader:
         try:
             if not isinstance(fields, Mapping):
                 raise ConfigurationError(f"{self.path}: {where} is no mapping; give {', '.join(names)}")
-            given = {str(key): _serial(value) if key in _NAMES else value for key, value in fields.items()}
+            given = {str(key): _serial(value) if key in _TEXT_FIELDS else value for key, value in fields.items()}
             return structure(tree, given, f"{self.path}: {where}")
         except ConfigurationError as error:
             serial = str(fields.get("serial", "")) if isinstance(fields, Mapping) else ""
-            self._tell(serial, "", str(error))
+            self._report(serial, "", str(error))
             return None
 
-    def _tell(self, serial: str, bag: str, message: str) -> None:
+    def _report(self, serial: str, bag: str, message: str) -> None:
         self.problems.append(FleetProblem(serial, bag, message))
 
 
 def _serial(value: Any) -> Any:
-    """Text of a name that looks like a whole number."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -282,7 +282,7 @@ def _date(text: str) -> datetime | None:
 
 def serials_of(bags: Iterable[FleetBag]) -> dict[str, list[FleetBag]]:
     """Bags by serial number, in order."""
-    found: dict[str, list[FleetBag]] = {}
+    by_serial: dict[str, list[FleetBag]] = {}
     for bag in bags:
-        found.setdefault(bag.serial, []).append(bag)
-    return found
+        by_serial.setdefault(bag.serial, []).append(bag)
+    return by_serial

@@ -1,4 +1,4 @@
-"""Workers on a Dask cluster, and tasks on them: local processes by default, any scheduler by its address."""
+"""Tasks on the workers of a Dask cluster: local processes by default, or a scheduler by its address."""
 
 import importlib.util
 import logging
@@ -18,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-_AHEAD = 4  # tasks per thread that wait at the workers: enough to keep them busy, few enough for the scheduler's memory
+_TASKS_PER_THREAD = 4  # at the cluster: enough to keep workers busy, few enough for the scheduler's memory
 _TIMEOUT_S = 15
 _THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _DISTRIBUTED = {
@@ -31,32 +31,20 @@ _DISTRIBUTED = {
 
 @dataclass(frozen=True)
 class Failed:
-    """A task that gave no result.
-
-    Attributes
-    ----------
-    message : str
-        One line.
-    """
+    """A task without a result, and the reason in one line."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Dask cluster that takes tasks.
-
-    Attributes
-    ----------
-    client : distributed.Client
-        Connected.
-    """
+    """A Dask cluster, by its connected ``distributed.Client``."""
 
     client: Any
 
     @property
     def dashboard(self) -> str:
-        """Address of its dashboard; empty where bokeh, with which Dask draws it, is not installed."""
+        """Address of its dashboard; empty if bokeh, with which Dask draws it, is not installed."""
         return str(self.client.dashboard_link or "") if importlib.util.find_spec("bokeh") else ""
 
     @property
@@ -67,9 +55,9 @@ class Cluster:
     def results(
         self, function: Callable[[Job], Result], jobs: Mapping[Key, Job]
     ) -> Iterator[tuple[Key, "Result | Failed"]]:
-        """Results as they come, in any order; a task that fails, or whose workers die, fails alone.
+        """Results in order of completion; a task that fails, or whose workers die, fails alone.
 
-        Only some tasks wait at the cluster at a time, so that neither it nor this process holds all of them.
+        Only some tasks are at the cluster at a time, so that neither it nor this process holds all of them.
         """
         distributed = optional("distributed")
         waiting, running = iter(jobs.items()), distributed.as_completed(with_results=False)
@@ -82,7 +70,7 @@ class Cluster:
                 running.add(future)
                 return
 
-        for _ in range(_AHEAD * self.threads):
+        for _ in range(_TASKS_PER_THREAD * self.threads):
             submit()
         for future in running:
             key = keys.pop(future.key)
@@ -109,7 +97,7 @@ def caught(function: Callable[[Job], Result], job: Job) -> "Result | Failed":
 
 @contextmanager
 def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
-    """A cluster: that of a scheduler, or local processes that end with this one.
+    """Connect to a scheduler, or start local processes that end with this one.
 
     Parameters
     ----------
@@ -160,7 +148,7 @@ def _connected(distributed: Any, address: str) -> Iterator[Any]:
 
 
 def check_workers(client: Any, address: str) -> None:
-    """Check that a scheduler has workers, which have this version of the package: tasks of others would never end.
+    """Check that a scheduler has workers, and that they have this version of the package.
 
     Raises
     ------

@@ -14,11 +14,11 @@ from scipy.linalg import null_space
 
 from inertid_ros.core.arrays import Array
 
+MIN_ESTIMATES = 5  # for a trend
+_MIN_SEGMENT = 2  # estimates on either side of a change point
 _CONFIDENCE = 0.95
-_LARGEST_SCATTER = 1e3  # of the variance of the estimates: beyond all that restricted likelihood asks for
-FEWEST = 5  # estimates for a trend
-_EDGE = 2  # estimates on either side of a change point, at least
-_YEAR = 365.25  # days
+_MAX_SCATTER_RATIO = 1e3  # of the variance of the estimates, in the search
+_YEAR_DAYS = 365.25
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,10 @@ class Series:
     name : str
         Of the parameter.
     days : ndarray, shape (k,)
-        Dates in days, ascending.
+        Ascending dates [days].
     values : ndarray, shape (k,)
-        Estimates.
     covariance : ndarray, shape (k, k)
-        Of the estimates' errors.
+        Of the errors.
 
     Raises
     ------
@@ -56,7 +55,7 @@ class Series:
 
     @property
     def deviation(self) -> Array:
-        """``(k,)`` standard deviation of every estimate."""
+        """Standard deviation ``(k,)`` of every estimate."""
         return np.sqrt(np.diagonal(self.covariance))
 
 
@@ -105,7 +104,7 @@ class Regression:
 
     @cached_property
     def scatter(self) -> float:
-        """Standard deviation between recordings beside their errors, by restricted maximum likelihood."""
+        """Standard deviation between recordings in excess of their errors, by restricted maximum likelihood."""
         return float(np.sqrt(_restricted_variance(self.series, self.columns)))
 
     @cached_property
@@ -130,8 +129,8 @@ class Regression:
         )
 
     def p_values_of(self, further: Array) -> Array:
-        """``(c,)`` of each of the columns ``further (k, c)``, if it alone were added at this scatter."""
-        X, y, Z = (self._whitening @ each for each in (self.columns, self.series.values, further))
+        """P-values ``(c,)`` of the columns ``further (k, c)``, each added alone, at this scatter."""
+        X, y, Z = (self._whitening @ array for array in (self.columns, self.series.values, further))
         Q, _ = np.linalg.qr(X)
         y, Z = y - Q @ (Q.T @ y), Z - Q @ (Q.T @ Z)
         size = np.linalg.norm(Z, axis=0)
@@ -155,7 +154,7 @@ def _restricted_variance(series: Series, columns: Array) -> float:
         total = values[:, None] + variance
         return np.asarray(np.sum(np.log(total) + squares[:, None] / total, axis=0))
 
-    grid = np.concatenate([[0.0], size * np.logspace(-6, np.log10(_LARGEST_SCATTER), 40)])
+    grid = np.concatenate([[0.0], size * np.logspace(-6, np.log10(_MAX_SCATTER_RATIO), 40)])
     losses = loss(grid)
     best = int(np.argmin(losses))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
@@ -174,11 +173,10 @@ class ChangePoint:
     index : int
         First estimate after it.
     first_day, last_day : float
-        Between which dates it happened.
+        Dates between which it happened.
     step : Coefficient
-        By how much.
     p_value : float
-        Of no change anywhere, with all places that were tried counted.
+        Of no change anywhere, corrected for the number of places tried.
     """
 
     index: int
@@ -197,9 +195,9 @@ class Drift:
     trend : Coefficient
         Per year.
     level : Coefficient
-        In the middle of the time, half of all steps included.
+        In the middle of the time, including half of all steps.
     scatter : float
-        Standard deviation between recordings beside their errors.
+        Standard deviation between recordings in excess of their errors.
     changes : tuple of ChangePoint
         In order of time.
     """
@@ -212,11 +210,11 @@ class Drift:
 
 
 def drift(series: Series, level: float = 0.01, most_changes: int = 5) -> Drift:
-    """Trend over the whole time, and steps beside it where they are significant.
+    """Trend over the whole time, and significant steps.
 
     Steps are found one after another, each the best of all places; its p-value is multiplied by their number
-    (Bonferroni), so that a series without a step shows one with a probability of at most ``level``. Between two steps,
-    and before the first and after the last one, lie at least two estimates.
+    (Bonferroni), so that a series without a step shows one with a probability of at most ``level``. At least two
+    estimates lie between two steps, before the first and after the last one.
 
     Parameters
     ----------
@@ -226,14 +224,14 @@ def drift(series: Series, level: float = 0.01, most_changes: int = 5) -> Drift:
     Raises
     ------
     ValueError
-        There are fewer than :data:`FEWEST` estimates, or all are of one date.
+        Fewer than :data:`MIN_ESTIMATES` estimates, or all are of one date.
     """
     k = len(series.days)
-    if k < FEWEST or series.days[-1] <= series.days[0]:
+    if k < MIN_ESTIMATES or series.days[-1] <= series.days[0]:
         raise ValueError(f"{series.name}: {k} estimates show no trend")
-    years = (series.days - (series.days[0] + series.days[-1]) / 2) / _YEAR
+    years = (series.days - (series.days[0] + series.days[-1]) / 2) / _YEAR_DAYS
     columns = np.column_stack([np.ones(k), years])
-    found: list[tuple[int, float]] = []
+    found: list[tuple[int, float]] = []  # places and p-values
     while len(found) < most_changes and k - columns.shape[1] - 1 >= 2:
         places = _places(series.days, [place for place, _ in found])
         if not len(places):
@@ -256,16 +254,17 @@ def drift(series: Series, level: float = 0.01, most_changes: int = 5) -> Drift:
 
 
 def scatter_about_mean(series: Series) -> float:
-    """Standard deviation between recordings beside their errors, drift included; zero of fewer than two."""
+    """Standard deviation between recordings in excess of their errors, including drift; zero for fewer than two."""
     return Regression(series, np.ones((len(series.days), 1))).scatter if len(series.days) > 1 else 0.0
 
 
 def _places(days: Array, taken: list[int]) -> np.ndarray:
-    """Indices before which a step may be: at another date than the one before, and away from steps and ends."""
-    inside = [place for place in range(_EDGE, len(days) - _EDGE + 1) if days[place] > days[place - 1]]
-    return np.array([place for place in inside if all(abs(place - other) >= _EDGE for other in taken)], dtype=int)
+    """Indices before which a step may lie: at a date after the one before, and away from other steps and ends."""
+    inside = range(_MIN_SEGMENT, len(days) - _MIN_SEGMENT + 1)
+    free = [place for place in inside if all(abs(place - other) >= _MIN_SEGMENT for other in taken)]
+    return np.array([place for place in free if days[place] > days[place - 1]], dtype=int)
 
 
 def _steps(count: int, places: np.ndarray) -> Array:
-    """``(k, c)`` columns that rise by one at each place, of mean zero between before and after."""
+    """Columns ``(k, c)`` that rise from -1/2 to 1/2 at each place."""
     return np.where(np.arange(count)[:, None] >= places, 0.5, -0.5)

@@ -1,4 +1,4 @@
-"""Bags and URDFs from paths, and from URLs of object stores and web servers by fsspec; packages that fleets need."""
+"""Bags and URDFs from paths, or from URLs of object stores and web servers by fsspec; optional packages."""
 
 import hashlib
 import importlib
@@ -12,8 +12,8 @@ from typing import Any
 
 from inertid_ros.core.errors import InertidError, RecordingError
 
-_CHUNK = 1 << 20
-_LOCAL = "file://"
+_CHUNK_BYTES = 1 << 20
+_LOCAL_SCHEME = "file://"
 
 
 class FleetError(InertidError):
@@ -21,7 +21,7 @@ class FleetError(InertidError):
 
 
 def optional(module: str) -> ModuleType:
-    """A module of a package that is not always installed.
+    """Import a module of a package that is not always installed.
 
     Raises
     ------
@@ -37,20 +37,20 @@ def optional(module: str) -> ModuleType:
 
 
 def resolved(url: str, folder: Path) -> str:
-    """A path absolute, counted from a folder; a URL as it is."""
+    """Return a path, relative to a folder, as absolute; a URL unchanged."""
     if is_url(url):
         return url
-    return os.path.abspath(folder / url.removeprefix(_LOCAL))
+    return os.path.abspath(folder / url.removeprefix(_LOCAL_SCHEME))
 
 
 def is_url(url: str) -> bool:
-    """Whether it is in a store that fsspec opens, and no path of this machine."""
-    return "://" in url and not url.startswith(_LOCAL)
+    """Return whether it is in a store that fsspec opens, not a local path."""
+    return "://" in url and not url.startswith(_LOCAL_SCHEME)
 
 
 @contextmanager
 def fetched(url: str) -> Iterator[Path]:
-    """A local path of a file or folder; what is copied from a store is removed afterwards.
+    """Local path of a file or folder; a copy from a store is removed afterwards.
 
     Raises
     ------
@@ -66,16 +66,15 @@ def fetched(url: str) -> Iterator[Path]:
             store, path = optional("fsspec.core").url_to_fs(url)
             if store.isdir(path):
                 target.mkdir()
-                for each in store.find(path):
-                    store.get_file(each, str(target / each.rpartition("/")[2]))
+                for file in store.find(path):
+                    store.get_file(file, str(target / file.rpartition("/")[2]))
             else:
                 store.get_file(path, str(target))
         yield target
 
 
 def file_state(url: str) -> str:
-    """What tells, without reading the content, that a file or folder is the same as before: sizes and dates, or the
-    store's own tag.
+    """Hash of sizes and dates of a file or folder, or of the store's own tags; its content is not read.
 
     Raises
     ------
@@ -86,7 +85,7 @@ def file_state(url: str) -> str:
         with _readable(url):
             store, path = optional("fsspec.core").url_to_fs(url)
             files = sorted(store.find(path)) if store.isdir(path) else [path]
-            return hashlib.sha256("\n".join(f"{each} {store.ukey(each)}" for each in files).encode()).hexdigest()
+            return hashlib.sha256("\n".join(f"{file} {store.ukey(file)}" for file in files).encode()).hexdigest()
     with _readable(url):
         files = _files(Path(url))
         states = [(file.name, file.stat()) for file in files]
@@ -108,7 +107,7 @@ def content_hash(path: Path) -> tuple[str, int]:
             if path.is_dir():
                 digest.update(file.name.encode() + b"\0")
             with file.open("rb") as content:
-                while block := content.read(_CHUNK):
+                while block := content.read(_CHUNK_BYTES):
                     digest.update(block)
                     size += len(block)
     return digest.hexdigest(), size
@@ -127,7 +126,7 @@ def read_text(url: str) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file, or the files of a folder in order."""
+    """Return the file, or the files of a folder in order."""
     if path.is_dir():
         return sorted(file for file in path.iterdir() if file.is_file())
     path.stat()
@@ -136,7 +135,7 @@ def _files(path: Path) -> list[Path]:
 
 @contextmanager
 def _readable(url: str) -> Iterator[None]:
-    """Errors of files and stores as one line."""
+    """Turn errors of files and stores into one line."""
     try:
         yield
     except FileNotFoundError:

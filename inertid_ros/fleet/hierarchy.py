@@ -12,11 +12,11 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 
-_ITERATIONS = 500
-_TOLERANCE = 1e-4  # change of variances in one iteration, relative
-_ROUNDING = 1e-14  # of the largest eigenvalue of a precision
-_LEAST = 1e-10  # variance in normalised units, so that matrices stay regular
-_NEGLIGIBLE = 0.01  # of the variance of the best known robot: less between robots changes nothing, and takes for ever
+_MAX_EM_ITERATIONS = 500
+_VARIANCE_TOLERANCE = 1e-4  # relative change in one iteration
+_MIN_EIGENVALUE = 1e-14  # of a precision, relative to the largest
+_MIN_VARIANCE = 1e-10  # in normalised units, so that matrices stay regular
+_NEGLIGIBLE_SHARE = 0.01  # of the variance of the best known robot; smaller ones change nothing and converge slowly
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Likelihoods:
     def roots(self) -> tuple[Array, Array]:
         """``R (n, r, r)`` and ``z (n, r)`` with ``precision = R' R`` and ``product = R' z``."""
         values, vectors = np.linalg.eigh(self.precision)
-        shown = values > _ROUNDING * values[:, -1:]
+        shown = values > _MIN_EIGENVALUE * values[:, -1:]
         root = np.sqrt(np.where(shown, values, 0.0))
         R = root[:, :, None] * vectors.transpose(0, 2, 1)
         z = np.where(shown, np.einsum("nji,nj->ni", vectors, self.product) / np.where(shown, root, 1.0), 0.0)
@@ -66,24 +66,15 @@ class Likelihoods:
 
     @property
     def count(self) -> int:
-        """Number of robots."""
         return len(self.product)
 
-    def of(self, robots: np.ndarray) -> "Likelihoods":
-        """Those of some robots."""
+    def subset(self, robots: np.ndarray) -> "Likelihoods":
         return Likelihoods(self.precision[robots], self.product[robots])
 
 
 @dataclass(frozen=True)
 class MeanPrior:
-    """What is known of the mean before: normal.
-
-    Attributes
-    ----------
-    mean : ndarray, shape (r,)
-    precision : ndarray, shape (r, r)
-        Zero where nothing is known.
-    """
+    """Normal prior of the mean ``(r,)``; its precision ``(r, r)`` may be zero."""
 
     mean: Array
     precision: Array
@@ -102,11 +93,9 @@ class Population:
     covariance : ndarray, shape (r, r)
         ``Sigma``, between robots.
     count : int
-        Robots that it was found from.
+        Number of robots.
     iterations : int
-        Of the algorithm.
     converged : bool
-        Whether variances had settled.
     """
 
     mean: Array
@@ -118,12 +107,12 @@ class Population:
 
     @property
     def deviation(self) -> Array:
-        """``(r,)`` standard deviation between robots."""
+        """Standard deviation ``(r,)`` between robots."""
         return np.sqrt(np.diagonal(self.covariance))
 
     @property
     def predictive(self) -> Array:
-        """``(r, r)`` covariance of a further robot: between robots, and of the mean."""
+        """Covariance ``(r, r)`` of a further robot: between robots, and of the mean."""
         return np.asarray(self.covariance + self.mean_covariance)
 
 
@@ -132,15 +121,15 @@ def fit_population(
 ) -> Population:
     """Distribution between robots.
 
-    First a diagonal ``Sigma`` is found, then a full one, which is drawn towards the diagonal one by as many pseudo
-    robots (the mode of an inverse Wishart distribution): fewer robots than parameters show no correlations.
+    First a diagonal ``Sigma``, then a full one, which pseudo robots draw towards the diagonal one (the mode of an
+    inverse Wishart distribution): fewer robots than parameters show no correlations.
 
     Parameters
     ----------
     start : ndarray, shape (r,)
         Standard deviations to begin with, above zero.
     pseudo_robots : float, optional
-        Weight of the diagonal one; by default the number of parameters plus one. Zero is plain restricted maximum
+        Weight of the diagonal one; by default the number of parameters plus one. Zero gives plain restricted maximum
         likelihood.
     """
     size = len(start)
@@ -164,19 +153,20 @@ def restricted_log_likelihood(likelihoods: Likelihoods, prior: MeanPrior, covari
 def _iterate(
     likelihoods: Likelihoods, prior: MeanPrior, covariance: Array, target: Array | None, weight: float
 ) -> Population:
-    """Expectation and maximisation to the end; a diagonal covariance where there is no target."""
+    """Expectation and maximisation until convergence; without a target, of a diagonal covariance."""
     n, converged, iterations = likelihoods.count, False, 0
-    least = np.maximum(_NEGLIGIBLE / np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300), _LEAST)
+    best_known = np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300)
+    least = np.maximum(_NEGLIGIBLE_SHARE / best_known, _MIN_VARIANCE)
     least = np.minimum(least, np.diagonal(covariance))
-    while not converged and iterations < _ITERATIONS:
+    while not converged and iterations < _MAX_EM_ITERATIONS:
         iterations += 1
-        step = _expectation(likelihoods, prior, covariance)
+        step = _expectation(likelihoods, prior, covariance)  # E-step
         if target is None:
             new = np.diag(np.maximum(np.diagonal(step.squares) / n, least))
         else:
             new = (step.squares + weight * np.diag(target)) / (n + weight)
-        size = np.sqrt(np.maximum(np.diagonal(new), 100 * _LEAST))
-        converged = bool(np.max(np.abs(new - covariance) / np.outer(size, size)) < _TOLERANCE)
+        size = np.sqrt(np.maximum(np.diagonal(new), 100 * _MIN_VARIANCE))
+        converged = bool(np.max(np.abs(new - covariance) / np.outer(size, size)) < _VARIANCE_TOLERANCE)
         covariance = new
     step = _expectation(likelihoods, prior, covariance)
     return Population(step.mean, step.mean_covariance, covariance, n, iterations, converged)

@@ -11,18 +11,18 @@ from typing import Any
 import attrs
 import numpy as np
 
-from inertid_ros.app.screened_samples import FurtherSamples, cutoff_of, prepared_alike, screened
+from inertid_ros.calibration.dataset import FurtherSamples, cutoff_of, prepared_alike, screened
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.robot import DRIVE_TERMS, LoadOptions
+from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording, all_parts, kept_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.fleet.bag_information import BagEffects, BagInformation, bag_effects, joint_information
-from inertid_ros.fleet.drift import FEWEST, Drift, Series, drift, scatter_about_mean
+from inertid_ros.fleet.drift import MIN_ESTIMATES, Series, drift, scatter_about_mean
 from inertid_ros.fleet.fetching import FleetError, content_hash, fetched
-from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
+from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict, check_solution, plausibility
 from inertid_ros.identification.identify import identify, takes_further
 from inertid_ros.identification.information.information import EarlierEquations
@@ -36,22 +36,22 @@ from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 
-FORMAT = 1  # of stored results of bags and robots: another one computes all of them anew
-CHANGING_TERMS = ("viscous", "coulomb", "offset")  # drive terms that every bag has of its own
-_LEFT_OUT = "stribeck"  # single bags show it or not, and the columns of all bags must be the same
+FORMAT = 1  # of stored results of bags and robots; a new one makes all be computed again
+CHANGING_TERMS = ("viscous", "coulomb", "offset")  # drive terms that differ between bags
+_EXCLUDED_TERM = "stribeck"  # only some bags show it, and all bags need the same columns
 _PAYLOAD = "payload of the catalogue"
 
 
 def fleet_configuration(configuration: Configuration) -> Configuration:
-    """Options that every bag of a fleet is fitted with.
+    """Options of the fit of every bag of a fleet.
 
-    Stribeck friction is left out, and user terms are kept whatever single bags show: information of bags adds up where
-    all have the same parameters.
+    Information of bags can be added if all have the same parameters: Stribeck friction is left out, and user terms are
+    always kept.
 
     Raises
     ------
     FleetError
-        The options ask for what fleets do not have.
+        An option that fleets do not support.
     """
     identify = configuration.identify
     refused = {
@@ -61,12 +61,12 @@ def fleet_configuration(configuration: Configuration) -> Configuration:
         "identify.drive_gains": identify.drive_gains,
         "identify.fit_stribeck_speed": identify.fit_stribeck_speed,
     }
-    for key, given in refused.items():
-        if given:
+    for key, is_set in refused.items():
+        if is_set:
             raise FleetError(f"{key}: fleets are identified without it; leave it at its default")
-    terms = tuple(term for term in configuration.robot.drive_terms if term != _LEFT_OUT)
-    kept = {name: attrs.evolve(term, always=True) for name, term in configuration.robot.terms.items()}
-    robot = attrs.evolve(configuration.robot, drive_terms=terms or DRIVE_TERMS[:0], terms=kept)
+    terms = tuple(term for term in configuration.robot.drive_terms if term != _EXCLUDED_TERM)
+    user_terms = {name: attrs.evolve(term, always=True) for name, term in configuration.robot.terms.items()}
+    robot = attrs.evolve(configuration.robot, drive_terms=terms, terms=user_terms)
     return attrs.evolve(configuration, robot=robot)
 
 
@@ -79,7 +79,7 @@ def with_payload(configuration: Configuration, load: LoadOptions | None) -> Conf
 
 
 def key_of(*parts: str, configuration: Configuration) -> str:
-    """SHA-256 of all that a result depends on, its format included."""
+    """SHA-256 of everything that a result depends on, including its format."""
     options = json.dumps(attrs.asdict(configuration), sort_keys=True, default=str)
     digest = hashlib.sha256(f"{FORMAT} {INFORMATION_FORMAT}".encode())
     for part in (*parts, options):
@@ -88,7 +88,7 @@ def key_of(*parts: str, configuration: Configuration) -> str:
 
 
 def changing_columns(layout: ParameterLayout) -> list[int]:
-    """Columns of the drive terms that every bag has of its own, those of couplings included."""
+    """Columns of the drive terms that differ between bags, including those of couplings."""
     last = {name: name.rpartition(".")[2] for name in layout.names[layout.inertial_size : layout.term_start]}
     return [column for column, name in enumerate(layout.names) if last.get(name) in CHANGING_TERMS]
 
@@ -106,7 +106,7 @@ class BagJob:
     configuration : Configuration
         Of the fleet, with the bag's payload among its loads.
     known : frozenset of str
-        Keys of results that there are already: of these nothing is computed.
+        Keys of existing results, which are not computed again.
     """
 
     url: str
@@ -117,16 +117,16 @@ class BagJob:
 
 @dataclass(frozen=True)
 class BagResult:
-    """What a bag tells of its robot.
+    """Result of a bag.
 
     Attributes
     ----------
     key : str
-        Hash of all that it depends on.
+        From :func:`key_of`.
     summary : dict
         Verdict, reasons, deviation and effective samples per channel, and figures of the bag: plain data.
     information : bytes
-        Content of its information file; empty where the result was known, or the verdict is "do not use".
+        Content of its information file; empty if the result exists already, or the verdict is "do not use".
     """
 
     key: str
@@ -147,14 +147,14 @@ def bag_job(job: BagJob) -> BagResult:
         try:
             sha256, size = content_hash(path)
             key = key_of(sha256, job.urdf, configuration=job.configuration)
-            known = {"sha256": sha256, "bytes": size}
+            content = {"sha256": sha256, "bytes": size}
             if key in job.known:
-                return BagResult(key, known)
-            configuration = job.configuration
-            model = load_model(job.urdf, model_options(configuration.robot))
-            given = load_any_length(path, configuration.topics, model.recorded_joints, configuration.prepare.stamps)
+                return BagResult(key, content)
+            config = job.configuration
+            model = load_model(job.urdf, model_options(config.robot))
+            recording = load_any_length(path, config.topics, model.recorded_joints, config.prepare.stamps)
             read = time.perf_counter() - start
-            summary, information = _compressed(given, configuration, model)
+            summary, information = _compressed(recording, config, model)
         except InertidError as error:
             raise type(error)(str(error).replace(str(path), job.url)) from None
     seconds = {
@@ -162,15 +162,15 @@ def bag_job(job: BagJob) -> BagResult:
         "seconds_total": time.perf_counter() - start,
         "seconds_processor": time.process_time() - processor,
     }
-    return BagResult(key, {**known, **summary, **seconds}, information)
+    return BagResult(key, {**content, **summary, **seconds}, information)
 
 
 def _compressed(
-    given: Recording | LongRecording, configuration: Configuration, model: RobotModel
+    recording: Recording | LongRecording, configuration: Configuration, model: RobotModel
 ) -> tuple[dict[str, Any], bytes]:
-    """Summary of a recording and its information, of a long one in memory that does not grow with it."""
+    """Summary and information of a recording, in memory that does not grow with its length."""
     options = configuration.identify
-    pieces = [given] if takes_further(model, options) else list(all_parts(given))
+    pieces = [recording] if takes_further(model, options) else list(all_parts(recording))
     recordings = screened(kept_parts(pieces), model, configuration)
     cutoff = cutoff_of(recordings)
     recordings = prepared_alike(pieces, recordings, cutoff)
@@ -179,8 +179,8 @@ def _compressed(
     findings = chain.from_iterable(each.findings for each in samples)
     decision = GateDecision.of([*findings, *check_motion(samples, model)])
     summary: dict[str, Any] = {
-        "duration_s": given.duration,
-        "samples": len(given),
+        "duration_s": recording.duration,
+        "samples": len(recording),
         "cutoff_hz": cutoff,
         **decision.content(),
     }
@@ -195,26 +195,9 @@ def _compressed(
     return summary, information_bytes(estimate.information)
 
 
-def bag_information(name: str, day: float, summary: dict[str, Any], information: Any) -> BagInformation:
-    """A stored result of a bag, for the fit of its robot."""
-    return BagInformation(
-        name, day, information, np.array(summary["deviation"]), np.array(summary["effective_samples"])
-    )
-
-
 @dataclass(frozen=True)
 class StoredBag:
-    """A bag of a robot, as it was stored.
-
-    Attributes
-    ----------
-    name : str
-    day : float
-        Date [days].
-    summary : mapping
-    information : bytes
-        Content of its information file.
-    """
+    """Stored result of a bag; ``day`` is its date [days], ``information`` the content of its information file."""
 
     name: str
     day: float
@@ -224,18 +207,7 @@ class StoredBag:
 
 @dataclass(frozen=True)
 class RobotJob:
-    """A robot whose bags are put together.
-
-    Attributes
-    ----------
-    serial : str
-    urdf : str
-        Content.
-    configuration : Configuration
-        Of the fleet.
-    bags : tuple of StoredBag
-        In order of their dates, those that may be used.
-    """
+    """A robot to combine the bags of: content of its URDF, and its usable bags by date."""
 
     serial: str
     urdf: str
@@ -245,7 +217,7 @@ class RobotJob:
 
 @dataclass(frozen=True)
 class RobotResult:
-    """What the bags of a robot tell.
+    """Result of the bags of a robot.
 
     Attributes
     ----------
@@ -260,10 +232,10 @@ class RobotResult:
 
 
 def robot_job(job: RobotJob) -> RobotResult:
-    """Put the bags of a robot together.
+    """Combine the bags of a robot.
 
-    Bodies are shared by all bags, changing terms are not: how much these scatter is found around a first fit that
-    shares them.
+    Bodies are shared by all bags, changing terms are not: their scatter is estimated around a first fit that shares
+    them.
 
     Raises
     ------
@@ -273,7 +245,13 @@ def robot_job(job: RobotJob) -> RobotResult:
     configuration = job.configuration
     model = load_model(job.urdf, model_options(configuration.robot))
     bags = [
-        bag_information(bag.name, bag.day, dict(bag.summary), information_from_bytes(bag.information, bag.name))
+        BagInformation(
+            bag.name,
+            bag.day,
+            information_from_bytes(bag.information, bag.name),
+            np.array(bag.summary["deviation"]),
+            np.array(bag.summary["effective_samples"]),
+        )
         for bag in job.bags
     ]
     changing = np.array(changing_columns(bags[0].information.layout), dtype=int)
@@ -287,10 +265,10 @@ def robot_job(job: RobotJob) -> RobotResult:
     effects: BagEffects | None = None
     if len(bags) > 1:
         effects = bag_effects(bags, estimate, changing)
-        found = {series.name: scatter_about_mean(series) for series in effects.series()}
-        scatter = np.array([found.get(estimate.layout.names[column], 0.0) for column in changing])
+        by_name = {series.name: scatter_about_mean(series) for series in effects.series()}
+        scatter = np.array([by_name.get(estimate.layout.names[column], 0.0) for column in changing])
         estimate = fitted(scatter)
-    drifts = [_content(series) for series in effects.series()] if effects is not None else []
+    drifts = [_series_content(series) for series in effects.series()] if effects is not None else []
     summary = {
         "deviation": estimate.residual_deviation.tolist(),
         "scatter": {estimate.layout.names[c]: float(s) for c, s in zip(changing, scatter, strict=True)},
@@ -299,8 +277,8 @@ def robot_job(job: RobotJob) -> RobotResult:
     return RobotResult(summary, information_bytes(joint_information(bags, changing, scatter)))
 
 
-def _content(series: Series) -> dict[str, Any]:
-    """A series with its trend, where there are enough dates, as plain data."""
+def _series_content(series: Series) -> dict[str, Any]:
+    """A series with its trend, if it has enough dates, as plain data."""
     half = NORMAL_95 * series.deviation
     content: dict[str, Any] = {
         "parameter": series.name,
@@ -311,20 +289,17 @@ def _content(series: Series) -> dict[str, Any]:
         "trend": None,
         "changes": [],
     }
-    if len(series.days) < FEWEST or series.days[-1] <= series.days[0]:
+    if len(series.days) < MIN_ESTIMATES or series.days[-1] <= series.days[0]:
         return content
-    return content | _trend(drift(series))
-
-
-def _trend(found: Drift) -> dict[str, Any]:
-    low, high = found.trend.interval
-    return {
-        "trend": found.trend.value,
+    estimate = drift(series)
+    low, high = estimate.trend.interval
+    return content | {
+        "trend": estimate.trend.value,
         "trend_low": low,
         "trend_high": high,
-        "p_value": found.trend.p_value,
-        "level": found.level.value,
-        "scatter": found.scatter,
+        "p_value": estimate.trend.p_value,
+        "level": estimate.level.value,
+        "scatter": estimate.scatter,
         "changes": [
             {
                 "first_day": change.first_day,
@@ -334,7 +309,7 @@ def _trend(found: Drift) -> dict[str, Any]:
                 "step_high": change.step.interval[1],
                 "p_value": change.p_value,
             }
-            for change in found.changes
+            for change in estimate.changes
         ],
     }
 
@@ -347,8 +322,6 @@ class EstimateJob:
     ----------
     urdf : str
         Content.
-    configuration : Configuration
-        Of the fleet.
     information : bytes
         Joint information of the robot's bags.
     prior : EarlierEquations or None
@@ -368,9 +341,8 @@ class ParameterEstimates:
     Attributes
     ----------
     names : tuple of str
-        Of the parameters.
     values, deviations, urdf : ndarray, shape (p,)
-        Estimates, their standard deviations, and what the URDF says.
+        Estimates, their standard deviations, and the values of the URDF.
     intervals : ndarray, shape (p, 2)
         Of 95 %.
     decision : dict
@@ -398,14 +370,10 @@ def estimate_job(job: EstimateJob) -> ParameterEstimates:
     information = information_from_bytes(job.information, model.name)
     options = configuration.identify
     if job.prior is not None:
-        # The model's robots say how far a robot is from the mean one; the URDF is one robot's guess.
+        # The distribution of the model's robots is a better prior than the URDF of one of them.
         information = replace(information, earlier=job.prior)
         options = attrs.evolve(options, prior_spread=options.prior_spread or TYPICAL_PRIOR_SPREAD)
     estimate = identify(model, information, options, configured_constraints(model, configuration.constraints))
-    return _result(estimate)
-
-
-def _result(estimate: Estimate) -> ParameterEstimates:
     decision = GateDecision.of([*check_solution(estimate), *plausibility(estimate)])
     return ParameterEstimates(
         estimate.layout.names,

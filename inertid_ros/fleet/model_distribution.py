@@ -19,17 +19,17 @@ from inertid_ros.fleet.hierarchy import Likelihoods, MeanPrior, Population, fit_
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.information import EarlierEquations, Information
+from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-FEWEST_ROBOTS = 4  # of a model for which a distribution is found
-_START = 1e-4  # of the prior's standard deviation: where the search for that between robots begins at least
-LEVEL = 0.01  # probability that a model without outlying robots has one named
-_ROUNDS = 10
-_LEAST = 1e-6  # of the largest direction: a smaller one shows in no measurement
-_NORMAL_MAD = 1.4826  # standard deviation of a normal distribution over its median absolute deviation
-_FAR = 5.0  # robust deviations at which a robot is left out of the first distribution
+MIN_ROBOTS = 4  # of a model, for a distribution
+_MIN_START = 1e-4  # of the prior's standard deviation: least start of the search for that between robots
+OUTLIER_LEVEL = 0.01  # probability of an outlier in a model without outlying robots
+_MAX_ITERATIONS = 10
+_MIN_DIRECTION = 1e-6  # relative to the largest; smaller changes show in no measurement
+_MAX_ROBUST_DEVIATIONS = 5.0  # of robots in the first distribution
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class BaseCoordinates:
     Attributes
     ----------
     base : BaseParameters
-        Of ``r`` base parameters, drives included.
+        ``r`` base parameters, including drives.
     centre, scale : ndarray, shape (r,)
         Prior, and its standard deviation under the typical prior spread.
     prior_covariance : ndarray, shape (r, r)
-        Of the prior, in these units.
+        In these units.
     """
 
     base: BaseParameters
@@ -52,8 +52,8 @@ class BaseCoordinates:
     prior_covariance: Array
 
     @classmethod
-    def of(cls, model: RobotModel, information: Information) -> "BaseCoordinates":
-        """Of a model; information of its robots shows the natural size of drive parameters."""
+    def from_model(cls, model: RobotModel, information: Information) -> "BaseCoordinates":
+        """Coordinates of a model; information of its robots shows the natural size of drive parameters."""
         base, coordinates = base_parameters_of_robot(model), prior_coordinates(model, information)
         root = base.projection @ prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
         scale = np.linalg.norm(root, axis=1)
@@ -62,7 +62,7 @@ class BaseCoordinates:
         return cls(base, centre, scale, root @ root.T)
 
     def likelihood(self, information: Information, deviation: Array) -> tuple[Array, Array]:
-        """Precision ``(r, r)`` and product ``(r,)`` of a robot's data with errors of deviation ``(c,)``."""
+        """Precision ``(r, r)`` and product ``(r,)`` of a robot's data with errors of given deviation ``(c,)``."""
         R, z = information.whitened(1 / deviation)
         R = R[:, self.base.independent]
         rows, residual = R * self.scale, z - R @ self.centre
@@ -73,7 +73,7 @@ class BaseCoordinates:
         return np.asarray(self.centre + self.scale * normalised)
 
     def direction(self, change: Array) -> Array:
-        """``(r,)`` change of normalised base parameters by a change ``(p,)`` of the parameters."""
+        """Change ``(r,)`` of normalised base parameters by a change ``(p,)`` of the parameters."""
         return np.asarray(self.base.projection @ change / self.scale)
 
 
@@ -92,45 +92,42 @@ class ModelDistribution:
     population: Population
 
     @classmethod
-    def of(
-        cls, coordinates: BaseCoordinates, likelihoods: Likelihoods, robots: Sequence[int] | np.ndarray
+    def from_likelihoods(
+        cls, coordinates: BaseCoordinates, likelihoods: Likelihoods, robots: np.ndarray
     ) -> "ModelDistribution":
-        """Distribution between some robots, by restricted maximum likelihood."""
+        """Distribution between some of the robots, by restricted maximum likelihood."""
         prior = MeanPrior(
             np.zeros(len(coordinates.scale)), np.asarray(np.linalg.inv(coordinates.prior_covariance), dtype=float)
         )
-        chosen = likelihoods.of(np.asarray(robots, dtype=int))
+        chosen = likelihoods.subset(robots)
         within = np.linalg.inv(chosen.precision + prior.precision)
         estimates = np.einsum("nij,nj->ni", within, chosen.product)
-        start = np.maximum(estimates.std(axis=0), _START)  # of estimates: not below that of the robots
+        start = np.maximum(estimates.std(axis=0), _MIN_START)  # of estimates: not below that of the robots
         return cls(coordinates, fit_population(chosen, prior, start))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the base parameters."""
+        """Names of the base parameters."""
         return self.coordinates.base.names
 
     @property
     def mean(self) -> Array:
-        """``(r,)`` base parameters of the mean robot (SI)."""
+        """Base parameters ``(r,)`` of the mean robot (SI)."""
         return self.coordinates.physical(self.population.mean)
 
     @property
     def covariance(self) -> Array:
-        """``(r, r)`` between robots (SI)."""
+        """Covariance ``(r, r)`` between robots (SI)."""
         return np.asarray(self.population.covariance * np.outer(self.coordinates.scale, self.coordinates.scale))
 
     @property
     def mean_deviation(self) -> Array:
-        """``(r,)`` standard deviation of the mean (SI)."""
+        """Standard deviation ``(r,)`` of the mean (SI)."""
         return np.asarray(self.coordinates.scale * np.sqrt(np.diagonal(self.population.mean_covariance)))
 
     @cached_property
     def prior_of_robot(self) -> EarlierEquations:
-        """The distribution as whitened rows that the fit of a robot starts from.
-
-        About the mean, with the scatter between robots and the error of the mean.
-        """
+        """Whitened rows of the prior of a robot: the mean, with scatter between robots and error of the mean."""
         projection = self.coordinates.base.projection / self.coordinates.scale[:, None]
         root = semidefinite_root(np.asarray(np.linalg.inv(self.population.predictive), dtype=float))
         about = self.coordinates.centre / self.coordinates.scale + self.population.mean
@@ -138,33 +135,17 @@ class ModelDistribution:
 
 
 def benjamini_hochberg(p_values: Array, level: float) -> NDArray[np.bool_]:
-    """Rejected hypotheses, of which at most a share ``level`` is expected to be false [Benjamini1995]_.
-
-    Parameters
-    ----------
-    p_values : ndarray, shape (m,)
-        One per test.
-    level : float
-        Rate of false discoveries.
-    """
+    """Rejected hypotheses ``(m,)``, of which at most a share ``level`` is expected to be false [Benjamini1995]_."""
     return _stepwise(p_values, level * np.arange(1, len(p_values) + 1) / max(len(p_values), 1), last=True)
 
 
 def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
-    """Rejected hypotheses; with probability ``1 - level`` or more none of them is true [Holm1979]_.
-
-    Parameters
-    ----------
-    p_values : ndarray, shape (m,)
-        One per test.
-    level : float
-        Probability of one false alarm or more.
-    """
+    """Rejected hypotheses ``(m,)``; with probability ``1 - level`` or more none of them is true [Holm1979]_."""
     return _stepwise(p_values, level / np.arange(len(p_values), 0, -1), last=False)
 
 
 def _stepwise(p_values: Array, thresholds: Array, last: bool) -> NDArray[np.bool_]:
-    """Reject up to the last p-value below its threshold, or up to the first one above."""
+    """Reject up to the last p-value below its threshold, or else up to the first one above."""
     order = np.argsort(p_values, kind="stable")
     below = p_values[order] <= thresholds
     if last:
@@ -178,7 +159,7 @@ def _stepwise(p_values: Array, thresholds: Array, last: bool) -> NDArray[np.bool
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a robot against its model.
+    """A possible change of a robot.
 
     Attributes
     ----------
@@ -201,13 +182,13 @@ class Outlier:
     Attributes
     ----------
     robot : int
-        Its index.
+        Index.
     change : Change
-        That explains it best.
+        Best explanation.
     size, deviation : float
         Of the change, in its unit.
     p_value : float
-        With all changes that were tried counted.
+        Corrected for the number of changes tried.
     """
 
     robot: int
@@ -218,94 +199,93 @@ class Outlier:
 
 
 def changes_of(layout: ParameterLayout, parameters: Array) -> tuple[Change, ...]:
-    """What may be different of a robot: mass of a link at its shape, its centre of mass, and drive parameters.
+    """Changes to test: mass of a link at its shape, its centre of mass, and drive parameters.
 
     Parameters
     ----------
     parameters : ndarray, shape (p,)
         Of the mean robot.
     """
-    found = []
+    changes = []
     bodies = layout.bodies(parameters)
     for index, link in enumerate(layout.links):
         span = layout.body(index)
         mass = max(float(bodies[index, 0]), 1e-9)
-        found.append(_change(f"{link}.m", "kg", layout.size, span, bodies[index] / mass))
+        changes.append(_change(f"{link}.m", "kg", layout.size, span, bodies[index] / mass))
         for axis, name in enumerate("xyz"):
             shift = np.zeros(bodies.shape[1])
             shift[1 + axis] = mass
-            found.append(_change(f"{link}.com_{name}", "m", layout.size, span, shift))
+            changes.append(_change(f"{link}.com_{name}", "m", layout.size, span, shift))
     for column in range(layout.inertial_size, layout.size):
-        found.append(_change(layout.names[column], "SI", layout.size, slice(column, column + 1), np.ones(1)))
-    return tuple(found)
+        changes.append(_change(layout.names[column], "SI", layout.size, slice(column, column + 1), np.ones(1)))
+    return tuple(changes)
 
 
 def outlying_robots(
-    coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Sequence[Change], level: float = LEVEL
+    coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Sequence[Change], level: float = OUTLIER_LEVEL
 ) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
-    """Distribution of the robots that are not outlying, and the others.
+    """Distribution of the robots that are not outlying, and the outliers.
 
-    Outlying robots would widen the distribution and hide themselves: the first distribution leaves out what is far by
-    medians, and each next one what the one before names, until no other robot is named.
+    Outliers would widen the distribution and hide themselves: the first distribution leaves out robots far from the
+    medians, each further one the outliers of the one before, until these stay the same.
 
     Raises
     ------
     ValueError
-        There are fewer than :data:`~.model_distribution.FEWEST_ROBOTS` robots.
+        Fewer than :data:`MIN_ROBOTS` robots.
     """
     n = likelihoods.count
-    if n < FEWEST_ROBOTS:
+    if n < MIN_ROBOTS:
         raise ValueError(f"{n} robots show no distribution")
     directions = np.array([coordinates.direction(change.direction) for change in changes])
     size = np.linalg.norm(directions, axis=1)
-    shown = np.flatnonzero(size > _LEAST * size.max())
+    shown = np.flatnonzero(size > _MIN_DIRECTION * size.max())
     directions = directions[shown]
     outliers: tuple[Outlier, ...] = ()
     left_out = _far_by_medians(coordinates, likelihoods)
-    for _ in range(_ROUNDS):
-        kept = np.setdiff1d(np.arange(n), sorted(left_out))
-        distribution = ModelDistribution.of(coordinates, likelihoods, kept)
+    for _ in range(_MAX_ITERATIONS):
+        members = np.setdiff1d(np.arange(n), sorted(left_out))
+        distribution = ModelDistribution.from_likelihoods(coordinates, likelihoods, members)
         sizes, deviations = _sizes(distribution, likelihoods, directions)
-        freedom = len(kept) - 1
+        freedom = len(members) - 1
         p_values = 2 * scipy.stats.t.sf(np.abs(sizes) / deviations, freedom) * len(directions)
         best = np.argmin(p_values, axis=1)
         least = np.minimum(p_values[np.arange(n), best], 1.0)
-        named = holm(least, level)
         outliers = tuple(
             Outlier(int(i), changes[shown[best[i]]], float(sizes[i, best[i]]), float(deviations[i, best[i]]), least[i])
-            for i in np.flatnonzero(named)
+            for i in np.flatnonzero(holm(least, level))
         )
-        found = {outlier.robot for outlier in outliers}
-        if found == left_out or n - len(found) < FEWEST_ROBOTS:
+        named = {outlier.robot for outlier in outliers}
+        if named == left_out or n - len(named) < MIN_ROBOTS:
             break
-        left_out = found
+        left_out = named
     return distribution, outliers
 
 
 def _sizes(distribution: ModelDistribution, likelihoods: Likelihoods, directions: Array) -> tuple[Array, Array]:
-    """Most likely size ``(n, m)`` of every change of every robot, and its standard deviation."""
+    """Most likely size ``(n, m)`` of each change of each robot, and its standard deviation."""
     population = distribution.population
     marginal, product = likelihoods.marginal(population.predictive)
     score = product - marginal @ population.mean
     information = np.einsum("mi,nij,mj->nm", directions, marginal, directions, optimize=True)
     information = np.maximum(information, 1e-12)
-    # the scatter was found from as many robots, of as many parameters: its inverse is too large by this factor
+    # The inverse of a covariance of r parameters from so many robots is too large by this factor.
     r, count = len(population.mean), population.count
     wider = np.sqrt((count + r + 1.0) / count)
     return score @ directions.T / information, wider / np.sqrt(information)
 
 
 def _far_by_medians(coordinates: BaseCoordinates, likelihoods: Likelihoods) -> set[int]:
-    """Robots with a base parameter far off the median, each by its own data and a vague prior; at most half of them."""
+    """Robots with a base parameter far from the median, by their own data and a vague prior; at most half of them."""
     inverse = np.linalg.inv(coordinates.prior_covariance)
     within = np.linalg.inv(likelihoods.precision + inverse)
     estimates = np.einsum("nij,nj->ni", within, likelihoods.product)
     away = np.abs(estimates - np.median(estimates, axis=0))
     variances = np.diagonal(within, axis1=1, axis2=2)
-    robust = np.hypot(_NORMAL_MAD * np.median(away, axis=0), np.sqrt(variances))
+    robust = np.hypot(MAD_TO_DEVIATION * np.median(away, axis=0), np.sqrt(variances))
     far = np.max(away / robust, axis=1)
-    order = np.argsort(-far)[: max((likelihoods.count - FEWEST_ROBOTS) // 2, 0)]
-    return {int(robot) for robot in order if far[robot] > _FAR}
+    order = np.argsort(-far)[: max((likelihoods.count - MIN_ROBOTS) // 2, 0)]
+    return {int(robot) for robot in order if far[robot] > _MAX_ROBUST_DEVIATIONS}
 
 
 def _change(name: str, unit: str, size: int, span: slice, values: Array) -> Change:

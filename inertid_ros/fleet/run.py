@@ -1,8 +1,9 @@
-"""A fleet from its catalogue to its results: bags, robots and models, computed again where something has changed."""
+"""A fleet from its catalogue to its results: bags, robots and models; what has changed is computed again."""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -13,7 +14,7 @@ import numpy as np
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
-from inertid_ros.fleet.bag_stage import BagOutcome, BagStage, KeptResults, prepared_folder
+from inertid_ros.fleet.bag_stage import BagOutcome, BagStage, ResultStore, prepared_folder
 from inertid_ros.fleet.catalogue import Catalogue, FleetProblem, serials_of
 from inertid_ros.fleet.cluster import Cluster, Failed
 from inertid_ros.fleet.fetching import read_text
@@ -29,7 +30,7 @@ from inertid_ros.fleet.jobs import (
     robot_job,
 )
 from inertid_ros.fleet.model_distribution import (
-    FEWEST_ROBOTS,
+    MIN_ROBOTS,
     BaseCoordinates,
     ModelDistribution,
     Outlier,
@@ -42,7 +43,7 @@ from inertid_ros.identification.information.information_file import information_
 from inertid_ros.robot.model import load_model, model_options
 
 ShowProgress = Callable[[str, float], None]
-_PARTS = {"bags": (0.0, 0.8), "robots": (0.8, 0.9), "models": (0.9, 0.92), "results": (0.92, 1.0)}
+_PROGRESS = {"bags": (0.0, 0.8), "robots": (0.8, 0.9), "models": (0.9, 0.92), "results": (0.92, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,10 @@ class ModelPopulation:
 
     Attributes
     ----------
-    model : str
-        Its name.
     serials : tuple of str
-        Of the robots with results, in order.
+        Robots with results, in order.
     distribution : ModelDistribution or None
-        None of fewer than :data:`.FEWEST_ROBOTS` robots.
+        None for fewer than :data:`.MIN_ROBOTS` robots.
     within : ndarray or None, shape (r,)
         Standard deviation of base parameters by the data of one robot, median over robots (SI).
     outliers : mapping of str to Outlier
@@ -78,7 +77,7 @@ def model_population(
     Parameters
     ----------
     urdf : str
-        Content of the URDF of one of the robots, whose bodies are the prior of the mean.
+        Content of the URDF of one of the robots; its bodies are the prior of the mean.
     robots : mapping of str to RobotResult
         By serial number.
 
@@ -88,24 +87,25 @@ def model_population(
         The URDF cannot be used, or information is damaged.
     """
     serials = tuple(sorted(robots))
-    if len(serials) < FEWEST_ROBOTS:
+    if len(serials) < MIN_ROBOTS:
         return ModelPopulation(name, serials)
     model = load_model(urdf, model_options(configuration.robot))
-    known = [information_from_bytes(robots[serial].information, serial) for serial in serials]
-    coordinates = BaseCoordinates.of(model, known[0])
-    likelihoods = [
-        coordinates.likelihood(each, np.array(robots[serial].summary["deviation"]))
-        for each, serial in zip(known, serials, strict=True)
+    information = [information_from_bytes(robots[serial].information, serial) for serial in serials]
+    coordinates = BaseCoordinates.from_model(model, information[0])
+    pairs = [
+        coordinates.likelihood(own, np.array(robots[serial].summary["deviation"]))
+        for own, serial in zip(information, serials, strict=True)
     ]
-    every = Likelihoods(*(np.array(each) for each in zip(*likelihoods, strict=True)))
-    # Shapes of links by the data of all: those of a URDF may be far off.
-    pooled = identify(model, reduce(add, known), configuration.identify)
+    likelihoods = Likelihoods(*(np.array(part) for part in zip(*pairs, strict=True)))
+    # Shapes of links by the data of all robots: those of a URDF may be far off.
+    pooled = identify(model, reduce(add, information), configuration.identify)
     changes = changes_of(model.layout, pooled.parameters)
-    distribution, outliers = outlying_robots(coordinates, every, changes)
+    distribution, outliers = outlying_robots(coordinates, likelihoods, changes)
     inverse = np.linalg.inv(coordinates.prior_covariance)
-    within = np.median([np.sqrt(np.diagonal(np.linalg.inv(each + inverse))) for each in every.precision], axis=0)
-    found = {serials[outlier.robot]: outlier for outlier in outliers}
-    return ModelPopulation(name, serials, distribution, coordinates.scale * within, found)
+    deviations = [np.sqrt(np.diagonal(np.linalg.inv(precision + inverse))) for precision in likelihoods.precision]
+    within = coordinates.scale * np.median(deviations, axis=0)
+    by_serial = {serials[outlier.robot]: outlier for outlier in outliers}
+    return ModelPopulation(name, serials, distribution, within, by_serial)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class FleetOutcome:
     problems : tuple of FleetProblem
         What could not be used.
     seconds : mapping of str to float
-        Of the stages.
+        Duration by stage.
     """
 
     catalogue: Catalogue
@@ -139,12 +139,12 @@ class FleetOutcome:
 
     @property
     def computed_bags(self) -> int:
-        """Bags that were computed in this run."""
+        """Number of bags that were computed in this run."""
         return sum(bag.computed for bag in self.bags)
 
     @property
     def failed(self) -> bool:
-        """Whether something could not be used at all."""
+        """Whether something could not be read or written."""
         return any(problem.input for problem in self.problems)
 
     @property
@@ -161,19 +161,19 @@ def run_fleet(
     cluster: Cluster,
     progress: ShowProgress = lambda stage, fraction: None,
 ) -> FleetOutcome:
-    """Process a fleet; what the folder has of an earlier run is used where nothing has changed.
+    """Process a fleet; results of an earlier run are reused if nothing they depend on has changed.
 
     Parameters
     ----------
     configuration : Configuration
-        See :func:`.fleet_configuration.fleet_configuration`.
+        From :func:`.fleet_configuration`.
     directory : Path
-        Results, and what is kept for the next run.
+        For results, and for what the next run reuses.
 
     Raises
     ------
     OutputError
-        The folder cannot be written at all, or holds something else.
+        The folder cannot be written, or holds something else.
     """
     return _Run(catalogue, configuration, prepared_folder(directory), cluster, progress).outcome()
 
@@ -186,10 +186,8 @@ class _Run:
     ) -> None:
         self.catalogue, self.configuration, self.cluster, self.progress = catalogue, configuration, on, progress
         self.problems = list(catalogue.problems)
-        self.bags, self.kept_robots = (
-            BagStage(catalogue, configuration, folder / "bags"),
-            KeptResults(folder / "robots"),
-        )
+        self.bags = BagStage(catalogue, configuration, folder / "bags")
+        self.robot_store = ResultStore(folder / "robots")
         self.seconds: dict[str, float] = {}
 
     def outcome(self) -> FleetOutcome:
@@ -202,22 +200,25 @@ class _Run:
             models = self._models(urdfs, robots)
         with self._timed("results"):
             estimates = self._estimates(urdfs, robots, models)
-        problems = [*self.problems, *self.bags.problems, *self.bags.kept.problems, *self.kept_robots.problems]
+        problems = [*self.problems, *self.bags.problems, *self.bags.store.problems, *self.robot_store.problems]
         return FleetOutcome(self.catalogue, bags, robots, models, estimates, tuple(problems), self.seconds)
 
-    def _timed(self, stage: str) -> "_Timed":
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
         self._show(stage, 0.0)
-        return _Timed(self.seconds, stage)
+        start = time.perf_counter()
+        yield
+        self.seconds[stage] = time.perf_counter() - start
 
     def _show(self, stage: str, fraction: float) -> None:
-        begin, end = _PARTS[stage]
+        begin, end = _PROGRESS[stage]
         self.progress(stage, begin + (end - begin) * fraction)
 
     def _urdfs(self) -> dict[str, str]:
-        """Content of the URDF of every robot that has a usable one, and that of its model's kinematics."""
+        """URDF text of every robot whose URDF is usable and has the kinematics of its model."""
         texts: dict[str, str | InertidError] = {}
         hashes: dict[str, str] = {}
-        found: dict[str, str] = {}
+        usable: dict[str, str] = {}
         for serial, robot in self.catalogue.robots.items():
             if robot.urdf not in texts:
                 try:
@@ -233,13 +234,13 @@ class _Run:
             if isinstance(text, InertidError):
                 self.problems.append(FleetProblem(serial, "", f"{serial}: {text}"))
             else:
-                found[serial] = text
-        for serial, model in self._of_other_kinematics({serial: hashes[text] for serial, text in found.items()}):
+                usable[serial] = text
+        for serial, model in self._of_other_kinematics({serial: hashes[text] for serial, text in usable.items()}):
             urdf = self.catalogue.robots[serial].urdf
             message = f"{urdf}: has other joints than most robots of model '{model}'; correct the URDF or the model"
             self.problems.append(FleetProblem(serial, "", message))
-            del found[serial]
-        return found
+            del usable[serial]
+        return usable
 
     def _of_other_kinematics(self, hashes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Robots whose kinematics are not those of most robots of their model, and the model."""
@@ -258,16 +259,16 @@ class _Run:
         jobs: dict[str, RobotJob] = {}
         keys: dict[str, str] = {}
         for serial, every in serials_of(used).items():
-            of_robot = [used[bag] for bag in every]
-            parts = [f"{outcome.key} {outcome.bag.day}" for outcome in of_robot]
+            outcomes = [used[bag] for bag in every]
+            parts = [f"{outcome.key} {outcome.bag.day}" for outcome in outcomes]
             key = keys[serial] = key_of(urdfs[serial], *parts, configuration=self.configuration)
-            summary = self.kept_robots.store.read(key)
+            summary = self.robot_store.read(key)
             if summary is not None:
-                robots[serial] = RobotResult(summary, self.kept_robots.information(key))
+                robots[serial] = RobotResult(summary, self.robot_store.information(key))
                 continue
             stored = [
-                StoredBag(each.bag.url, each.bag.day, each.summary, self.bags.kept.information(each.key))
-                for each in of_robot
+                StoredBag(outcome.bag.url, outcome.bag.day, outcome.summary, self.bags.store.information(outcome.key))
+                for outcome in outcomes
             ]
             jobs[serial] = RobotJob(serial, urdfs[serial], self.configuration, tuple(stored))
         for done, (serial, result) in enumerate(self.cluster.results(robot_job, jobs), 1):
@@ -276,30 +277,30 @@ class _Run:
                 self.problems.append(FleetProblem(serial, "", f"{serial}: {result.message}"))
                 continue
             robots[serial] = result
-            self.kept_robots.write(keys[serial], result.summary, result.information)
+            self.robot_store.write(keys[serial], result.summary, result.information)
         return robots
 
     def _models(self, urdfs: Mapping[str, str], robots: Mapping[str, RobotResult]) -> dict[str, ModelPopulation]:
         by_model: dict[str, dict[str, RobotResult]] = {}
         for serial, result in robots.items():
             by_model.setdefault(self.catalogue.robots[serial].model, {})[serial] = result
-        found = {}
+        models = {}
         for name, members in sorted(by_model.items()):
             try:
-                found[name] = model_population(name, urdfs[min(members)], self.configuration, members)
+                models[name] = model_population(name, urdfs[min(members)], self.configuration, members)
             except InertidError as error:
                 self.problems.append(FleetProblem("", "", f"model '{name}': {error}"))
-        return found
+        return models
 
     def _estimates(
         self, urdfs: Mapping[str, str], robots: Mapping[str, RobotResult], models: Mapping[str, ModelPopulation]
     ) -> dict[str, ParameterEstimates]:
-        """Parameters of every robot; one that is outlying starts from its URDF, not from the others."""
+        """Parameters of every robot; an outlying one starts from its URDF, not from the distribution."""
         jobs: dict[str, EstimateJob] = {}
         for population in models.values():
-            known = population.distribution
+            shared = population.distribution
             for serial in population.serials:
-                prior = None if known is None or serial in population.outliers else known.prior_of_robot
+                prior = None if shared is None or serial in population.outliers else shared.prior_of_robot
                 jobs[serial] = EstimateJob(urdfs[serial], self.configuration, robots[serial].information, prior)
         estimates: dict[str, ParameterEstimates] = {}
         for done, (serial, result) in enumerate(self.cluster.results(estimate_job, jobs), 1):
@@ -309,16 +310,3 @@ class _Run:
             else:
                 estimates[serial] = result
         return dict(sorted(estimates.items()))
-
-
-class _Timed:
-    """Adds the time of a block to the stages."""
-
-    def __init__(self, seconds: dict[str, float], stage: str) -> None:
-        self.seconds, self.stage = seconds, stage
-
-    def __enter__(self) -> None:
-        self.start = time.perf_counter()
-
-    def __exit__(self, *error: object) -> None:
-        self.seconds[self.stage] = time.perf_counter() - self.start

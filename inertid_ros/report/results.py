@@ -54,7 +54,7 @@ class StoredResult:
     parameters : ndarray, shape (p,)
         Parameters in the order of ``model.layout``.
     prior : ndarray, shape (p,)
-        Parameters of the CALIBRATED_URDF that was given.
+        Parameters of the URDF that was given.
     covariance : ndarray, shape (p, p)
         Covariance of the parameters.
     report : mapping
@@ -171,7 +171,7 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
         robot.get("base", "fixed"),
         tuple(_contact(**contact) for contact in given.get("contacts", ())),
         robot.get("stribeck_speeds", {}),
-        # An inertia that the CALIBRATED_URDF is to give stands there as nothing.
+        # An inertia that the URDF is to give stands there as nothing.
         tuple(Wheel(**{k: v for k, v in wheel.items() if v is not None}) for wheel in given.get("wheels", ())),
         robot.get("effort_scale", {}),
         tuple(UserTerm(**term) for term in given.get("terms", ())),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.recordings.synthetic_calibration import calibrated_case, synthetic_case
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.cli import main as cli
 from inertid_ros.report.results import read_result, write_result
 

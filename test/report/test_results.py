@@ -13,8 +13,8 @@ import pytest
 import yaml
 from support.recordings.synthetic_calibration import COULOMB, calibrated_case, held_recording, synthetic_case
 
-from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.app.earlier_result import earlier_fit
+from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.calibration.earlier_result import earlier_fit
 from inertid_ros.cli import main as cli
 from inertid_ros.cli.printing import print_report
 from inertid_ros.config.configuration import Configuration

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.robots.quick_plans import FINGERS, PANDA_START, panda, panda_limits
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.inertial_parameters import geodesic_distance, is_consistent

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sensor_msgs.msg import JointState as JointStateMessage
 
-from inertid_ros.app.followed_result import followed_robot
-from inertid_ros.app.payload_job import PayloadJob, PayloadResult, payload_job
-from inertid_ros.app.payload_measurement import PayloadMeasurement, PayloadProgress
-from inertid_ros.app.payload_offline import PayloadOptions
+from inertid_ros.monitoring.followed_result import followed_robot
+from inertid_ros.payload.job import PayloadJob, PayloadResult, payload_job
+from inertid_ros.monitoring.payload_measurement import PayloadMeasurement, PayloadProgress
+from inertid_ros.payload.offline import PayloadOptions
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.worker import Worker, WorkerProcess

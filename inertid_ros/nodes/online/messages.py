@@ -8,8 +8,8 @@ from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
 from std_msgs.msg import Header
 
 from inertid_ros.action import IdentifyPayload
-from inertid_ros.app.payload_job import PayloadResult
-from inertid_ros.app.payload_measurement import PayloadProgress
+from inertid_ros.payload.job import PayloadResult
+from inertid_ros.monitoring.payload_measurement import PayloadProgress
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.screening.live_watch import StreamReport
 from inertid_ros.monitoring.change_detector import Cause, Change

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.recordings.joint_state_stream import COULOMB, PERIOD, known_arm, states
 
-from inertid_ros.app.payload_measurement import PayloadMeasurement
+from inertid_ros.monitoring.payload_measurement import PayloadMeasurement
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
