@@ -1,6 +1,6 @@
-"""Expressions of signals, as a configuration gives them: ``sin(q)``, ``abs(v)*v``, ``q["elbow"]**2``.
+"""Formulas of signals in a configuration: ``sin(q)``, ``abs(v)*v``, ``q["elbow"]**2``.
 
-They are parsed once and evaluated by a table of allowed operations; nothing is ever executed as code.
+They are parsed once and evaluated by a table of allowed operations; nothing is executed as code.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # configurations are read, and their formulas checked, without NumPy
     from .arrays import Array
 
-_LONGEST = 500  # characters
-_LARGEST = 1e300
+_MAX_FORMULA_LENGTH = 500  # characters
+_MAX_CONSTANT = 1e300
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -39,12 +39,12 @@ FUNCTIONS = {
     "min": ("minimum", 2),
     "max": ("maximum", 2),
 }
-"""What an expression may call, to its name in NumPy and its number of arguments."""
+"""Function of formulas to its name in NumPy and its number of arguments."""
 CONSTANTS = {"pi": math.pi}
 
 
 class Expression:
-    """A formula of named signals, elementwise over their samples.
+    """Formula of named signals, elementwise over their samples.
 
     Parameters
     ----------
@@ -52,25 +52,25 @@ class Expression:
         Numbers, ``pi``, signals by name, those of another joint as ``signal["joint"]``, ``+ - * / **``, brackets and
         :data:`FUNCTIONS`.
     signals : sequence of str
-        Names that it may use.
+        Allowed names.
 
     Attributes
     ----------
     used : set of (str, str)
-        Signals that it uses, each with the joint that it names, or an empty text.
+        Signals that it uses, each with the joint that it names or an empty text.
 
     Raises
     ------
     ValueError
-        It holds anything else.
+        Anything else in it.
     """
 
     def __init__(self, text: str, signals: tuple[str, ...]) -> None:
         self.text, self.signals = text, signals
         self.used: set[tuple[str, str]] = set()
         try:
-            if len(text) > _LONGEST:
-                raise ValueError(f"is longer than {_LONGEST} characters")
+            if len(text) > _MAX_FORMULA_LENGTH:
+                raise ValueError(f"is longer than {_MAX_FORMULA_LENGTH} characters")
             self._check(self._tree)
         except (SyntaxError, RecursionError, MemoryError):
             raise ValueError(f"'{text}' is no formula; write for example sin(q) or abs(v)*v") from None
@@ -98,18 +98,18 @@ class Expression:
         return ast.parse(self.text.strip(), mode="eval").body
 
     def _check(self, node: ast.AST) -> None:
-        """Raise ValueError for a node that is not allowed; note the signals."""
+        """Raise ValueError for a node that is not allowed; collect the signals."""
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-            if abs(node.value) > _LARGEST:
+            if abs(node.value) > _MAX_CONSTANT:
                 raise ValueError("holds a number that is too large")
             return
         if isinstance(node, ast.BinOp | ast.UnaryOp) and type(node.op) in _OPERATORS:
             parts: tuple[ast.expr, ...] = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.operand,)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            wanted = FUNCTIONS.get(node.func.id)
-            if wanted is None:
+            signature = FUNCTIONS.get(node.func.id)
+            if signature is None:
                 raise ValueError(f"calls {node.func.id}; known are {', '.join(FUNCTIONS)}")
-            if len(node.args) != wanted[1]:
+            if len(node.args) != signature[1]:
                 raise ValueError(f"gives {len(node.args)} values to {node.func.id}")
             parts = tuple(node.args)
         elif isinstance(node, ast.Name):
@@ -142,7 +142,8 @@ class Expression:
             case ast.UnaryOp(op=operator, operand=operand):
                 return _OPERATORS[type(operator)](self._value(operand, own, others))
             case ast.Call(func=ast.Name(id=function), args=arguments):
-                return getattr(np, FUNCTIONS[function][0])(*(self._value(each, own, others) for each in arguments))
+                values = (self._value(argument, own, others) for argument in arguments)
+                return getattr(np, FUNCTIONS[function][0])(*values)
             case ast.Subscript(value=ast.Name(id=signal), slice=ast.Constant(value=str() as joint)):
                 return others[signal][joint]
             case ast.Name(id=name):

@@ -26,19 +26,19 @@ def _cause(meaning: str, remedy: str = "", **cases: str) -> Cause:
     return Cause(meaning, {**({"": remedy} if remedy else {}), **cases})
 
 
-_LEFT_OUT = "these samples are left out"
+_OMITTED = "these samples are left out"
 _RATES = "check units and signs of the rates, and the inertia of the wheels"
 
 SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
     "Recorded values are missing, jump, repeat, or have steps": {
-        "spikes": _cause("single samples are far off the rest", f"{_LEFT_OUT}; check wiring, driver and network"),
-        "dropouts": _cause("values are missing", f"{_LEFT_OUT}; check driver and network"),
+        "spikes": _cause("single samples are far off the rest", f"{_OMITTED}; check wiring, driver and network"),
+        "dropouts": _cause("values are missing", f"{_OMITTED}; check driver and network"),
         "gaps": _cause(
             "the stamps show that samples were lost",
             "short gaps are bridged and left out of the fit, long ones split the recording; record on the robot's own"
             " computer, or over a faster network",
         ),
-        "stuck_channel": _cause("a channel repeats its last value", f"{_LEFT_OUT}; read the sensor at its own rate"),
+        "stuck_channel": _cause("a channel repeats its last value", f"{_OMITTED}; read the sensor at its own rate"),
         "coarse_channel": _cause("a channel is quantised coarsely", "record a larger motion or a finer channel"),
         "wrapped_angle": _cause(
             "the angle is wrapped at a full turn", "full turns are added, nothing needs to be done"
@@ -52,7 +52,7 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
         ),
         "repeated_states": _cause(
             "states are published again before there are new ones",
-            f"{_LEFT_OUT}; publish at the rate at which the driver reads its hardware",
+            f"{_OMITTED}; publish at the rate at which the driver reads its hardware",
             positions="they are filtered as they are; read positions at the rate at which they are published",
         ),
         "arrival_times": _cause(

@@ -130,8 +130,8 @@ def nearest_consistent(pi: ArrayLike, floor: float = 0.01) -> Array:
     mass, com, inertia = mass_com_inertia(pi)
     moments = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia
     values, vectors = np.linalg.eigh(moments)
-    least = np.maximum(floor * values[..., -1:], 1e-4 * np.abs(mass)[..., None] * floor)
-    lifted = (vectors * np.maximum(values, least)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    bound = np.maximum(floor * values[..., -1:], 1e-4 * np.abs(mass)[..., None] * floor)
+    lifted = (vectors * np.maximum(values, bound)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
     about_com = np.trace(lifted, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - lifted
     thick = is_consistent(pi) & (values[..., 0] > _FLAT_MOMENT_RATIO * values[..., -1])
     return np.where(thick[..., None], pi, from_mass_com_inertia(mass, com, about_com))

@@ -1,12 +1,12 @@
-"""Outputs appear complete or not at all, and replace only what this package wrote.
+"""Outputs that appear complete or not at all, and replace only what this package wrote.
 
-Whatever writes does so in two steps. The check before the work finds what the output cannot take: something else in its
-place, a name that is too long, a disk that is read-only. The write after it looks again, and puts the output in its
-place by rename once everything is on disk.
+Writing takes two steps. A check before the work finds obstacles: something else in its place, a name that is too long,
+a read-only disk. The write after the work checks again, and puts the output in its place by rename once everything is
+on disk.
 
-A directory that was written holds a manifest of its files, ``.inertid.json``, and is replaced only while it holds these
-files alone, unchanged. A file is replaced only if it is a regular one. A link is neither followed nor replaced;
-directories above the output may be links.
+A written directory holds a manifest of its files, ``.inertid.json``, and is replaced only while it holds exactly these
+files, unchanged. A file is replaced only if it is a regular one. A link is neither followed nor replaced; directories
+above the output may be links.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ MANIFEST = ".inertid.json"
 _NOTE = "Written by inertid, which replaces this directory only while it holds these files alone, unchanged."
 _MAX_MANIFEST_BYTES = 2**22
 _SCRATCH_PREFIX = ".inertid."  # not the output's own name, which may be as long as the file system allows
-_MAX_NAMED = 3  # of the files that are in the way
+_MAX_FILES_NAMED = 3  # of the files that are in the way
 _FILE_TYPES = (
     (stat.S_ISLNK, "a link, which is neither followed nor replaced"), (stat.S_ISDIR, "a directory"),
     (stat.S_ISREG, "a file"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"),
@@ -54,9 +54,9 @@ def check_file(target: str | Path, force: bool | None = None, inputs: Iterable[s
     ----------
     target : path-like
     force : bool, optional
-        Whether a regular file may be replaced; None has no option ``--force`` that a message could name.
+        Whether a regular file may be replaced; None: the caller has no option ``--force`` for messages to name.
     inputs : iterable of path-like
-        What the command reads: neither an input nor a file in one is replaced.
+        Inputs of the command; neither an input nor a file in one is replaced.
 
     Raises
     ------
@@ -89,11 +89,11 @@ def check_directory(
     ----------
     target : path-like
     kind : str
-        Of the output, such as "result"; another kind is not replaced.
+        Of the output, such as "result"; outputs of another kind are not replaced.
     force : bool, optional
-        Whether an output of this kind may be replaced; None has no option ``--force`` that a message could name.
+        Whether an output of this kind may be replaced; None: the caller has no option ``--force`` for messages to name.
     inputs : iterable of path-like
-        What the command reads: neither an input nor a directory that holds one or lies in one is replaced.
+        Inputs of the command; no input is replaced, nor a directory that holds one or lies in one.
     file : str
         Longest name of a file in it.
 
@@ -134,7 +134,7 @@ def write_directory(target: str | Path, kind: str, files: Mapping[str, bytes], f
 
 @contextmanager
 def scratch_beside(target: str | Path) -> Iterator[Path]:
-    """Directory to prepare an output in; what is left in it is removed. For errors see :func:`check_directory`."""
+    """Directory to prepare an output in, removed afterwards. For errors see :func:`check_directory`."""
     target = _named(target)
     with _failures(target), _scratch(target) as scratch:
         yield scratch
@@ -180,7 +180,7 @@ def move_directory(directory: Path, target: str | Path, kind: str, force: bool |
 
 
 def _named(target: str | Path) -> Path:
-    """The path with a name of its own: ``.`` and ``..`` have none."""
+    """Path that ends with a name; ``.`` and ``..`` are resolved."""
     if "\0" in str(target):
         raise OutputError(f"{target}: holds a NUL character; choose another path")
     return Path(target) if Path(target).name not in ("", "..") else Path(os.path.realpath(target))
@@ -188,7 +188,7 @@ def _named(target: str | Path) -> Path:
 
 @contextmanager
 def _failures(target: Path) -> Iterator[None]:
-    """Errors of the file system as OutputError."""
+    """Convert errors of the file system to OutputError."""
     try:
         yield
     except OSError as error:
@@ -219,22 +219,23 @@ def _file_type(status: os.stat_result) -> str:
 
 
 def _check_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
-    own, around = _identities(target)[0], _identities(target)
+    around = _identities(target)
+    identity = around[0]
     for path in inputs:
         identities = _identities(path)
-        if identities[:1] == [own]:
+        if identities[:1] == [identity]:
             raise _refusal(target, "is an input of this command")
-        if own in identities:
+        if identity in identities:
             raise _refusal(target, f"holds {path}, an input of this command")
         if identities and identities[0] in around:
             raise _refusal(target, f"belongs to {path}, an input of this command")
 
 
 def _identities(path: str | Path) -> list[tuple[int, int]]:
-    """Device and inode of a path and of the directories above it, whatever links lead there; empty if it is absent."""
+    """Device and inode of a path and of the directories above it, links resolved; empty if it is absent."""
     real = Path(os.path.realpath(path))
     try:
-        statuses = [each.stat() for each in (real, *real.parents)]
+        statuses = [directory.stat() for directory in (real, *real.parents)]
     except (OSError, ValueError):
         return []
     return [(status.st_dev, status.st_ino) for status in statuses]
@@ -267,7 +268,7 @@ def _check_own(target: Path, kind: str, names: list[str]) -> None:
         )
     if manifest.kind != kind:
         raise _refusal(target, f"is a {manifest.kind}, which a {kind} does not replace")
-    foreign = list(islice(_foreign(target, manifest.files), _MAX_NAMED + 1))
+    foreign = list(islice(_foreign(target, manifest.files), _MAX_FILES_NAMED + 1))
     if foreign:
         raise OutputError(
             f"{target}: holds {_listed(foreign)}, which inertid did not write, so it is not replaced; choose another"
@@ -276,7 +277,7 @@ def _check_own(target: Path, kind: str, names: list[str]) -> None:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_MAX_NAMED]) + (" and more" if len(names) > _MAX_NAMED else "")
+    return ", ".join(names[:_MAX_FILES_NAMED]) + (" and more" if len(names) > _MAX_FILES_NAMED else "")
 
 
 def _read_manifest(directory: Path) -> _Manifest | None:
@@ -294,14 +295,14 @@ def _read_manifest(directory: Path) -> _Manifest | None:
 
 
 def _foreign(directory: str | Path, files: Mapping[str, str], below: str = "") -> Iterator[str]:
-    """Paths of what is in a directory and is none of these files, or was changed."""
+    """Paths in a directory that are none of these files, or were changed."""
     with os.scandir(directory) as scan:
         content = sorted(scan, key=lambda entry: entry.name)
     for entry in content:
         name = f"{below}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
-            own = any(file.startswith(f"{name}/") for file in files)
-            yield from _foreign(entry.path, files, f"{name}/") if own else (f"{name}/",)
+            holds_files = any(file.startswith(f"{name}/") for file in files)
+            yield from _foreign(entry.path, files, f"{name}/") if holds_files else (f"{name}/",)
         elif name != MANIFEST and name not in files:
             yield name
         elif name != MANIFEST and not (entry.is_file(follow_symlinks=False) and _sha256(entry.path) == files[name]):
@@ -317,7 +318,7 @@ def _sha256(path: str | Path) -> str:
 
 
 def _check_movable(target: Path, status: os.stat_result) -> None:
-    """Check what a rename would run into, and the removal after it."""
+    """Check for obstacles of a rename, and of the removal after it."""
     if os.path.ismount(target):
         raise _refusal(target, "is a mount point, which is not replaced")
     parent, user = target.parent.stat(), os.geteuid()
@@ -332,7 +333,7 @@ def _check_movable(target: Path, status: os.stat_result) -> None:
 
 @contextmanager
 def _scratch(target: Path) -> Iterator[Path]:
-    """New directory beside the target. Then it is removed, and so are parents that were made and are empty."""
+    """New directory beside the target, removed afterwards with empty parents that were made for it."""
     absent = [parent for parent in target.parents if not os.path.lexists(parent)]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -8,8 +8,8 @@ from scipy.linalg import lapack
 
 from .arrays import Array
 
-_TINY = 1e-300
-_PANEL = 24  # columns that LAPACK reduces before it updates the others
+_MIN_SCALED_DIAGONAL = 1e-300
+_PANEL_COLUMNS = 24  # columns that LAPACK reduces before it updates the others
 
 
 def r_factor(matrix: Array) -> Array:
@@ -51,7 +51,7 @@ def append_rows(R: Array, columns: Array) -> Array:
     """
     if not len(R):
         return R
-    factored, *_ = lapack.dtpqrt(0, min(_PANEL, len(R)), R, columns.T, overwrite_a=1, overwrite_b=1)
+    factored, *_ = lapack.dtpqrt(0, min(_PANEL_COLUMNS, len(R)), R, columns.T, overwrite_a=1, overwrite_b=1)
     return np.asarray(factored)
 
 
@@ -70,7 +70,7 @@ def append_triangle(R: Array, triangle: Array) -> Array:
     """
     if not len(triangle):
         return R
-    factored, *_ = lapack.dtpqrt(len(triangle), min(_PANEL, len(R)), R, triangle, overwrite_a=1, overwrite_b=1)
+    factored, *_ = lapack.dtpqrt(len(triangle), min(_PANEL_COLUMNS, len(R)), R, triangle, overwrite_a=1, overwrite_b=1)
     return np.asarray(factored)
 
 
@@ -123,7 +123,7 @@ def semidefinite_root(matrix: Array) -> Array:
     """
     diagonal = np.diagonal(matrix)
     positive = diagonal > 0.0  # where the diagonal is zero, up to rounding, so are row and column
-    scale = np.sqrt(np.where(positive, np.maximum(diagonal, _TINY), 1.0))
+    scale = np.sqrt(np.where(positive, np.maximum(diagonal, _MIN_SCALED_DIAGONAL), 1.0))
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.where(np.outer(positive, positive), matrix, 0.0) / scale / scale[:, None]
     values, vectors = np.linalg.eigh(scaled)
@@ -147,8 +147,8 @@ def inverse_root(rows: Array) -> Array:
     if diagonal.min(initial=np.inf) > np.finfo(float).eps * diagonal.max(initial=0.0):
         return np.asarray(lapack.dtrtri(R)[0])
     _, values, right = np.linalg.svd(R)
-    kept = values > len(R) * np.finfo(float).eps * values.max(initial=0.0)
-    return np.asarray(right.T * np.where(kept, 1 / np.where(kept, values, 1.0), 0.0))
+    determined = values > len(R) * np.finfo(float).eps * values.max(initial=0.0)
+    return np.asarray(right.T * np.where(determined, 1 / np.where(determined, values, 1.0), 0.0))
 
 
 def marginal_hessian(hessian: Array, size: int) -> Array:

@@ -9,7 +9,7 @@ from .arrays import Array
 from .errors import RecordingError
 
 _log = logging.getLogger(__name__)
-_UNIT = 0.02  # a norm farther from one is not a rounded unit quaternion
+_MAX_NORM_ERROR = 0.02  # beyond it a quaternion is no rounded unit quaternion
 
 
 def cross(a: Array, b: Array, axis: int = -1) -> Array:
@@ -91,7 +91,7 @@ def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, NDArray[n
         Most of them are invalid.
     """
     norms = np.linalg.norm(quaternions, axis=1)
-    invalid = ~(np.abs(norms - 1.0) <= _UNIT)  # also where it is not a number
+    invalid = ~(np.abs(norms - 1.0) <= _MAX_NORM_ERROR)  # also where it is not a number
     if invalid.mean() > 0.5:
         raise RecordingError(
             f"{name}: base_pose holds quaternions of length {np.median(norms):.3g}, not 1, in {invalid.sum()} of"

@@ -1,4 +1,4 @@
-"""Long work in a process of its own, so that watchdogs and services stay alive, and a crash or a hang stays there.
+"""Long work in another process: watchdogs and services stay alive, and a crash or a hang stays there.
 
 A :class:`Worker` starts a fresh interpreter (no fork: threads and middleware must not be inherited), hands it a
 function and its arguments, and is then polled. The process ends with its owner.
@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from .errors import InertidError
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 Result = TypeVar("Result")
@@ -36,21 +36,21 @@ class WorkerError(InertidError):
 
 
 class WorkerProcess:
-    """A fresh interpreter that waits for one job.
+    """Fresh interpreter that waits for one job.
 
     Parameters
     ----------
     module : str
-        Imported ahead; empty for none.
+        Imported in advance; empty for none.
     memory_mb : int
-        Address space that it may use [MiB]; 0 sets no limit.
+        Limit of its address space [MiB]; 0 for none.
     nice : int
-        Of the process, at least: a node that watches a robot has priority. 0 where its owner waits for it anyway.
+        Minimum of its nice value, so that a node that watches a robot has priority; 0 if its owner waits for it anyway.
 
     Attributes
     ----------
     connection : Connection
-        To it. It ends once this is closed.
+        To the process, which ends once this is closed.
     process : subprocess.Popen
     """
 
@@ -63,17 +63,17 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 pass_fds=(other.fileno(),),
                 start_new_session=True,
-                env={**os.environ, **dict.fromkeys(_THREADS, "1")},
+                env={**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")},
             )
 
 
 class Standby:
-    """A process that waits for the next job, so that this begins without a second of imports.
+    """Process that waits for the next job, which then starts without a second of imports.
 
     Parameters
     ----------
     module : str
-        Of the function that is going to be called.
+        Module of the function to call.
     """
 
     def __init__(self, module: str) -> None:
@@ -94,7 +94,7 @@ class Standby:
 
 
 class Worker(Generic[Progress, Result]):
-    """One call of a function in another process.
+    """Call of a function in another process.
 
     Linear algebra has one thread there: the matrices are small, threads on busy cores wait for one another, and
     rounding must not depend on the number of cores.
@@ -111,14 +111,14 @@ class Worker(Generic[Progress, Result]):
     timeout_s : float
         The process is killed after this time [s].
     process : WorkerProcess, optional
-        That does it; default a new one.
+        Default a new one.
     reports : int
-        How many of the values reported last are kept.
+        Number of latest reported values to keep.
 
     Attributes
     ----------
     reports : deque
-        The values reported last, in their order.
+        Latest reported values, in their order.
     """
 
     def __init__(
@@ -139,23 +139,23 @@ class Worker(Generic[Progress, Result]):
         job = pickle.dumps((function.__module__, function.__qualname__, arguments))
         process = process or WorkerProcess()
         self._connection, self._process = process.connection, process.process
-        # Nothing of this may block the caller, who has watchdogs to run.
+        # None of this may block the caller, who has watchdogs to run.
         self._attendant = threading.Thread(target=self._attend, args=(job,), daemon=True)
         self._attendant.start()
 
     @property
     def progress(self) -> Progress | None:
-        """The value reported last; None before the first report."""
+        """Latest reported value; None before the first report."""
         return self.reports[-1] if self.reports else None
 
     @property
     def ended_by(self) -> str:
-        """Name of the signal that ended the process, whoever sent it; empty where none did."""
+        """Name of the signal that ended the process; empty if none did."""
         status = self._process.poll() or 0
         return signal.Signals(-status).name if status < 0 else ""
 
     def poll(self) -> bool:
-        """Take what has arrived; True once the work is over, however it ended."""
+        """Take the answer if it has arrived; True once the work is over, successful or not."""
         if self._answer is not None:
             return True
         ended = not self._attendant.is_alive()
@@ -171,12 +171,12 @@ class Worker(Generic[Progress, Result]):
         return self._answer is not None
 
     def result(self) -> Result:
-        """Return what the function returned.
+        """Return value of the function.
 
         Raises
         ------
         InertidError
-            The error that the function raised; WorkerError where it crashed, took too long, or is not over.
+            Raised by the function; WorkerError if the process crashed, took too long, or is not over.
         """
         content, value = self._answer or ("error", WorkerError(f"{self.name}: is not over yet"))
         if content == "error":
@@ -189,13 +189,13 @@ class Worker(Generic[Progress, Result]):
             self._process.kill()
 
     def cancel(self) -> None:
-        """Stop and count as over."""
+        """Stop, and be over."""
         self.stop()
         if self._answer is None:
             self._answer = ("error", WorkerError(f"{self.name}: canceled"))
 
     def _attend(self, job: bytes) -> None:
-        """Hand the job over, take what comes back, and see to it that the process ends."""
+        """Send the job, receive reports and the answer, and make sure that the process ends."""
         try:
             with contextlib.suppress(EOFError, OSError), self._connection:
                 self._connection.send_bytes(job)
@@ -205,7 +205,7 @@ class Worker(Generic[Progress, Result]):
                         self.reports.append(value)
                     else:
                         self._arrived = (content, value)
-        except Exception as error:  # whatever the answer's own code raises while it is read
+        except Exception as error:  # from unpickling the answer
             reason = " ".join(f"{error.__class__.__name__}: {error}".split())
             self._arrived = ("error", WorkerError(f"{self.name}: its answer cannot be read ({reason})"))
         finally:
@@ -230,7 +230,7 @@ def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
     threading.Thread(target=_end_with_owner, args=(descriptor,), daemon=True).start()
     connection: Connection[Any, Any] = Connection(descriptor)
     if ahead:
-        with contextlib.suppress(Exception):  # it fails again, and is told, where it is needed
+        with contextlib.suppress(Exception):  # it fails again, with a message, when it is needed
             importlib.import_module(ahead)
     try:
         job = connection.recv_bytes()
@@ -262,7 +262,7 @@ def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
 
 
 def _end_with_owner(descriptor: int) -> None:
-    """Wait until the other end of the connection is closed, whatever waits there to be read."""
+    """Wait until the other end of the connection is closed, even with unread data."""
     waiting = select.poll()
     waiting.register(descriptor, 0)
     waiting.poll()  # for POLLHUP, which is always reported

@@ -75,12 +75,12 @@ class Equations(ABC):
 
     def check(self, samples: Samples) -> None:
         """Raise ``IdentificationError`` for samples of another robot or equation type."""
-        wanted = (self.model.positions, self.model.velocities, self.count)
+        expected = (self.model.positions, self.model.velocities, self.count)
         sizes = (samples.q.shape[1], samples.v.shape[1], samples.channels)
-        if sizes != wanted:
+        if sizes != expected:
             raise IdentificationError(
                 f"{samples.name}: has {sizes} positions, velocities and channels, the {self.equation_type} equations of"
-                f" '{self.model.name}' have {wanted}; prepare the recording with this model"
+                f" '{self.model.name}' have {expected}; prepare the recording with this model"
             )
 
     def of_joints(self, values: Array) -> Array:

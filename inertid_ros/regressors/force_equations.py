@@ -104,7 +104,7 @@ class ForceWriter(RowWriter):
         self._regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear, grouping.columns)
         self._rotors = RotorRegressor(model) if layout.rotors else None
         self._rotor_columns, spans, expansions = [], [], []
-        moments = [k < MOMENTS for kept in grouping.columns for k in kept]
+        moments = [k < MOMENTS for columns in grouping.columns for k in columns]
         self._moments, self._inertial = np.flatnonzero(moments), len(moments)
         for velocity, bodies in enumerate(moved_bodies(model)):
             written = np.arange(self._regressor.columns[bodies[0]].start, self._regressor.columns[bodies[-1]].stop)
@@ -113,11 +113,11 @@ class ForceWriter(RowWriter):
                 written, first = self._moments, 0
             rotors = channel_rotor_columns(model, velocity)
             self._rotor_columns.append(rotors - layout.body_size)
-            others = len(rotors) + len(equations.drive_columns(velocity))
-            spans.append(slice(first, first + len(written) + others + 1))
+            rest = len(rotors) + len(equations.drive_columns(velocity))
+            spans.append(slice(first, first + len(written) + rest + 1))
             count = equations.parameters_per_body(velocity)
             columns = [layout.body(body).start + k for body in bodies for k in range(count)]
-            expansions.append(block_diag(grouping.matrix[np.ix_(written, columns)], np.eye(others)))
+            expansions.append(block_diag(grouping.matrix[np.ix_(written, columns)], np.eye(rest)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
         self._forces = sum(equations.parameters_per_body(velocity) == MOMENTS for velocity in range(model.velocities))
         self._drives: tuple[Samples, drives.DriveMotion] | None = None

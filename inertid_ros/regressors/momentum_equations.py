@@ -116,8 +116,8 @@ class MomentumEquations(Equations):
         chosen = np.linspace(0, len(samples) - 1, min(len(samples), _NOISE_POSES)).astype(int)
         q, count = samples.q[chosen], samples.v.shape[1]
         inertial = self.model.prior[: self.model.layout.inertial_size]
-        least = _MIN_NOISE_RATIO * np.abs(samples.v).max()
-        deviations = np.full(count, least) if samples.noise is None else np.maximum(samples.noise, least)
+        min_noise = _MIN_NOISE_RATIO * np.abs(samples.v).max()
+        deviations = np.full(count, min_noise) if samples.noise is None else np.maximum(samples.noise, min_noise)
         out = np.zeros(len(MOMENTUM_CHANNELS))
         for rate, deviation in enumerate(deviations):
             v = np.zeros((len(chosen), count))

@@ -134,10 +134,10 @@ class RigidBodyRegressor:
                 parts[2][:3], parts[2][3:6] = 0.0, second
             if joint.free or base_only:
                 continue
-            own = joint.ancestors[-1]
-            parts[0][own] = mass[2] if joint.prismatic else 0.0
-            parts[1][own] = first[2 if joint.prismatic else 5]
-            parts[2][own] = 0.0 if joint.prismatic else second[2]
+            row = joint.ancestors[-1]
+            parts[0][row] = mass[2] if joint.prismatic else 0.0
+            parts[1][row] = first[2 if joint.prismatic else 5]
+            parts[2][row] = 0.0 if joint.prismatic else second[2]
 
 
 class _Wrenches:
@@ -268,16 +268,16 @@ class ParentRegrouping:
 def regroup_to_parents(joints: tuple[TreeJoint, ...]) -> ParentRegrouping:
     """Regrouping of a tree on a fixed or a free base."""
     columns = tuple(_kept(joint) for joint in joints)
-    size = sum(len(kept) for kept in columns)
+    size = sum(map(len, columns))
     spans: list[Array] = []  # (size, 10) of each body, in its frame of the tree
     start = 0
-    for joint, kept in zip(joints, columns, strict=True):
+    for joint, kept_columns in zip(joints, columns, strict=True):
         span = np.zeros((size, BODY_PARAMETERS))
-        span[start + np.arange(len(kept)), kept] = 1.0
-        start += len(kept)
+        span[start + np.arange(len(kept_columns)), kept_columns] = 1.0
+        start += len(kept_columns)
         if joint.parent >= 0:
             regrouped = spans[joint.parent] @ joint.parent_parameters
-            dropped = [c for c in range(BODY_PARAMETERS) if c not in kept]
+            dropped = [c for c in range(BODY_PARAMETERS) if c not in kept_columns]
             span[:, dropped] = regrouped[:, dropped]
             if not joint.prismatic:  # xx and yy together are invariant, one of them is not
                 span[:, _YY] += regrouped[:, _XX] - span[:, _XX]

@@ -70,8 +70,8 @@ def perturb(model: RobotModel, rng: np.random.Generator, options: PerturbationOp
 
     Links behind locked joints keep their parameters, so that the result can be written to a URDF.
     """
-    own = model.consistent_body_prior - model.body_locked
-    return np.array([perturb_body(pi, rng, options) if pi.any() else pi for pi in own]) + model.body_locked
+    unlocked = model.consistent_body_prior - model.body_locked
+    return np.array([perturb_body(pi, rng, options) if pi.any() else pi for pi in unlocked]) + model.body_locked
 
 
 def perturb_body(pi: Array, rng: np.random.Generator, options: PerturbationOptions | None = None) -> Array:

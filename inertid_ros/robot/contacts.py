@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 UNMEASURED = (0, 1, 5)  # of force and torque in the frame of a partial plate
 _PLANE_TOLERANCE = 1e-6  # m and rad
-_MIN_SINGULAR_VALUE = 0.01  # of the largest; components with less effect on the joints are not predicted
+_MIN_SINGULAR_VALUE_RATIO = 0.01  # of the largest; components with less effect on the joints are not predicted
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,9 @@ def check_contacts(kinematics: pin.Model, contacts: Sequence[Contact]) -> None:
         if names.count(contact.name) > 1:
             raise ModelError(f"contact '{contact.name}': is given twice; rename or drop one")
         if not kinematics.existFrame(contact.frame):
-            known = ", ".join(f.name for f in kinematics.frames if f.type == pin.FrameType.BODY)
+            links = ", ".join(f.name for f in kinematics.frames if f.type == pin.FrameType.BODY)
             raise ModelError(
-                f"contact '{contact.name}': the robot has no frame '{contact.frame}'; its links are {known}"
+                f"contact '{contact.name}': the robot has no frame '{contact.frame}'; its links are {links}"
             )
 
 
@@ -136,12 +136,12 @@ def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array])
     RecordingError
         Unknown contact.
     """
-    known = {contact.name: contact for contact in model.options.contacts}
+    by_name = {contact.name: contact for contact in model.options.contacts}
     for name in wrenches:
-        if name not in known:
-            raise RecordingError(f"wrench '{name}': the robot has no contact of this name; it has {', '.join(known)}")
+        if name not in by_name:
+            raise RecordingError(f"wrench '{name}': the robot has no contact of this name; it has {', '.join(by_name)}")
     out = np.zeros((len(q), model.velocities))
-    paths = [ContactPath(model, known[name]) for name in wrenches]
+    paths = [ContactPath(model, by_name[name]) for name in wrenches]
     for rows in batches(len(q)):
         for contact, wrench in zip(paths, wrenches.values(), strict=True):
             out[rows] += contact.generalized_forces(q[rows], wrench[rows, :, None])[..., 0]
@@ -237,7 +237,8 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
         raise ModelError(f"'{model.name}' has no contacts to predict wrenches of; give robot.contacts or robot.plates")
     missing = np.array(force)
     missing[:, model.velocities - model.joints :] -= torque
-    wrenches = (np.linalg.pinv(contact_jacobians(model, q), rcond=_MIN_SINGULAR_VALUE) @ missing[..., None])[..., 0]
+    inverse = np.linalg.pinv(contact_jacobians(model, q), rcond=_MIN_SINGULAR_VALUE_RATIO)
+    wrenches = (inverse @ missing[..., None])[..., 0]
     return {contact.name: wrenches[:, 6 * k : 6 * k + 6] for k, contact in enumerate(contacts)}
 
 

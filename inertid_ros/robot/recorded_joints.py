@@ -55,16 +55,16 @@ class RecordedJoints:
     @cached_property
     def _inverse(self) -> Mapping[str, str]:
         inverse: dict[str, str] = {}
-        for recorded, own in self.names.items():
-            inverse.setdefault(own, recorded)
+        for recorded, name in self.names.items():
+            inverse.setdefault(name, recorded)
         return inverse
 
     def told(self, recorded: Sequence[str]) -> str:
         """Line about translated names; empty if there are none."""
-        own = self.own(recorded, "joints")
-        changed = [f"{name} is {new}" for name, new in zip(recorded, own, strict=True) if name != new]
-        others = f" and {len(changed) - 2} others by robot.joint_names" if len(changed) > 2 else " by robot.joint_names"
-        return ", ".join(changed[:2]) + others if changed else ""
+        names = self.own(recorded, "joints")
+        changed = [f"{name} is {new}" for name, new in zip(recorded, names, strict=True) if name != new]
+        rest = f" and {len(changed) - 2} others by robot.joint_names" if len(changed) > 2 else " by robot.joint_names"
+        return ", ".join(changed[:2]) + rest if changed else ""
 
 
 def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, str]:

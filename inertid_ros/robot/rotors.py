@@ -201,8 +201,8 @@ def mount(kinematics: pin.Model, wheels: Sequence[Wheel]) -> MountedWheels:
         if names.count(wheel.name) > 1:
             raise ModelError(f"wheel '{wheel.name}': is given twice; name every wheel once")
         if not kinematics.existFrame(wheel.link, pin.FrameType.BODY):
-            known = ", ".join(frame.name for frame in kinematics.frames if frame.type == pin.FrameType.BODY)
-            raise ModelError(f"wheel '{wheel.name}': the URDF has no link '{wheel.link}'; its links are {known}")
+            links = ", ".join(frame.name for frame in kinematics.frames if frame.type == pin.FrameType.BODY)
+            raise ModelError(f"wheel '{wheel.name}': the URDF has no link '{wheel.link}'; its links are {links}")
         frame = kinematics.frames[kinematics.getFrameId(wheel.link, pin.FrameType.BODY)]
         bodies.append(int(frame.parentJoint) - 1)
         axes[index] = wheel.inertia * (frame.placement.rotation @ wheel.unit_axis)

@@ -48,7 +48,7 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
     locked = {}
     for name, position in wanted.items():
         if name not in joints or joints[name].get("type") not in parsing.MOVABLE:
-            movable = [str(known) for known, joint in joints.items() if joint.get("type") in parsing.MOVABLE]
+            movable = [str(candidate) for candidate, joint in joints.items() if joint.get("type") in parsing.MOVABLE]
             raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {movable}")
         if not np.isfinite(position):
             raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")

@@ -79,17 +79,17 @@ def _candidates(name: str, packages: Sequence[str], urdf_folder: Path | None) ->
     inside = Path(path.lstrip("/"))
     if not inside.parts:  # only the scheme
         return
-    own = Path(*inside.parts[1:])
+    inner = Path(*inside.parts[1:])
     yield from (base / inside for folder in packages for base in (Path(folder), Path(folder).parent))
     yield from (folder / inside for folder in above)
     yield from (folder / "share" / inside for folder in _paths("AMENT_PREFIX_PATH"))
     for folder in _paths("ROS_PACKAGE_PATH"):
         yield folder / inside
         if folder.name == inside.parts[0]:
-            yield folder / own
-    yield from (folder / own for folder in above)
-    yield from (folder / own for folder in map(Path, packages))
-    yield from (folder / own for folder in _cached(inside.parts[0]))
+            yield folder / inner
+    yield from (folder / inner for folder in above)
+    yield from (folder / inner for folder in map(Path, packages))
+    yield from (folder / inner for folder in _cached(inside.parts[0]))
 
 
 def _is_file(path: Path) -> bool:
@@ -172,9 +172,9 @@ _read: dict[MeshFile, Mesh | Unreadable] = {}
 
 def read_meshes(files: Iterable[MeshFile]) -> dict[MeshFile, Mesh | Unreadable]:
     """Read meshes, all in one process; the mesh that ends it is unreadable, and a new process continues."""
-    wanted = list(dict.fromkeys(files))
-    out = {file: _read[file] for file in wanted if file in _read}
-    missing, end = [file for file in wanted if file not in out], time.monotonic() + _ALL_S
+    requested = list(dict.fromkeys(files))
+    out = {file: _read[file] for file in requested if file in _read}
+    missing, end = [file for file in requested if file not in out], time.monotonic() + _ALL_S
     while missing:
         meshes = _read_in_process(missing, end)
         out.update(zip(missing, meshes, strict=False))

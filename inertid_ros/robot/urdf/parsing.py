@@ -20,7 +20,7 @@ _MAX_URDF_BYTES = 16 * 1024 * 1024
 _MAX_LINKS = 1000
 _MAX_CHAIN_LENGTH = 200  # joints from the root
 _MAX_PATH_LENGTH = 4096
-_MAX_COORDINATE = 1e6  # m; no part of a robot is that far
+_MAX_COORDINATE_M = 1e6  # m; no part of a robot is that far
 _INERTIA_ROUNDING = 1e-9  # a diagonal of -1e-20 is a computed zero
 _HINT = "fix the URDF"
 _XACRO = "http://www.ros.org/wiki/xacro"
@@ -217,8 +217,8 @@ def vector(element: etree._Element | None, key: str, where: str, default: tuple[
         values = np.zeros(0)
     if values.shape != (3,) or not np.isfinite(values).all():
         raise ModelError(f"{where}: {key}='{text}' is not three finite numbers; {_HINT}")
-    if np.abs(values).max() > _MAX_COORDINATE:
-        raise ModelError(f"{where}: {key}='{text}' is larger than {_MAX_COORDINATE:g}; {_HINT}")
+    if np.abs(values).max() > _MAX_COORDINATE_M:
+        raise ModelError(f"{where}: {key}='{text}' is larger than {_MAX_COORDINATE_M:g}; {_HINT}")
     return values
 
 
