@@ -117,7 +117,7 @@ def controlled_arm(
     upper = np.where(np.isfinite(given.upper), given.upper, motion.upper)
     speed = np.where(np.isfinite(given.velocity), given.velocity, motion.velocity)
     watched = MonitorOptions(**attrs.asdict(monitor))
-    states = StateMonitor(model.joint_names, lower, upper, speed, given.effort, watched, begin.time)
+    states = StateMonitor(model.joint_names, (lower, upper), speed, given.effort, watched, begin.time)
     commanded = np.asarray(controller.options.effort_limit)
     watch = EffortWatch(model.joint_names, speed, commanded, options.saturation_s)
     return ControlledArm(controller, motion, states, watch, options, begin)

@@ -37,7 +37,7 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
 
 
 class EffortConstraint(Constraint):
-    """The effort of the prior model stays within limits ``(n,)`` [N m or N]; their margin covers errors of the prior."""
+    """The effort of the prior model keeps limits ``(n,)`` [N m or N], whose margin covers errors of the prior."""
 
     positions_only = False
 

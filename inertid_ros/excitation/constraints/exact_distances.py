@@ -85,7 +85,7 @@ class ExactDistances:
         return [(floor, floor, _transform(np.eye(4)))]
 
     def distance(self, first: int, second: int, placements: Array, enough: float) -> float:
-        """Distance of two objects [m], minus the depth if they overlap; ``placements`` ``(2, 4, 4)`` are of their bodies.
+        """Distance of two objects [m], minus the depth if they overlap, from placements ``(2, 4, 4)`` of their bodies.
 
         Convex hulls contain their meshes, so their distance is the answer if it is ``enough`` or more.
         """

@@ -20,10 +20,10 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import control_points, exceeds
 
-_SUBSTEPS = 5
-_STRENGTHS = (0.98, 0.9, 0.75, 0.5, 0.25)
-_ROUNDING = 1e-6  # relative
-_CHUNK = 256
+_SUBSTEPS_PER_POINT = 5
+_BRAKE_STRENGTHS = (0.98, 0.9, 0.75, 0.5, 0.25)  # of the acceleration limits; the first that passes is used
+_BRAKE_SLACK = 1e-6  # relative, for rounding
+_BRAKES_AT_ONCE = 256  # verified together
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,12 @@ class BrakeTable:
 
     Attributes
     ----------
-    plan : Plan
-        The motion.
     grid : float
-        Distance of the start phases [s].
+        Spacing of the start phases [s].
     step : float
-        Distance in time of the points of each brake [s].
+        Time between points of a brake [s].
     phase, rate, change : ndarray, shape (K, P)
-        Phase [s], its rate and the rate's change [1/s], at times ``p * step`` after the
-        brake began.
+        Phase [s], its rate and the rate's change [1/s], at times ``p * step`` after the brake began.
     points : ndarray, shape (K,)
         Index of the first point at rest; later columns repeat it.
     """
@@ -60,11 +57,10 @@ class BrakeTable:
 
     @property
     def rows(self) -> tuple[Array, Array, Array]:
-        """Phase, rate and change."""
         return self.phase, self.rate, self.change
 
     def rest_phase(self, index: int) -> float:
-        """Return where on the plan the brake from phase ``index * grid`` ends [s]."""
+        """Return the phase at which the brake from phase ``index * grid`` ends [s]."""
         return float(self.phase[index, self.points[index]])
 
     def brake(self, index: int) -> tuple[Array, Array, Array, Array]:
@@ -90,7 +86,7 @@ def brake_table(
     Raises
     ------
     ExcitationError
-        Some phase has no brake within the limits and the longest time; joint, phase and value named.
+        Some phase has no brake within the limits and the longest time.
     """
     starts: Array = grid * np.arange(int(np.ceil(plan.duration / grid - 1e-9)) + 1, dtype=float)
     begin = np.stack([starts, np.ones_like(starts), np.zeros_like(starts)])
@@ -100,16 +96,12 @@ def brake_table(
 def restarted(
     brakes: BrakeTable, limits: MotionLimits, phase: float, options: BrakeOptions | None = None
 ) -> tuple[Array, BrakeTable, int]:
-    """Go on along the path from rest.
+    """Go on along the path from rest at a phase [s] of the plan.
 
     Parameters
     ----------
     brakes : BrakeTable
-        Of the whole plan.
-    limits : MotionLimits
-    phase : float
-        Where on the plan the robot rests [s].
-    options : BrakeOptions, optional
+        Brakes of the whole plan.
 
     Returns
     -------
@@ -127,7 +119,7 @@ def restarted(
     """
     plan, grid, step, options = brakes.plan, brakes.grid, brakes.step, options or BrakeOptions()
     per_grid, last = round(grid / step), len(brakes.points) - 1
-    # The jerk of the rate is 6 / seconds^2 at most: no more than that of brakes. Right before the end little is left.
+    # The jerk of the rate is at most 6 / seconds^2, no more than that of brakes. Right before the end little is left.
     shortest = min(np.sqrt(6 * options.shortest_s * options.rise_s), 2 * (last * grid - phase))
     for cells in range(max(int(np.ceil(shortest / grid)), 1), round(options.longest_s / grid) + 1):
         seconds = cells * grid
@@ -162,7 +154,7 @@ def _rising(phase: float, end: float, seconds: float, steps: int) -> Array:
 
 
 def _padded(first: Array, second: Array) -> tuple[Array, Array]:
-    """Two tables of rows with the same number of columns; what is missing repeats the last one."""
+    """Two tables of rows with the same number of columns; missing ones repeat the last one."""
     width = max(first.shape[1], second.shape[1])
     one, two = (np.pad(rows, ((0, 0), (0, width - rows.shape[1])), mode="edge") for rows in (first, second))
     return one, two
@@ -171,13 +163,13 @@ def _padded(first: Array, second: Array) -> tuple[Array, Array]:
 def _brakes(
     plan: Plan, limits: MotionLimits, begin: Array, grid: float, step: float, options: BrakeOptions
 ) -> BrakeTable:
-    """Table of the brakes from phases, rates and their changes ``(3, K)``."""
+    """Brakes that begin with phases, rates and their changes ``(3, K)``."""
     width = int(np.ceil(options.longest_s / step)) + 1
     count_of_brakes = begin.shape[1]
     table = np.zeros((3, count_of_brakes, width))
     points = np.zeros(count_of_brakes, dtype=int)
     left, problem = np.arange(count_of_brakes), ""
-    for strength in _STRENGTHS:
+    for strength in _BRAKE_STRENGTHS:
         profile = _integrate(plan, strength * limits.acceleration, begin[:, left], step, options, width)
         count = np.where((profile[1] == 0).any(axis=1), np.argmax(profile[1] == 0, axis=1), width)
         good, problem = _verify(plan, limits, profile, count, step)
@@ -193,15 +185,15 @@ def _brakes(
 
 
 def _integrate(plan: Plan, limit: Array, begin: Array, step: float, options: BrakeOptions, width: int) -> Array:
-    """``(3, M, width)`` phase, rate and its change for brakes that begin with those ``(3, M)``, all at once."""
+    """``(3, M, width)`` phase, rate and its change of brakes that begin with ``(3, M)`` of them, all at once."""
     strongest = 1.0 / options.shortest_s
     jerk = strongest / options.rise_s
-    dt = step / _SUBSTEPS
+    dt = step / _SUBSTEPS_PER_POINT
     s, r, d = begin.copy()
     out = np.zeros((3, len(s), width))
     out[:, :, 0] = s, r, d
     for row in range(1, width):
-        for _ in range(_SUBSTEPS):
+        for _ in range(_SUBSTEPS_PER_POINT):
             allowed = _strongest(plan, limit, s, r)
             # The last term brings the deceleration back to zero with bounded change just as the rate vanishes.
             wanted = -np.minimum(np.minimum(allowed, strongest), np.sqrt(2 * jerk * r))
@@ -227,7 +219,7 @@ def _strongest(plan: Plan, limit: Array, s: Array, r: Array) -> Array:
 def _verify(
     plan: Plan, limits: MotionLimits, profile: Array, count: NDArray[np.int_], step: float
 ) -> tuple[NDArray[np.bool_], str]:
-    """Which brakes end in time and keep every limit between their points too; and what the first other one exceeds."""
+    """Which brakes end in time and keep every limit, between their points too; and what the first other one exceeds."""
     width = profile.shape[2]
     good, problem = count < width, f"takes longer than {(width - 1) * step:g} s"
     bounds = (
@@ -235,8 +227,8 @@ def _verify(
         ("velocity", -limits.velocity, limits.velocity),
         ("acceleration", -limits.acceleration, limits.acceleration),
     )
-    for begin in range(0, len(count), _CHUNK):
-        rows = slice(begin, begin + _CHUNK)
+    for begin in range(0, len(count), _BRAKES_AT_ONCE):
+        rows = slice(begin, begin + _BRAKES_AT_ONCE)
         used = min(int(count[rows].max()) + 1, width)
         ends = along_path(plan, *profile[:, rows, : max(used, 2)])
         for order, (channel, lower, upper) in enumerate(bounds):
@@ -245,11 +237,11 @@ def _verify(
             )
             # As a fraction of the way from the middle of the range to its end, so that one bound serves all.
             points = (points - 0.5 * (upper + lower)) / (0.5 * (upper - lower))
-            suspect = np.argwhere(np.abs(points).max(axis=2) > 1 + _ROUNDING)
+            suspect = np.argwhere(np.abs(points).max(axis=2) > 1 + _BRAKE_SLACK)
             beyond = np.zeros((len(points), points.shape[-1]), dtype=bool)
             if len(suspect):
                 chosen = points[suspect[:, 0], suspect[:, 1], :, suspect[:, 2]]
-                over = exceeds(chosen, 1 + _ROUNDING) | exceeds(-chosen, 1 + _ROUNDING)
+                over = exceeds(chosen, 1 + _BRAKE_SLACK) | exceeds(-chosen, 1 + _BRAKE_SLACK)
                 np.logical_or.at(beyond, (suspect[:, 0], suspect[:, 2]), over)
             bad = good[rows] & beyond.any(axis=1)
             if bad.any() and good[: begin + 1].all():

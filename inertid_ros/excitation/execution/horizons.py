@@ -1,10 +1,8 @@
-"""Horizons: what the controller holds, the next points of a plan and a brake behind them. No ROS.
+"""Horizons: what the controller holds, the next points of a plan and a brake behind them; and an execution of a plan.
 
-The controller only ever holds a motion that ends at rest on the checked path. Whatever fails, the robot is at rest
-after at most ``horizon + grid + brake`` seconds.
+The controller only ever holds a motion that ends at rest on the checked path. After any failure, the robot is at rest
+after at most ``horizon + grid + brake`` seconds. Times are of a steady clock [s], given by the caller.
 """
-# DOC MotionExecution: the state of one execution of a plan. Times are of a steady clock [s], given by the caller.
-# DOC How far the execution of a motion has come.
 
 import math
 from copy import copy
@@ -21,28 +19,26 @@ from inertid_ros.excitation.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 
-_TINY = 1e-9
-_LEAD = 0.06  # s; the first point of a horizon without a stamp; 3 ms of latency jitter then cost no more than 10 %
-_HOLD = 0.1  # s; to the position that is held
-_PAST = 0.05  # s of points before now in a stamped horizon; as much may the clocks differ
+_PHASE_TOLERANCE_S = 1e-9  # for rounding
+_LEAD_S = 0.06  # to the first point of a horizon without a stamp; 3 ms of latency jitter then cost at most 10 %
+_PAST_S = 0.05  # of points before now in a stamped horizon; clocks may differ by as much
+_HOLD_S = 0.1  # to the position that is held
 
 
 @dataclass(frozen=True)
 class Horizon:
-    """Trajectory points for the controller, ending at rest; empty where nothing is to be sent.
+    """Trajectory points for the controller, ending at rest; empty if nothing is to be sent.
 
     Attributes
     ----------
-    joint_names : tuple of str
-        ``n`` names, the order of the columns.
     time_from_start : ndarray, shape (P,)
         Increasing [s].
     position, velocity, acceleration : ndarray, shape (P, n)
         The last point is at rest.
     stamp : float
-        Time on the robot's clock [s] that ``time_from_start`` counts from. The first points then lie in the past,
-        so that the controller continues on the path whatever the latency. NaN where the robot's clock is unknown:
-        the points count from the moment of asking, and the controller from receipt.
+        Time on the robot's clock [s] from which ``time_from_start`` counts. The first points then lie in the past, so
+        that the controller continues on the path whatever the latency. NaN if the robot's clock is unknown: the points
+        count from the moment of the call, and the controller counts from receipt.
     """
 
     joint_names: tuple[str, ...]
@@ -62,16 +58,16 @@ def hold(joint_names: tuple[str, ...], position: Array, clock: float) -> Horizon
     The controller goes there from where it measures the robot; ``clock`` is the time on the robot's clock [s].
     """
     here, rest = np.array([position], dtype=float), np.zeros((1, len(joint_names)))
-    return Horizon(joint_names, np.array([_HOLD]), here, rest, rest, clock)
+    return Horizon(joint_names, np.array([_HOLD_S]), here, rest, rest, clock)
 
 
 class HorizonTable:
-    """What to send at each time of a motion; computed, and every horizon verified, before anything moves.
+    """What to send at each time of a motion: computed, and every horizon verified, before anything moves.
 
     Attributes
     ----------
     begin : float
-        Phase of the plan [s] at which the motion begins from rest: zero, or where a robot rests that goes on.
+        Phase of the plan at which the motion begins from rest: zero, or where a robot rests that goes on [s].
     ahead : float
         Phase of the plan less time of the motion [s], once the motion has reached its full rate.
 
@@ -93,9 +89,9 @@ class HorizonTable:
         self.points = PiecewiseQuintic(times, q, v, a)
         check_curve(self.points, limits)
         self.brakes: BrakeTable = brake_table(plan, limits, self.options.grid_s, step, self.options.brake)
-        self._all_points, self._all_brakes = self.points, self.brakes  # also of a motion that goes on
+        self._all_points, self._all_brakes = self.points, self.brakes  # of the whole plan, also if it is resumed
         self.begin = self.ahead = 0.0
-        self._followed = -1, self.points  # the brake that was asked for last, and its curve
+        self._followed = -1, self.points  # index and curve of the brake that was last asked for
 
     @property
     def longest(self) -> float:
@@ -104,7 +100,7 @@ class HorizonTable:
 
     @property
     def duration(self) -> float:
-        """Of the motion [s]."""
+        """Duration of the motion [s]."""
         return self.points.duration
 
     def resumed(self, phase: float) -> "HorizonTable":
@@ -119,7 +115,7 @@ class HorizonTable:
         profile, out.brakes, index = restarted(self._all_brakes, self.limits, phase, options.brake)
         seconds = (profile.shape[1] - 1) * options.step_s
         out.begin, out.ahead = phase, index * options.grid_s - seconds
-        rows = self._all_points.time > index * options.grid_s + _TINY
+        rows = self._all_points.time > index * options.grid_s + _PHASE_TOLERANCE_S
         points = self._all_points
         later = points.position[rows], points.velocity[rows], points.acceleration[rows]
         rising = along_path(self.plan, *profile)
@@ -133,7 +129,8 @@ class HorizonTable:
 
         A phase below zero is before the motion begins.
         """
-        return max(min(int(np.ceil((phase + ahead) / self.options.grid_s - _TINY)), len(self.brakes.points) - 1), 0)
+        index = int(np.ceil((phase + ahead) / self.options.grid_s - _PHASE_TOLERANCE_S))
+        return max(min(index, len(self.brakes.points) - 1), 0)
 
     def horizon(self, phase: float, brake: int, clock: float = float("nan")) -> Horizon:
         """Return what remains at ``phase`` of following the plan to grid phase ``brake`` and braking there.
@@ -145,18 +142,18 @@ class HorizonTable:
         brake : int
             Index of the grid phase at which the brake begins.
         clock : float
-            Time on the robot's clock at this phase [s]; NaN where it is not known.
+            Time on the robot's clock at this phase [s]; NaN if unknown.
         """
         knots, begin = self.points.time, brake * self.options.grid_s
         # Without a stamp the controller is off by the latency, and needs time to get back to the points without a jerk.
-        after = phase + _LEAD if np.isnan(clock) else phase - _PAST
-        if begin >= self.duration - _TINY:
+        after = phase + _LEAD_S if np.isnan(clock) else phase - _PAST_S
+        if begin >= self.duration - _PHASE_TOLERANCE_S:
             rows = knots > after
             rows[-1] = True
             times = knots[rows]
             q, v, a = self.points.position[rows], self.points.velocity[rows], self.points.acceleration[rows]
         else:
-            rows = (knots > after) & (knots < begin - _TINY)
+            rows = (knots > after) & (knots < begin - _PHASE_TOLERANCE_S)
             times, q, v, a = self.brakes.brake(brake)
             keep = times + begin > after
             keep[-1] = True
@@ -171,14 +168,14 @@ class HorizonTable:
     def rest_time(self, brake: int) -> float:
         """Return the phase [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
         begin = brake * self.options.grid_s
-        if begin >= self.duration - _TINY:
+        if begin >= self.duration - _PHASE_TOLERANCE_S:
             return self.duration
         return begin + float(self.brakes.points[brake]) * self.options.step_s
 
     def commanded(self, phase: float, brake: int) -> tuple[Array, Array, Array]:
         """Return the position, velocity and acceleration ``(n,)`` commanded at ``phase`` when braking at ``brake``."""
         begin, curve = brake * self.options.grid_s, self.points
-        if begin < min(phase, self.duration - _TINY):
+        if begin < min(phase, self.duration - _PHASE_TOLERANCE_S):
             if self._followed[0] != brake:
                 times, q, v, a = self.brakes.brake(brake)
                 if len(times) == 1:
@@ -189,7 +186,7 @@ class HorizonTable:
 
 
 class MotionState(Enum):
-    """Where an execution is."""
+    """State of an execution."""
 
     READY = "ready"
     MOVING = "moving"
@@ -201,8 +198,8 @@ class MotionState(Enum):
 class MotionExecution:
     """One execution of a plan: start, a step every command period, and a stop at any time.
 
-    A step that comes so late that the robot has begun the brake of the last horizon is not made up for: the motion
-    is over, nothing more is sent, and :attr:`reason` is set.
+    A step that comes after the robot has begun the brake of the last horizon is not made up for: the motion is over,
+    nothing more is sent, and :attr:`reason` is set.
 
     Attributes
     ----------
@@ -219,13 +216,7 @@ class MotionExecution:
         self._brake = 0
 
     def start(self, begin: float) -> Horizon:
-        """Begin the plan at ``begin`` [s, steady clock], now or soon; return the first horizon.
-
-        Raises
-        ------
-        ExcitationError
-            Started before.
-        """
+        """Begin the plan at ``begin`` [s, steady clock], now or soon; return the first horizon."""
         if self.state is not MotionState.READY:
             raise ExcitationError("execution: already started; make a new one for every run")
         self.state, self._started = MotionState.MOVING, begin
@@ -236,9 +227,9 @@ class MotionExecution:
         self._started += seconds
 
     def step(self, now: float) -> Horizon:
-        """Return what to send now; empty when stopping, at rest, late, or where the last one holds the plan's end.
+        """Return what to send now; empty when stopping, at rest, late, or if the last one holds the plan's end.
 
-        That one sent again may arrive after the end, and controllers reject what is over.
+        If that one were sent again, it might arrive after the end, and controllers reject trajectories in the past.
         """
         phase = self._advance(now)
         if self.state is not MotionState.MOVING or self._brake and self._ends_by_itself:
@@ -266,7 +257,7 @@ class MotionExecution:
         return self.table.commanded(max(now - self._started, 0.0) if self._is_started else 0.0, self._brake)
 
     def phase(self, now: float) -> float:
-        """Return the seconds of the plan that are done, 0 to its duration; where it brakes, no more than there."""
+        """Return the seconds of the plan that are done, 0 to its duration, at most to where it brakes."""
         if not self._is_started:
             return self.table.begin
         end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else math.inf
@@ -279,7 +270,7 @@ class MotionExecution:
         return duration if self._ends_by_itself else min(self.table.brakes.rest_phase(self._brake), duration)
 
     def resting_phase(self, position: Array, tolerance: float, lost_s: float) -> float:
-        """Return the seconds of the plan at which a robot rests.
+        """Return the seconds of the plan at which a robot rests; NaN if it rests elsewhere.
 
         That is where the last horizon ends, or where an earlier one does if the last ones were lost.
 
@@ -288,17 +279,12 @@ class MotionExecution:
         position : ndarray, shape (n,)
             Where it rests.
         tolerance : float
-            Distance from the path [rad or m].
+            Largest distance from the path [rad or m].
         lost_s : float
-            For how long horizons may have been lost [s].
-
-        Returns
-        -------
-        float
-            NaN if it rests elsewhere.
+            Time during which horizons may have been lost [s].
         """
         end, begin = self.rest_phase, self.table.begin
-        phases = np.arange(end, max(end - lost_s, begin) - _TINY, -self.table.options.step_s)
+        phases = np.arange(end, max(end - lost_s, begin) - _PHASE_TOLERANCE_S, -self.table.options.step_s)
         distances = np.abs(self.table.plan.sample(phases)[0] - position).max(axis=1)
         nearest = 0 if distances[0] <= tolerance else int(np.argmin(distances))
         return float(phases[nearest]) if distances[nearest] <= tolerance else math.nan
@@ -316,7 +302,7 @@ class MotionExecution:
     @property
     def _ends_by_itself(self) -> bool:
         """Whether the last horizon follows the plan to its end, without a brake."""
-        return self._brake * self.table.options.grid_s >= self.table.duration - _TINY
+        return self._brake * self.table.options.grid_s >= self.table.duration - _PHASE_TOLERANCE_S
 
     @property
     def _is_started(self) -> bool:
@@ -341,7 +327,7 @@ class MotionExecution:
 
 
 class ExecutionStage(Enum):
-    """What the robot does while a motion is executed."""
+    """Stage of the execution of a motion."""
 
     APPROACHING = "approaching"
     MOVING = "moving"
@@ -351,11 +337,10 @@ class ExecutionStage(Enum):
 
 @dataclass(frozen=True)
 class ExecutionProgress:
-    """How far the execution of a motion has come.
+    """Progress of the execution of a motion.
 
     Attributes
     ----------
-    stage : ExecutionStage
     fraction : float
         Of the stage, 0 to 1.
     tracking_error : ndarray, shape (n,)

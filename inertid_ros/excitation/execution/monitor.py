@@ -1,8 +1,8 @@
-"""The robot's clock, as the stamps of its states show it. Times are given by the caller."""
-# DOC Whether the joint states still allow the motion. Times are given by the caller.
-# DOC 
-# DOC ``now`` is always the steady clock; ``clock`` is the clock that stamps are of (ROS time), read at the same moment.
-# DOC 
+"""Whether joint states still allow the motion: the clock of their stamps, their values, and the client's lease.
+
+Times are given by the caller: ``now`` is always the steady clock; ``clock`` is the clock of stamps (ROS time), read at
+the same moment.
+"""
 
 import math
 from collections import deque
@@ -14,50 +14,52 @@ import numpy as np
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.arrays import Array
 
-_LATER_S, _EARLIER_S = 0.02, 0.005  # by so much the age of states may be above and below the least of before
-_DRIFT = 1e-3  # by which clocks may run at different rates
-_LEARNING_S = 0.1  # until the least age of states is known; a robot that begins from rest is slow until then
-_STEP = 2e-3  # s; less is the time between two looks at clocks
-_UNSTAMPED_S = 0.05  # states of another node have no stamps while those of the robot go on to come
-_BEHIND, _OPEN_S = 0.05, 0.1  # s; how far a simulated clock may be read behind, and for how long that may turn out
-_LATER_SHARE = 0.5  # of the timeout; who tolerates gaps tolerates states that are late
-_PLAUSIBLE_SPEED = 3.0  # times the velocity limit; a state that jumps faster is implausible
+# Clock of the stamps.
+_MAX_AGE_GROWTH_S, _MAX_AGE_DROP_S = 0.02, 0.005  # of states, from their smallest age so far
+_AGE_GROWTH_SHARE = 0.5  # of the timeout: a user who tolerates gaps tolerates late states
+_CLOCK_DRIFT = 1e-3  # relative difference of the rates of clocks
+_LEARNING_S = 0.1  # until the smallest age of states is known; a robot that begins from rest is slow until then
+_CLOCK_STEP_S = 2e-3  # smallest step; the time between two readings of clocks is less
+_UNSTAMPED_S = 0.05  # states of another node may come without stamps as long as those of the robot have stamps
+_MAX_CLOCK_LAG_S = 0.05  # by which the reading of a simulated clock may be behind
+_STEP_DOUBT_S = 0.1  # after a step, for which it may turn out to be such a lag
+# Values of the states.
+_PLAUSIBLE_SPEED_FACTOR, _PLAUSIBLE_JUMP = 3.0, 0.02  # of the velocity limit, and rad or m of noise; beyond: rejected
 _STUCK_REPEATS = 4  # states; a fast joint passes the stuck distance between two of them
-_FROZEN = 5e-4  # rad or m; and twice what the encoder resolves
-_PLAUSIBLE_JUMP = 0.02  # rad or m; what noise may add to that
-_RETURN_S = 0.25  # for which states come again before a robot at rest goes on
-_STALL_S, _CATCHING_UP_S = 0.05, 0.5  # of a driver that published nothing; then its robot is where it is to be again
-_READING_S = 0.1  # until messages that waited for a process that was held up are read
+_FROZEN_DISTANCE = 5e-4  # rad or m; or twice the resolution of the encoder
+_RETURN_S = 0.25  # of states as they should be before a robot at rest goes on
+_STALL_S, _CATCHING_UP_S = 0.05, 0.5  # of a driver that published nothing, and then until its robot is on its path
+_READING_S = 0.1  # to read the messages that waited while this process was held up
 
 
 class RobotClock:
     """Checks stamps and estimates the robot's clock, whatever steps the clock of this machine makes.
 
     The offset of stamps to the steady clock is taken from this machine's clock at the start and then kept: if only this
-    clock steps, nothing changes. Where the robot's stamps have made the same step, as on one machine, they are
-    followed. Which of both it was is seen by the age of the states, whose least value hardly changes otherwise. A state
+    clock steps, nothing changes. If the robot's stamps have made the same step, as on one machine, they are followed.
+    The age of the states decides which of the two it was, since its smallest value hardly changes otherwise. A state
     that is late while the clock is read behind, as a simulated one between two of its messages, looks like a small step
-    of both; the next state is then too young, which lateness never explains, and the step is taken back.
+    of both; the next state is then too young, which lateness cannot explain, and the step is taken back.
 
     Parameters
     ----------
     max_age, max_future : float
-        By how much stamps may be before and after the time of receipt [s].
+        Largest difference of stamps before and after the time of receipt [s].
     later : float
-        By how much the age of states may grow [s].
+        Tolerated growth of the age of states [s].
 
     Attributes
     ----------
     offset : float
         Robot's clock minus steady clock [s]; NaN before the first stamp.
     objection : str
-        Why the last state must be rejected; empty otherwise.
+        Reason to reject the last state; empty for none.
     is_lost : bool
-        Whether the robot's clock may have stepped: no state has a stamp any more, or the last is younger, or older by
-        more than is tolerated, than states were before. Nothing that depends on this clock should be sent then.
+        Whether the robot's clock may have stepped: states have no stamps any more, or the last one is younger than
+        states were before, or older by more than the tolerance. Nothing that depends on this clock should be sent then.
     """
 
-    def __init__(self, max_age: float, max_future: float, later: float = _LATER_S) -> None:
+    def __init__(self, max_age: float, max_future: float, later: float = _MAX_AGE_GROWTH_S) -> None:
         self._max_age, self._max_future, self._later = max_age, max_future, later
         self.offset = self._begin = self._least = self._aged = math.nan
         self.objection, self.is_lost = "", False
@@ -66,19 +68,9 @@ class RobotClock:
         self._before, self._followed = math.nan, -math.inf  # offset before a step was followed, and when it was
 
     def take(self, stamp: float, clock: float, now: float) -> float:
-        """Take the stamp of a state.
+        """Take the stamp of a state; return when it was measured, or ``now`` without a valid stamp [s, steady clock].
 
-        Parameters
-        ----------
-        stamp : float
-            [s]
-        clock, now : float
-            This machine's clock of stamps, and the steady clock, at receipt [s].
-
-        Returns
-        -------
-        float
-            When the state was measured [s, steady clock]; ``now`` where the stamp does not tell.
+        ``clock`` and ``now`` are this machine's clock of stamps, and the steady clock, at receipt.
         """
         if not math.isfinite(stamp) or stamp <= 0:
             self.objection = "stamp is not set"
@@ -89,7 +81,7 @@ class RobotClock:
             self.offset, self._begin = clock - now, now
             self._least, self._aged = now + self.offset - stamp, now
         age, step = now + self.offset - stamp, clock - now - self.offset
-        if abs(step) > _STEP and abs(age + step - self._least) < abs(age - self._least):
+        if abs(step) > _CLOCK_STEP_S and abs(age + step - self._least) < abs(age - self._least):
             # This machine's clock and the robot's have stepped together.
             self._before, self._followed = self.offset, now
             age = self._set_offset(self.offset + step, age)
@@ -101,7 +93,7 @@ class RobotClock:
 
     @property
     def explanation(self) -> str:
-        """What it hints at that the clock is lost."""
+        """Why the clock is lost, and possible causes."""
         older = 1e3 * (self._age - self._least)
         if older < 0:
             return f"joint states are {-older:.0f} ms younger than before by their stamps; the robot's clock stepped"
@@ -111,26 +103,26 @@ class RobotClock:
         )
 
     def _set_offset(self, offset: float, age: float) -> float:
-        """Age by another offset, which is that of the clock from now on [s]."""
+        """Change the offset; return the age with it [s]."""
         age += offset - self.offset
         self.offset, self._last = offset, -math.inf
         return age
 
     def _was_late(self, age: float, now: float) -> bool:
-        """Whether the step that was followed was that of a late state and a clock that was read behind."""
+        """Whether the step that was followed was only a late state and a clock that was read behind."""
         back = self._before - self.offset
         return (
-            0 < back <= _BEHIND
-            and now - self._followed < _OPEN_S
-            and age < self._least - _EARLIER_S
-            and abs(age + back - self._least) <= _EARLIER_S
+            0 < back <= _MAX_CLOCK_LAG_S
+            and now - self._followed < _STEP_DOUBT_S
+            and age < self._least - _MAX_AGE_DROP_S
+            and abs(age + back - self._least) <= _MAX_AGE_DROP_S
         )
 
     def _judge(self, stamp: float, age: float, now: float) -> None:
-        least = self._least + _DRIFT * (now - self._aged)
+        least = self._least + _CLOCK_DRIFT * (now - self._aged)
         outside = "stamp is too old" if age > self._max_age else ""
         outside = "stamp is in the future" if age < -self._max_future else outside
-        unusual = not self._least - _EARLIER_S <= age <= least + self._later
+        unusual = not self._least - _MAX_AGE_DROP_S <= age <= least + self._later
         self.objection = outside or ("stamp repeats or goes back" if stamp <= self._last else "")
         self.is_lost = bool(outside) or (unusual and now - self._begin > _LEARNING_S)
         if not self.is_lost:
@@ -141,19 +133,7 @@ class RobotClock:
 
 @dataclass
 class StateCounts:
-    """What arrived.
-
-    Attributes
-    ----------
-    accepted : int
-    gaps : int
-        Longer than twice the usual step.
-    rejected : dict of str to int
-        By reason.
-    longest_gap_s : float
-    longest_gap : str
-        How long it was, and what was late.
-    """
+    """Counts of joint states: accepted, rejected by reason, and gaps longer than 2.5 times the usual step."""
 
     accepted: int = 0
     gaps: int = 0
@@ -171,27 +151,25 @@ class StateMonitor:
 
     Parameters
     ----------
-    joint_names : sequence of str
-        ``n`` names.
-    lower, upper, velocity, effort : ndarray, shape (n,)
+    position : tuple of ndarray, shape (n,) each
+        Lower and upper limits of the URDF.
+    velocity, effort : ndarray, shape (n,)
         Limits of the URDF (effort may be infinite).
-    options : MonitorOptions
-        Tolerances.
     now : float
-        Steady time [s]; nothing is missing before the timeout after it.
+        Steady time [s]; the timeout of states begins there.
     """
 
     def __init__(
         self,
         joint_names: Sequence[str],
-        lower: Array,
-        upper: Array,
+        position: tuple[Array, Array],
         velocity: Array,
         effort: Array,
         options: MonitorOptions,
         now: float,
     ) -> None:
         self.joint_names, self.options = tuple(joint_names), options
+        lower, upper = position
         width = upper - lower
         self._lower, self._upper = lower - 0.1 * width, upper + 0.1 * width
         self._velocity, self._effort = velocity, effort * options.max_effort_fraction
@@ -202,9 +180,9 @@ class StateMonitor:
         self.clock = self._new_clock()
         self._position: Array | None = None
         self._unchanged_since: Array | None = None
-        self._stall, self._stalled = 0.0, -np.inf  # how long the driver stood still, and when that was seen
+        self._stall, self._stalled = 0.0, -np.inf  # how long the driver stood still, and when that was noticed
         self._repeats = np.zeros(len(self.joint_names), dtype=int)
-        self._resolution = np.full(len(self.joint_names), np.inf)  # least change that was seen
+        self._resolution = np.full(len(self.joint_names), np.inf)  # smallest change so far
         self._measured = now
         self._high_since = np.full((2, len(self.joint_names)), np.inf)  # when it arrived, and when it was measured
         self._rejection = ""
@@ -228,12 +206,11 @@ class StateMonitor:
         Parameters
         ----------
         measured, now : float
-            When it was measured and when it arrived [s, steady clock].
-        position, effort : ndarray, shape (n,)
+            Times of measurement and arrival [s, steady clock].
         commanded : ndarray, shape (n,), optional
-            Position that was commanded when it was measured, by which stuck joints are recognised.
+            Position that was commanded at the time of measurement; needed to recognise stuck joints.
         velocity : ndarray, shape (n,), optional
-            Where it is used.
+            Checked if it is given.
         """
         reason = self._reason(measured, now, position, effort) or ("" if velocity is None else self._unusable(velocity))
         if reason:
@@ -262,14 +239,14 @@ class StateMonitor:
         return ""
 
     def is_frozen(self, commanded: Array | None) -> bool:
-        """Return whether no joint changed any digit while one was commanded on, to ``(n,)``: states tell nothing."""
+        """Return whether no joint changed any digit while one was commanded on, to ``(n,)``."""
         if commanded is None or self._unchanged_since is None or (self._repeats < _STUCK_REPEATS).any():
             return False
         moved = np.abs(commanded - self._unchanged_since)
-        return bool((moved > np.maximum(_FROZEN, 2 * self._resolution)).any())
+        return bool((moved > np.maximum(_FROZEN_DISTANCE, 2 * self._resolution)).any())
 
     def silence(self, now: float) -> str:
-        """Return for how long no state has been accepted, or had been before the last one, and why if that is known."""
+        """Return how long no state has been accepted, or had been before the last one, and why if that is known."""
         silent = max(now - self._accepted, self._gap)
         if self._rejection:
             return f"joint states are rejected for {silent:.2f} s: {self._rejection}"
@@ -282,9 +259,9 @@ class StateMonitor:
         return enough and recent[0] < now - 0.6 * _RETURN_S and not (self._rejection or self.clock.is_lost)
 
     def restart(self, now: float) -> None:
-        """Begin again with a robot at rest: rates count from ``now``, and so does a robot's clock that has stepped.
+        """Begin again with a robot at rest: rates count from ``now``, and a robot's clock that has stepped is learned.
 
-        Joints may rest elsewhere than commanded, so that they are not stuck where the command is another one now.
+        Joints may rest elsewhere than commanded, so a difference from the command does not mean that they are stuck.
         """
         self._begin, self._unchanged_since = now, None
         self._receipts.clear()
@@ -302,7 +279,7 @@ class StateMonitor:
         )
 
     def low_rate(self, now: float) -> str:
-        """Return how seldom states come, empty if that is often enough."""
+        """Reason to stop, empty for none: states come too rarely."""
         options = self.options
         while self._receipts and self._receipts[0] < now - options.rate_window_s:
             self._receipts.popleft()
@@ -312,7 +289,7 @@ class StateMonitor:
         return f"joint states arrive at {rate:.0f} Hz, below monitor.min_rate_hz {options.min_rate_hz:g}"
 
     def blindness(self, now: float, commanded: Array | None) -> str:
-        """Reason to stop, empty for none: states tell too little of a robot that is commanded to ``(n,)``."""
+        """Reason to stop, empty for none: states are missing, or stuck while ``(n,)`` is commanded."""
         options = self.options
         if 0 < options.state_timeout_s < now - self._accepted:
             return self.silence(now)
@@ -343,7 +320,7 @@ class StateMonitor:
         )
 
     def stall(self, now: float) -> str:
-        """Why a robot may be behind its command for a moment: its driver stood still just before. Empty if not."""
+        """Reason why a robot may be behind its command for a moment, that its driver stood still; empty for none."""
         if now - self._stalled > _CATCHING_UP_S:
             return ""
         return f"the robot's driver stood still for {self._stall:.2f} s, so that its command jumps"
@@ -351,7 +328,7 @@ class StateMonitor:
     def excessive_effort(self, now: float) -> str:
         """Reason to stop, empty for none: a joint has needed more than its limit for too long."""
         options = self.options
-        # States that waited while this process did not run arrive at once, but tell of the time before.
+        # States that waited while this process did not run arrive at once, but are about the time before.
         if self._unchanged_since is None or not np.isfinite(self._high_since).any():  # no state since the begin
             return ""
         late = np.max([[now], [self._measured]] - self._high_since, axis=0)
@@ -375,24 +352,24 @@ class StateMonitor:
         if not np.isfinite(effort).all():
             return "effort is not finite"
         if self._position is not None:
-            # States that were held up arrive at once, but tell of as much motion as lies between their stamps.
+            # States that were held up arrive at once, but show as much motion as lies between their stamps.
             seconds = max(now - self._accepted, min(measured, now) - self._measured)
-            plausible = _PLAUSIBLE_SPEED * self._velocity * seconds + _PLAUSIBLE_JUMP
+            plausible = _PLAUSIBLE_SPEED_FACTOR * self._velocity * seconds + _PLAUSIBLE_JUMP
             jump = np.abs(position - self._position) > plausible
             if jump.any():
                 return f"position of joint '{self.joint_names[int(np.argmax(jump))]}' jumps"
         return self.clock.objection
 
     def _unusable(self, velocity: Array) -> str:
-        """Why a velocity must not be used; empty where it may."""
+        """Reason not to use a velocity; empty for none."""
         if not np.isfinite(velocity).all():
             return "velocity is not finite, or the driver reports none"
-        jump = np.abs(velocity) > _PLAUSIBLE_SPEED * self._velocity + _PLAUSIBLE_JUMP
+        jump = np.abs(velocity) > _PLAUSIBLE_SPEED_FACTOR * self._velocity + _PLAUSIBLE_JUMP
         return f"velocity of joint '{self.joint_names[int(np.argmax(jump))]}' is impossible" if jump.any() else ""
 
     def _new_clock(self) -> RobotClock:
         options = self.options
-        later = max(_LATER_S, _LATER_SHARE * options.state_timeout_s)
+        later = max(_MAX_AGE_GROWTH_S, _AGE_GROWTH_SHARE * options.state_timeout_s)
         return RobotClock(options.max_age_s, options.max_future_s, later)
 
     def _note_gap(self, now: float, measured: float) -> None:
@@ -409,16 +386,9 @@ class StateMonitor:
 
 
 class Lease:
-    """Permission to move that the client must renew.
+    """Permission to move that the client must renew at least every ``timeout`` seconds.
 
-    Parameters
-    ----------
-    timeout : float
-        Longest time without a renewal [s].
-    now : float
-        Steady clock [s].
-    wanted : bool
-        Whether the client asked for a lease; otherwise the permission stays.
+    Unless the client wants a lease, the permission stays.
     """
 
     def __init__(self, timeout: float, now: float, wanted: bool = True) -> None:
@@ -430,7 +400,7 @@ class Lease:
         self._renewed, self._excused = now, False
 
     def excuse(self, now: float) -> None:
-        """Note that this process was held up until ``now``, so that renewals wait to be read; once for each renewal."""
+        """Note that this process was held up until ``now``, so that renewals are still unread; once per renewal."""
         if not self._excused:
             self._renewed, self._excused = max(self._renewed, now - self._timeout + _READING_S), True
 

@@ -15,9 +15,9 @@ from inertid_ros.excitation.motions import Concatenation, QuinticRamp
 from inertid_ros.excitation.plan import Plan, joined, plan_of
 from inertid_ros.robot.model import RobotModel
 
-_MOVING = 0.02  # rad/s or m/s; a robot faster than this is not at rest, noise of its velocities included
-_FULL_SPEED = 0.01
-_TURNS = 3 * np.pi
+_MAX_REST_SPEED = 0.02  # rad/s or m/s; at rest, noise of measured velocities included
+_SCALING_TOLERANCE = 0.01  # of the speed scaling of a controller at full speed
+_MIN_POSITION_IN_DEGREES = 3 * np.pi  # rad; beyond, a plan may be in degrees
 
 
 def check_plan(
@@ -28,14 +28,14 @@ def check_plan(
 ) -> None:
     """Refuse a plan that must not be executed.
 
-    Joints and kinematics are those of the model; position, velocity and acceleration keep ``limits`` between the
-    points too, and so do ``constraints`` (that of the prior model's effort, if not given). That values
-    are finite, time increases and both ends are at rest is checked by :class:`Plan`.
+    Joints and kinematics must be those of the model; position, velocity and acceleration must keep ``limits`` between
+    the points too, and so must ``constraints`` (default: that of the prior model's effort). :class:`Plan` has checked
+    that values are finite, time increases and both ends are at rest.
 
     Raises
     ------
     ExcitationError
-        With joint, time, value and limit.
+        Names joint, time, value and limit.
     """
     if plan.joint_names != model.joint_names:
         missing = [name for name in model.joint_names if name not in plan.joint_names]
@@ -54,13 +54,7 @@ def check_plan(
 
 
 def check_start(plan: Plan, measured_position: Array, max_start_error: float) -> None:
-    """Refuse a plan that begins too far from where the robot is.
-
-    Raises
-    ------
-    ExcitationError
-        Naming the joint and both positions.
-    """
+    """Refuse a plan that begins too far from where the robot is."""
     measured = _finite(measured_position, plan.joint_names, "position")
     gap = np.abs(measured - plan.start)
     joint = int(np.argmax(gap))
@@ -72,16 +66,10 @@ def check_start(plan: Plan, measured_position: Array, max_start_error: float) ->
 
 
 def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> None:
-    """Refuse to begin with a robot that moves already.
-
-    Raises
-    ------
-    ExcitationError
-        Naming the joint and its velocity.
-    """
+    """Refuse to begin with a robot that moves already."""
     speed = np.abs(_finite(measured_velocity, joint_names, "velocity"))
     joint = int(np.argmax(speed))
-    if speed[joint] > _MOVING:
+    if speed[joint] > _MAX_REST_SPEED:
         raise ExcitationError(
             f"joint '{joint_names[joint]}': moves at {speed[joint]:.3g} rad/s already; stop what moves it and try again"
         )
@@ -89,17 +77,11 @@ def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> Non
 
 def is_full_speed(scaling: float) -> bool:
     """Return whether a speed scaling of the controller, 1 for none, leaves trajectories as they are."""
-    return abs(scaling - 1.0) <= _FULL_SPEED
+    return abs(scaling - 1.0) <= _SCALING_TOLERANCE
 
 
 def check_full_speed(scaling: float) -> None:
-    """Refuse to begin where the controller slows trajectories down.
-
-    Raises
-    ------
-    ExcitationError
-        Naming the scaling.
-    """
+    """Refuse to begin while the controller slows trajectories down."""
     if not is_full_speed(scaling):
         raise ExcitationError(
             f"the controller's speed scaling is {100 * scaling:.0f} %; set it to 100 %, and give the goal's speed_scale"
@@ -114,29 +96,28 @@ def approach(
     options: ExecutionOptions | None = None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Plan:
-    """Return the way from where the robot is to the start of a plan, with a pause there.
+    """Return the motion from where the robot is to the start of a plan, with a pause there.
 
     All joints move in step on a minimum-jerk ramp, at ``options.approach_speed`` of the plan's velocity limits and
     that squared of its acceleration limits. A joint outside the plan's position limits but inside the URDF's may
-    come back in. ``constraints`` (that of the prior model's effort, if not given) hold on the way too.
+    come back in. ``constraints`` (default: that of the prior model's effort) hold on the way too.
 
     Raises
     ------
     ExcitationError
-        Too far away, a joint outside the limits of the URDF, a constraint broken on the way, or not
-        finite.
+        Too far away, a joint outside the limits of the URDF, a constraint violated on the way, or not finite.
     """
     options = options or ExecutionOptions()
     check_start(plan, measured_position, options.max_start_error)
-    start, given = np.array(measured_position, dtype=float), model.limits
+    start, urdf = np.array(measured_position, dtype=float), model.limits
     for joint, name in enumerate(plan.joint_names):
-        if not given.lower[joint] <= start[joint] <= given.upper[joint]:
+        if not urdf.lower[joint] <= start[joint] <= urdf.upper[joint]:
             raise ExcitationError(
-                f"joint '{name}': is at {start[joint]:.4g}, outside its limits {given.lower[joint]:.4g} to"
-                f" {given.upper[joint]:.4g}; bring it inside by hand"
+                f"joint '{name}': is at {start[joint]:.4g}, outside its limits {urdf.lower[joint]:.4g} to"
+                f" {urdf.upper[joint]:.4g}; bring it inside by hand"
             )
-    wanted = plan.limits
-    limits = replace(wanted, lower=np.minimum(wanted.lower, start), upper=np.maximum(wanted.upper, start))
+    lower, upper = np.minimum(plan.limits.lower, start), np.maximum(plan.limits.upper, start)
+    limits = replace(plan.limits, lower=lower, upper=upper)
     speed = options.approach_speed
     ramp = QuinticRamp.within(start, plan.start, speed * limits.velocity, speed**2 * limits.acceleration, 0.5)
     pause = QuinticRamp(plan.start, plan.start, options.settle_s)
@@ -160,10 +141,10 @@ def with_approach(
 
 
 def _check_units(plan: Plan, limits: MotionLimits) -> None:
-    """Name the likely cause where a plan is in degrees, which breaks its limits anyway."""
+    """Refuse a plan that looks as if it were in degrees; it would violate its limits anyway."""
     largest = np.abs(plan.position).max(axis=0)
     widest = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
-    if (largest > np.maximum(_TURNS, 3 * widest)).any():
+    if (largest > np.maximum(_MIN_POSITION_IN_DEGREES, 3 * widest)).any():
         joint = int(np.argmax(largest / widest))
         raise ExcitationError(
             f"joint '{plan.joint_names[joint]}': position {largest[joint]:.4g} is far beyond {widest[joint]:.4g} rad;"

@@ -1,4 +1,4 @@
-"""Supervisor: one execution of a motion under watch. At every tick it decides what is sent, without ROS."""
+"""Supervision of the execution of a motion: decides at every tick what is sent. No ROS."""
 
 import math
 from collections import deque
@@ -22,45 +22,45 @@ from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.plan_check import is_full_speed
 from inertid_ros.excitation.execution.tracking import PathProgress, Standstill
 
-_LONGEST_PAUSE_S = 0.05  # between streamed positions
-_EARLY_S = 1e-3  # before it is due, at which a horizon is sent already
-_ZERO_SCALING = 0.01  # a told scaling below keeps the robot where it stands
-_ELSEWHERE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
-RESTART_S = 0.25  # in which the controller takes a robot that rests up to 20 mrad from its path there
-_LOST_S = 0.5  # of the plan by which horizons that were lost may have gone on
-_LATE_MESSAGES, _LATE_MESSAGES_S = 3, 10.0  # so many in this time are no chance, but a controller that is slow
-_PROGRESS_SHARE = 0.1  # of the tracking tolerance, by which a horizon may set the robot forward
+_MAX_STREAM_PAUSE_S = 0.05  # between streamed positions
+_MAX_EARLY_S = 1e-3  # a horizon is sent so long before it is due
+_MAX_ZERO_SCALING = 0.01  # a lower speed scaling keeps the robot where it stands
+_END_TOLERANCE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
+RESTART_S = 0.25  # for the controller to move a robot that rests up to 20 mrad from its path onto it
+_MAX_LOST_S = 0.5  # of the plan that lost horizons may have covered
+_MAX_LATE_MESSAGES, _LATE_MESSAGES_WINDOW_S = 3, 10.0  # so many in this time are not chance: the controller is slow
+_PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance, by which a horizon may set the robot forward
 
 
 class CommandInterface(Protocol):
-    """Where commands go.
+    """Receiver of commands.
 
     Attributes
     ----------
     streams : bool
-        Whether the robot follows the position of each tick and nothing else, so that it stands while ticks are missing.
+        Whether the robot follows only the position of each tick, so that it stands still while ticks are missing.
     """
 
     streams: bool
 
     def begin(self) -> None:
-        """Forget what went wrong in the last motion."""
+        """Forget failures of the last motion."""
 
     def send(self, horizon: Horizon) -> None:
-        """Replace what the robot follows."""
+        """Replace the trajectory that the robot follows."""
 
     def stream(self, position: Array) -> None:
-        """Position ``(n,)`` commanded at this tick; only robots that are streamed to use it."""
+        """Command a position ``(n,)`` at this tick; only for robots that are streamed to."""
 
 
 @dataclass(frozen=True)
 class _Objection:
-    """Why states allow no further horizon, and whether that may be over once the robot rests.
+    """Why no further horizon may be sent, and whether that may pass once the robot rests.
 
     Attributes
     ----------
     late_messages : int
-        How many messages that reach the controller too late it stands for.
+        Number of messages that it counts as having reached the controller too late.
     """
 
     why: str
@@ -87,25 +87,22 @@ class Supervisor:
     Parameters
     ----------
     table : HorizonTable
-        Of the approach and the motion.
-    monitor : StateMonitor
-    lease : Lease
-    commands : CommandInterface
+        Horizons of the approach and the motion.
     approach_s : float
-        Duration of the approach [s].
+        Duration of the approach.
 
     Attributes
     ----------
     fault : str
-        Why the motion was stopped by a fault; empty otherwise. A fault stays until the robot is armed again.
+        Why the motion was stopped by a fault; empty for none. A fault stays until the robot is armed again.
     canceled : bool
         Whether the motion was stopped on request.
     interruption : str
-        Why the robot rests, or comes to rest, before it goes on; empty otherwise.
+        Why the robot rests, or comes to rest, before it goes on; empty if it does not.
     interruptions : int
-        How often that happened.
+        Number of interruptions.
     halt : str
-        Why the controller has stopped the robot by itself and holds it; to be told by the owner, empty otherwise.
+        Why the controller has stopped the robot by itself and holds it; set by the owner, empty if it has not.
     max_tracking_error : float
         Over all joints so far [rad or m].
     """
@@ -129,18 +126,18 @@ class Supervisor:
         self._options = table.options
         self._held_up_s = 0.5 * (table.options.horizon_s - table.options.latency_s - table.options.period_s)
         options, joints = monitor.options, len(table.plan.joint_names)
-        tolerance = options.progress_tolerance or _PROGRESS_SHARE * options.tracking_tolerance
+        tolerance = options.progress_tolerance or _PROGRESS_TOLERANCE_SHARE * options.tracking_tolerance
         self._progress = PathProgress(joints, tolerance)
         self._scaling = 1.0
         self._silent = False  # whether the robot is left to the last horizon
-        self._frozen = False  # whether states told nothing when the motion was stopped
-        self._objection: _Objection | None = None  # of the newest states to a further horizon
-        self._informed = False  # whether a state has been accepted since the next horizon is due
+        self._frozen = False  # whether states were frozen when the motion was stopped
+        self._objection: _Objection | None = None  # to a further horizon, by the newest states
+        self._informed = False  # whether a state has been accepted since the next horizon became due
         self._standstill, self._held = Standstill(), False
         self._started = self._sent = -math.inf
         self._ticked = self._offset = math.nan
-        self._paused = self._longest_tick = 0.0  # the latter since the next horizon is due
-        self._late = deque[float](maxlen=_LATE_MESSAGES)  # when the controller had not kept up
+        self._paused = self._longest_tick = 0.0  # the latter since the last horizon
+        self._late = deque[float](maxlen=_MAX_LATE_MESSAGES)  # when the controller had not kept up
         self._waiting_since = math.nan  # of a robot that rests and is to go on
         self._error = np.zeros(joints)
         self._commanded: Array | None = None  # at the last accepted state
@@ -159,12 +156,7 @@ class Supervisor:
         """Send the first horizon.
 
         One with a stamp begins ``latency_s`` later: a resting robot that receives it after it began would jump.
-
-        Parameters
-        ----------
-        now : float
-        clock_offset : float
-            Robot's clock minus steady clock [s]; NaN where it is not known.
+        ``clock_offset`` is the robot's clock minus the steady clock [s]; NaN if unknown.
         """
         self.execution.clock_offset = self._offset = clock_offset
         self._started = now
@@ -180,7 +172,7 @@ class Supervisor:
 
         See :meth:`.RobotClock.take` and :meth:`.StateMonitor.update`.
         """
-        # What was commanded when the state was measured: its latency is no tracking error.
+        # Compare with what was commanded when the state was measured: its latency is no tracking error.
         time = self.monitor.clock.take(stamp, clock, now)
         commanded, velocity, acceleration = self._motion(time)
         rejection = self.monitor.update(time, now, position, effort, commanded)
@@ -204,7 +196,7 @@ class Supervisor:
             self._progress.update_reference(time, commanded - position, velocity)
 
     def scale(self, now: float, factor: float) -> None:
-        """Take the controller's speed scaling, 1 where it is not scaled; a motion ends where it is."""
+        """Take the controller's speed scaling, 1 for none; a scaled motion is ended."""
         self._scaling = factor
         if not self._is_scaled or self._silent:
             return
@@ -214,19 +206,7 @@ class Supervisor:
                 self.stop(now, f"the controller's speed scaling is {100 * factor:.0f} %; set it to 100 %")
 
     def tick(self, now: float, cancel: bool = False) -> bool:
-        """Watch and send.
-
-        Parameters
-        ----------
-        now : float
-        cancel : bool
-            Whether the motion is to be stopped on request.
-
-        Returns
-        -------
-        bool
-            Whether the robot has come to rest, for good.
-        """
+        """Watch and send; ``cancel`` stops the motion on request. Return whether the robot is at rest for good."""
         if cancel and (self.moving and not self.at_rest(now) or self.interruption):
             self.canceled = True
             self._brake(now, "canceled")
@@ -237,7 +217,7 @@ class Supervisor:
 
     def may_send(self, now: float) -> bool:
         """Return whether the next horizon may be sent on a state that comes now."""
-        return self.moving and now >= self._sent + self._options.period_s - _EARLY_S
+        return self.moving and now >= self._sent + self._options.period_s - _MAX_EARLY_S
 
     def stop(self, now: float, reason: str) -> None:
         """Brake because of a fault."""
@@ -256,7 +236,7 @@ class Supervisor:
         return now - self._started
 
     def stage(self, now: float) -> ExecutionStage:
-        """Return what the robot does; once it stops, that stays so."""
+        """Return the stage of the motion; a motion that stops does not move again."""
         self._account_for_pause(now)
         if self.waiting:
             return ExecutionStage.WAITING
@@ -265,7 +245,6 @@ class Supervisor:
         return ExecutionStage.APPROACHING if self.execution.phase(now) < self._approach else ExecutionStage.MOVING
 
     def progress(self, now: float) -> ExecutionProgress:
-        """Return how far the execution has come."""
         stage = self.stage(now)
         phase, duration = self.execution.phase(now), self.execution.table.plan.duration
         if stage is ExecutionStage.APPROACHING:
@@ -303,9 +282,9 @@ class Supervisor:
         self._note_interruption(now)
 
     def _problem(self, now: float) -> tuple[str, str]:
-        """Why the motion has to stop, for good or until that is over; empty where it has not."""
+        """Reasons to stop the motion, for good and until they pass; empty for none."""
         monitor, lapse = self.monitor, self.lease.check(now) or self.monitor.low_rate(now)
-        # Where the controller itself is behind, its distance from the command is no tracking error of the robot.
+        # If the controller itself is behind, the distance from the command is no tracking error of the robot.
         behind = bool(self._objection and self._objection.controller_is_behind) and self._progress.has_reference
         commanded = monitor.position if behind else self._commanded
         if blindness := monitor.blindness(now, commanded):
@@ -335,16 +314,16 @@ class Supervisor:
         if self.monitor.is_frozen(self._commanded):
             why = "joint states keep every digit while the robot is commanded on; check the driver"
             return _Objection(why, passes=False)
-        if self.monitor.clock.is_lost:  # it is learned anew at rest
+        if self.monitor.clock.is_lost:  # it is learned again at rest
             return _Objection(self.monitor.clock.explanation)
         if self._progress.disagrees(now):
             # A controller that ran out of a horizon, because the next one was late, rests where that one ends. What
-            # repeats is a scaling, or a computer that is short of time: the next such second tells.
+            # repeats is a scaling, or a computer that is short of time: the next such second shows which.
             return _Objection(self._progress.explanation, late_messages=2 if self._progress.is_repeated else 1)
         return None
 
     def _note_interruption(self, now: float) -> None:
-        """Say why a horizon could not be sent in time, so that the robot brakes by itself."""
+        """Note why a horizon could not be sent in time, so that the robot brakes by itself."""
         if self.moving or self.canceled or self.fault or self.interruption or not self.execution.reason:
             return
         if self._objection:
@@ -360,9 +339,9 @@ class Supervisor:
             self._interrupt(self.monitor.silence(now))
 
     def _is_late_too_often(self, now: float, objection: _Objection) -> bool:
-        """Note that the controller is behind now; return whether it has been so too often to be late by chance."""
+        """Note that the controller is behind now; return whether that has happened too often to be chance."""
         self._late.extend([now] * objection.late_messages)
-        often = len(self._late) == _LATE_MESSAGES and now <= self._late[0] + _LATE_MESSAGES_S
+        often = len(self._late) == _MAX_LATE_MESSAGES and now <= self._late[0] + _LATE_MESSAGES_WINDOW_S
         return often and objection.controller_is_behind
 
     def _interrupt(self, why: str) -> None:
@@ -373,7 +352,7 @@ class Supervisor:
             self.fault = why
 
     def _has_ended(self, now: float) -> bool:
-        """Whether the robot is at rest; where its controller's speed is scaled, that is later than commanded."""
+        """Whether the robot is at rest for good; if its controller is scaled, that is later than commanded."""
         if self.waiting:
             return self._wait(now)
         if not self._standstill.has_settled(now, self.at_rest(now)):
@@ -383,7 +362,7 @@ class Supervisor:
             self.monitor.restart(now)
             return False
         distance = math.inf if self._frozen else self._standstill.distance(now, self.commanded(now))
-        elsewhere = _ELSEWHERE if self._silent else max(_ELSEWHERE, 1.5 * self._error_before)
+        elsewhere = _END_TOLERANCE if self._silent else max(_END_TOLERANCE, 1.5 * self._error_before)
         if distance <= elsewhere or self._commands.streams or self._held or not self.execution.is_stopping(now):
             return True
         if self.halt:
@@ -391,7 +370,7 @@ class Supervisor:
                 self.fault = f"{self.fault or 'the robot was stopped'}; {self.halt}"
             return True
         self._held = True
-        if not np.isfinite(distance) or self._scaling > _ZERO_SCALING:
+        if not np.isfinite(distance) or self._scaling > _MAX_ZERO_SCALING:
             where = f"it stands {distance:.2g} from the end of its brake"
             where = where if np.isfinite(distance) else "no joint state tells where it stands"
             self.fault = f"{self.fault or 'the robot was stopped'}; {where} and may go on; deactivate the controller"
@@ -415,8 +394,8 @@ class Supervisor:
         stands = now > self._standstill.since + RESTART_S
         if stands and self.monitor.has_returned(now) and not self.lease.check(now):
             # A controller that had fallen behind and stands before the end of its horizon may be scaled to zero.
-            lost_s = 0.0 if self._objection else _LOST_S
-            phase = self.execution.resting_phase(self._standstill.position, _ELSEWHERE, lost_s)
+            lost_s = 0.0 if self._objection else _MAX_LOST_S
+            phase = self.execution.resting_phase(self._standstill.position, _END_TOLERANCE, lost_s)
             return math.isfinite(phase) and self._resume(now, phase)
         return False
 
@@ -442,7 +421,7 @@ class Supervisor:
     def _account_for_pause(self, now: float) -> None:
         """After a pause the robot stands at the last streamed position; the motion continues, and brakes, there."""
         pause = now - self._ticked
-        if self._commands.streams and pause > _LONGEST_PAUSE_S:
+        if self._commands.streams and pause > _MAX_STREAM_PAUSE_S:
             self.execution.delay(pause)
             self._ticked, self._paused = now, max(self._paused, pause)
 

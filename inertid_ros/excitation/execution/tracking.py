@@ -1,16 +1,14 @@
-"""Whether the controller advances along the plan as the clock does. Times are given.
+"""How a robot follows its command: lag of its drives, progress along the path, standstill. Times are given.
 
 A controller whose speed is scaled (a teach pendant's slider) advances slower than the clock within each horizon, and
-starts anew at the clock with the next one: every horizon is a jump then, as far as the controller had fallen behind. So
-a horizon is sent only if the controller has kept up since the last one.
+starts again at the clock with the next one: every horizon is then a jump, as far as the controller had fallen behind.
+So a horizon is sent only if the controller has kept up since the last one.
 
-The controller's own reference tells this exactly, whatever the drives do. Without it, joint states tell it as well as
-the lag of the drives is known (:class:`DriveResponse`): a loss within one horizon is noticed if it is larger than the
-tolerance and than what is uncertain of that lag. A smaller loss repeats with every horizon, and nothing else does: the
-error of drives knows nothing of when horizons are sent. Its component at the frequency of the horizons shows it.
+The controller's own reference shows this exactly, whatever the drives do. Without it, joint states show it as precisely
+as the lag of the drives is known (:class:`DriveResponse`): a loss within one horizon is noticed if it is larger than
+the tolerance and than the uncertainty of that lag. A smaller loss repeats with every horizon, and nothing else does:
+the error of drives does not depend on when horizons are sent. Its component at the frequency of the horizons shows it.
 """
-# DOC How drives follow their command: commanded minus measured position as a function of what is commanded.
-# DOC Where a robot stands, and since when, by its joint states. Times are given by the caller.
 
 from dataclasses import dataclass
 
@@ -18,42 +16,39 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 
-_MIN_SPEED = 1e-3  # rad/s or m/s; a robot that is commanded to stand advances anyhow
-_MAX_REFERENCE_AGE_S = 0.06  # three of the intervals at which the controller's state is read
-_REFERENCE_LAG_S, _REFERENCE_DISTANCE = 2e-3, 1e-3  # a cycle at 500 Hz; rad or m: what is less makes no jump
-_STAMP_JITTER_S, _MIN_STATES = 0.012, 4  # in which, or of which, one stamp at least is not late
-_UNCERTAINTY = 3.0  # standard deviations of the expected error
-_FORGETTING, _MIN_HORIZONS = 0.95, 10  # per horizon: the last second counts, and half a second is enough to tell
-_SIGNIFICANCE, _MIN_SHARE = 7.0, 4e-3  # standard errors; of the way: a loss of 2 % behind stiff drives
-# Of velocity (lag) [s], acceleration [s^2], a constant (weight, offset of the sensor) and the direction (friction,
-# play) [rad or m]: standard deviations before anything is known, and of what each changes by in a second.
-_UNKNOWN = np.array([0.1, 0.01, 0.05, 0.005])
-_DRIFT = np.array([1e-3, 2e-4, 1e-3, 1e-3])
-_SLOW = 0.05  # rad/s or m/s; slower, friction has no direction yet
-_NOISE = 1e-3  # rad or m; of single positions
-_STANDS = 5e-3  # rad or m; a robot that moves less stands
-_FRESH_S = 0.1
-_LAG_S = 0.3  # of a controller behind the last command, until its robot is at rest
-_LONGEST_LAG_S = 5.0  # for which a robot that still moves is waited for
+_MIN_PATH_SPEED = 1e-3  # rad/s or m/s; a robot that is commanded to stand cannot fall behind
+_MAX_REFERENCE_AGE_S = 0.06  # three intervals at which the controller's state is read
+_MAX_REFERENCE_LAG_S, _MAX_REFERENCE_JUMP = 2e-3, 1e-3  # a cycle at 500 Hz; rad or m: smaller steps are no jump
+_STAMP_JITTER_S, _MIN_STATES_PER_HORIZON = 0.012, 4  # among as many states at least one stamp is not late
+_LAG_DEVIATIONS = 3.0  # standard deviations of the expected error
+# A repeated loss: the last second of horizons counts, and half a second is enough. It matters from so many standard
+# errors and from a share of the path on, a loss of 2 % behind stiff drives.
+_FORGETTING_PER_HORIZON, _MIN_HORIZONS = 0.95, 10
+_LOSS_DEVIATIONS, _MIN_LOSS_SHARE = 7.0, 4e-3
+# Coefficients of velocity (lag) [s], acceleration [s^2], a constant (weight, offset of the sensor) and the direction
+# (friction, play) [rad or m]: initial standard deviations, and those of the change in a second.
+_INITIAL_DEVIATIONS = np.array([0.1, 0.01, 0.05, 0.005])
+_DRIFT_PER_SECOND = np.array([1e-3, 2e-4, 1e-3, 1e-3])
+_FRICTION_SPEED = 0.05  # rad/s or m/s; below it, friction has no clear direction
+_POSITION_NOISE = 1e-3  # rad or m
+_STANDSTILL_RANGE = 5e-3  # rad or m; a robot that moves less stands still
+_MAX_STATE_AGE_S = 0.1
+_SETTLING_S = 0.3  # from the last command until a lagging robot is at rest
+_MAX_SETTLING_S = 5.0  # to wait for a robot that still moves
 
 
 class DriveResponse:
     """A linear model of the error of each joint, learned as by a Kalman filter whose coefficients drift.
 
-    Drives of any order that lag by some tens of milliseconds are nearly linear in velocity and acceleration.
-
-    Parameters
-    ----------
-    joints : int
-        ``n``.
+    The error of drives that lag by some tens of milliseconds is nearly linear in velocity and acceleration.
     """
 
     def __init__(self, joints: int) -> None:
-        self._mean = np.zeros((joints, len(_UNKNOWN)))
-        self._covariance = np.tile(np.diag(_UNKNOWN**2), (joints, 1, 1))
+        self._mean = np.zeros((joints, len(_INITIAL_DEVIATIONS)))
+        self._covariance = np.tile(np.diag(_INITIAL_DEVIATIONS**2), (joints, 1, 1))
 
     def expected(self, velocity: Array, acceleration: Array) -> Array:
-        """Return the error ``(m, n)`` [rad or m] that is expected where these ``(m, n)`` are commanded."""
+        """Return the expected error ``(m, n)`` for commanded velocities and accelerations ``(m, n)`` [rad or m]."""
         return np.einsum("mnk,nk->mn", _features(velocity, acceleration), self._mean)
 
     def deviation_of_change(self, velocity: Array, acceleration: Array) -> Array:
@@ -63,24 +58,26 @@ class DriveResponse:
 
     def learn(self, error: Array, velocity: Array, acceleration: Array, elapsed: float) -> None:
         """Take commanded minus measured position ``(m, n)`` at ``m`` times within ``elapsed`` seconds."""
-        features = _features(velocity, acceleration) / _NOISE
-        before = np.linalg.inv(self._covariance + np.diag(_DRIFT**2) * elapsed)
+        features = _features(velocity, acceleration) / _POSITION_NOISE
+        before = np.linalg.inv(self._covariance + np.diag(_DRIFT_PER_SECOND**2) * elapsed)
         information = before + np.einsum("mnk,mnl->nkl", features, features)
-        vector = np.einsum("nkl,nl->nk", before, self._mean) + np.einsum("mnk,mn->nk", features, error / _NOISE)
+        measured = np.einsum("mnk,mn->nk", features, error / _POSITION_NOISE)
+        vector = np.einsum("nkl,nl->nk", before, self._mean) + measured
         self._covariance = np.linalg.inv(information)
         self._mean = np.einsum("nkl,nl->nk", self._covariance, vector)
 
 
 def _features(velocity: Array, acceleration: Array) -> Array:
     """``(m, n, 4)``"""
-    return np.stack([velocity, acceleration, np.ones_like(velocity), np.tanh(velocity / _SLOW)], axis=-1)
+    return np.stack([velocity, acceleration, np.ones_like(velocity), np.tanh(velocity / _FRICTION_SPEED)], axis=-1)
 
 
 @dataclass(frozen=True)
 class _Track:
-    """Joint states since the last horizon, and the one before it: ``(m,)``, and ``(m, n)`` as commanded.
+    """Joint states since the last horizon, and the one before it: ``(m,)``, or ``(m, n)`` as commanded.
 
-    ``error`` is commanded less measured position; ``behind`` [rad or m] along the path, beyond what drives always are.
+    ``error`` is commanded minus measured position; ``behind`` its part along the path that the lag of the drives does
+    not explain [rad or m].
     """
 
     time: Array
@@ -94,12 +91,7 @@ class _Track:
 class PathProgress:
     """Watches how far the robot falls behind along its path within each horizon.
 
-    Parameters
-    ----------
-    joints : int
-        ``n``.
-    tolerance : float
-        Distance [rad or m] that a horizon may set the robot forward.
+    ``tolerance`` is the distance by which a horizon may set the robot forward [rad or m].
     """
 
     def __init__(self, joints: int, tolerance: float) -> None:
@@ -110,7 +102,7 @@ class PathProgress:
         self._repeated = _RepeatedLoss()
 
     def sent(self, now: float) -> None:
-        """A horizon was sent: the controller's clock starts anew."""
+        """Note that a horizon was sent: the controller starts again at the clock."""
         if len(self._states) > 1:
             track = self._track()
             way = float(np.linalg.norm(track.velocity[-1])) * (track.time[-1] - self._sent)
@@ -119,47 +111,40 @@ class PathProgress:
         self._sent, self._states, self._references = now, self._states[-1:], []
 
     def forget(self) -> None:
-        """States since the last horizon tell nothing: the robot rests elsewhere than was commanded."""
+        """Drop the states since the last horizon: the robot rests elsewhere than commanded."""
         self._states, self._references = [], []
-        if self.is_repeated:  # it has been told; whether it goes on is to be seen
+        if self.is_repeated:  # it is reported by now; the next second shows whether it continues
             self._repeated = _RepeatedLoss()
 
     def update(self, time: float, error: Array, velocity: Array, acceleration: Array) -> None:
-        """Take a joint state.
+        """Take a joint state measured at ``time`` [s, steady clock].
 
-        Parameters
-        ----------
-        time : float
-            When it was measured [s, steady clock].
-        error : ndarray, shape (n,)
-            Commanded minus measured position.
-        velocity, acceleration : ndarray, shape (n,)
-            Commanded.
+        ``error`` is commanded minus measured position; velocity and acceleration are commanded; ``(n,)`` each.
         """
         if time > self._sent:
             self._states.append((time, error, velocity, acceleration))
 
     def update_reference(self, time: float, error: Array, velocity: Array) -> None:
-        """Take the controller's reference: commanded position minus it, and commanded velocity, ``(n,)`` each."""
+        """Take commanded position minus the controller's reference, and commanded velocity, ``(n,)`` each."""
         speed = float(np.linalg.norm(velocity))
-        if time > self._sent and speed > _MIN_SPEED:
+        if time > self._sent and speed > _MIN_PATH_SPEED:
             self._references.append((time, float(error @ velocity) / speed**2, speed))
 
     def disagrees(self, now: float) -> bool:
-        """Return whether the controller has not kept up, so that a horizon that is sent now would make it jump."""
+        """Return whether the controller has not kept up, so that a horizon sent now would make it jump."""
         if self._knows_reference(now):
             lags = [lag for _, lag, _ in self._references]
             lost_s, speed = max(lags[-1] - min(lags), max(lags) - lags[-1]), self._references[-1][2]
-            return lost_s > _REFERENCE_LAG_S and lost_s * speed > _REFERENCE_DISTANCE
+            return lost_s > _MAX_REFERENCE_LAG_S and lost_s * speed > _MAX_REFERENCE_JUMP
         return self._lost() > self._tolerance or self.is_repeated
 
     def is_known(self, now: float) -> bool:
-        """Return whether the controller, or states enough, have told since the last horizon how far it has come."""
-        return self._knows_reference(now) or len(self._states) > _MIN_STATES
+        """Return whether a reference or enough states since the last horizon show how far the controller is."""
+        return self._knows_reference(now) or len(self._states) > _MIN_STATES_PER_HORIZON
 
     @property
     def has_reference(self) -> bool:
-        """Whether the controller has told how far it has come since the last horizon."""
+        """Whether the controller has published a reference since the last horizon."""
         return bool(self._references)
 
     @property
@@ -169,7 +154,7 @@ class PathProgress:
 
     @property
     def explanation(self) -> str:
-        """What a robot that does not keep up hints at."""
+        """Possible causes of a robot that does not keep up, with remedies."""
         return (
             "the robot falls behind its command between two messages: its controller's speed is scaled, a message"
             " reached it too late, or something holds the robot; set the speed scaling to 100 % (speed_scale moves"
@@ -180,64 +165,56 @@ class PathProgress:
         return bool(self._references) and self._references[-1][0] > now - _MAX_REFERENCE_AGE_S
 
     def _lost(self) -> float:
-        """Distance [rad or m] along the path that was lost, or gained, beyond what is uncertain of the drives' lag."""
+        """Distance lost, or gained, along the path beyond the uncertainty of the drives' lag [rad or m]."""
         if len(self._states) < 2:
             return 0.0
         track = self._track()
-        # A stamp that is late makes a robot look behind, so the least of several states counts.
+        # A late stamp makes a robot look behind, so the smallest of several states counts.
         newest = float(track.behind[track.time > track.time[-1] - _STAMP_JITTER_S].min())
         first = float(track.behind[track.time < track.time[0] + _STAMP_JITTER_S].min())
         lost = max(newest - float(track.behind.min()), first - newest)
         deviation = self._response.deviation_of_change(track.velocity[[0, -1]], track.acceleration[[0, -1]])
-        uncertain = _UNCERTAINTY * float(np.linalg.norm(deviation * track.direction))
+        uncertain = _LAG_DEVIATIONS * float(np.linalg.norm(deviation * track.direction))
         return lost if lost > uncertain else 0.0
 
     def _track(self) -> _Track:
         time, error, velocity, acceleration = (np.array(column) for column in zip(*self._states, strict=True))
         speed = float(np.linalg.norm(velocity[-1]))
-        direction = velocity[-1] / speed if speed > _MIN_SPEED else np.zeros_like(velocity[-1])
+        direction = velocity[-1] / speed if speed > _MIN_PATH_SPEED else np.zeros_like(velocity[-1])
         behind = (error - self._response.expected(velocity, acceleration)) @ direction
         return _Track(time, error, velocity, acceleration, behind, direction)
 
 
 class _RepeatedLoss:
-    """Component of the loss at the frequency of the horizons, as a share of the way, over the last second."""
+    """Component of the loss at the frequency of the horizons, as a share of the path, over the last second."""
 
     def __init__(self) -> None:
         self._horizons = self._way2 = self._noise = 0.0
         self._loss = 0.0j
 
     def update(self, phase: Array, behind: Array, way: float) -> None:
-        """Take a horizon.
+        """Take a horizon: distances behind along the path at phases, ``(m,)`` each, and the commanded distance ``way``.
 
-        Parameters
-        ----------
-        phase : ndarray, shape (m,)
-            Times of its states since it was sent, 0 to 1 at the next one.
-        behind : ndarray, shape (m,)
-            Distances [rad or m] behind along the path.
-        way : float
-            Distance [rad or m] that was commanded.
+        Phases are 0 when it was sent and 1 at the next one; distances are in rad or m.
         """
-        if len(phase) < _MIN_STATES:
+        if len(phase) < _MIN_STATES_PER_HORIZON:
             return
         wave = np.exp(-2j * np.pi * phase)
         columns = np.stack([np.ones_like(phase), wave.real, wave.imag], axis=1)
         _, real, imaginary = np.linalg.lstsq(columns, behind, rcond=None)[0]
         component = complex(real, imaginary)
         if self._way2 > 0:
-            self._noise = _FORGETTING * self._noise + abs(component - self._share * way) ** 2
-        self._loss = _FORGETTING * self._loss + component * way
-        self._way2 = _FORGETTING * self._way2 + way**2
-        self._horizons = _FORGETTING * self._horizons + 1.0
+            self._noise = _FORGETTING_PER_HORIZON * self._noise + abs(component - self._share * way) ** 2
+        self._loss = _FORGETTING_PER_HORIZON * self._loss + component * way
+        self._way2 = _FORGETTING_PER_HORIZON * self._way2 + way**2
+        self._horizons = _FORGETTING_PER_HORIZON * self._horizons + 1.0
 
     @property
     def is_significant(self) -> bool:
-        """Whether it is no chance."""
-        if self._horizons < _MIN_HORIZONS * _FORGETTING or self._way2 <= 0:
+        if self._horizons < _MIN_HORIZONS * _FORGETTING_PER_HORIZON or self._way2 <= 0:
             return False
         error = np.sqrt(self._noise / self._horizons / self._way2)
-        return abs(self._share) > max(_SIGNIFICANCE * error, _MIN_SHARE)
+        return abs(self._share) > max(_LOSS_DEVIATIONS * error, _MIN_LOSS_SHARE)
 
     @property
     def _share(self) -> complex:
@@ -250,45 +227,38 @@ class Standstill:
     Attributes
     ----------
     since : float
-        When the robot came to where it stands [s]; minus infinity before the first state.
+        Time of its arrival where it stands [s]; minus infinity before the first state.
     position : ndarray, shape (n,)
-        As measured last; empty before the first state.
+        Last measured position; empty before the first state.
     """
 
     def __init__(self) -> None:
         self.since = self._received = -np.inf
         self.position: Array = np.zeros(0)
         self._stands_at: Array = np.zeros(0)
-        self._commanded, self._rested = -np.inf, np.nan  # when it was commanded to move last, and since when to rest
+        self._commanded, self._rested = -np.inf, np.nan  # times of the last command to move, and of rest
 
     def command(self, now: float) -> None:
-        """It is commanded to move at ``now`` [s]."""
+        """Note that the robot is commanded to move at ``now`` [s]."""
         self._commanded, self._rested = now, np.nan
 
     def has_settled(self, now: float, at_rest: bool) -> bool:
-        """Return whether the robot has followed commands that have come to rest, or has been waited for long enough.
-
-        Parameters
-        ----------
-        now : float
-        at_rest : bool
-            Whether all commands have come to rest.
-        """
+        """Return whether the robot has followed commands that are at rest, or has been waited for long enough."""
         if not at_rest:
             self.command(now)
             return False
         self._rested = now if np.isnan(self._rested) else self._rested
-        moved = max(self._commanded, min(self.since, self._rested + _LONGEST_LAG_S))
-        return now - max(moved, self._rested) >= _LAG_S
+        moved = max(self._commanded, min(self.since, self._rested + _MAX_SETTLING_S))
+        return now - max(moved, self._rested) >= _SETTLING_S
 
     def update(self, now: float, position: Array) -> None:
         """Take a position ``(n,)`` that was received at ``now`` [s]."""
         self.position, self._received = np.array(position, dtype=float), now
-        if not len(self._stands_at) or np.abs(position - self._stands_at).max() > _STANDS:
+        if not len(self._stands_at) or np.abs(position - self._stands_at).max() > _STANDSTILL_RANGE:
             self._stands_at, self.since = self.position, now
 
     def distance(self, now: float, position: Array) -> float:
         """Return the largest distance of a joint to a position ``(n,)`` [rad or m]; infinite without a fresh state."""
-        if now - self._received > _FRESH_S:
+        if now - self._received > _MAX_STATE_AGE_S:
             return float("inf")
         return float(np.abs(self.position - position).max())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
+from inertid_ros.calibration.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
 from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError, InertidError
@@ -307,7 +307,7 @@ class ExcitationGoal:
         options = self._options.monitor
         if robot.commander.streams and not options.state_timeout_s:  # no horizon brakes by itself
             options = attrs.evolve(options, state_timeout_s=self._options.execution.horizon_s)
-        monitor = StateMonitor(names, limits.lower, limits.upper, limits.velocity, limits.effort, options, now)
+        monitor = StateMonitor(names, (limits.lower, limits.upper), limits.velocity, limits.effort, options, now)
         self.supervisor = Supervisor(prepared.table, monitor, self.lease, robot.commander, prepared.approach_s)
         self.state = GoalState.EXECUTING
         self.supervisor.start(now, robot.clock_ahead())

@@ -14,7 +14,7 @@ EPOCH = 1.8e9  # ROS time minus steady time in these tests
 def make(**options) -> StateMonitor:
     one = np.ones(2)
     options = MonitorOptions(**{"state_timeout_s": 0.03, "rate_window_s": 0.5, **options})
-    return StateMonitor(NAMES, -2 * one, 2 * one, one, 50 * one, options, 0.0)
+    return StateMonitor(NAMES, (-2 * one, 2 * one), one, 50 * one, options, 0.0)
 
 
 def give(monitor, stamp, clock, now, **values):
@@ -112,7 +112,7 @@ def test_faults_stop_the_motion_soon(spoil, words, within):
 def test_an_infinite_position_is_rejected_also_where_a_joint_has_no_limits():
     unlimited = np.full(2, np.inf)
     options = MonitorOptions(state_timeout_s=0.03)
-    monitor = StateMonitor(NAMES, -unlimited, unlimited, np.ones(2), 50 * np.ones(2), options, 0.0)
+    monitor = StateMonitor(NAMES, (-unlimited, unlimited), np.ones(2), 50 * np.ones(2), options, 0.0)
     fault, now = Stream(monitor, after(2.0, with_values(position=np.array([np.inf, 0.0])))).run(3.0)
     assert "position is not finite" in fault and now < 2.1
 
