@@ -36,7 +36,7 @@ from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 
-FORMAT = 1  # of stored results of bags and robots; a new one makes all be computed again
+STORE_FORMAT = 1  # of stored results of bags and robots; a new one makes all be computed again
 CHANGING_TERMS = ("viscous", "coulomb", "offset")  # drive terms that differ between bags
 _EXCLUDED_TERM = "stribeck"  # only some bags show it, and all bags need the same columns
 _PAYLOAD = "payload of the catalogue"
@@ -81,7 +81,7 @@ def with_payload(configuration: Configuration, load: LoadOptions | None) -> Conf
 def key_of(*parts: str, configuration: Configuration) -> str:
     """SHA-256 of everything that a result depends on, including its format."""
     options = json.dumps(attrs.asdict(configuration), sort_keys=True, default=str)
-    digest = hashlib.sha256(f"{FORMAT} {INFORMATION_FORMAT}".encode())
+    digest = hashlib.sha256(f"{STORE_FORMAT} {INFORMATION_FORMAT}".encode())
     for part in (*parts, options):
         digest.update(hashlib.sha256(part.encode()).digest())
     return digest.hexdigest()

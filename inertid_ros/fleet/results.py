@@ -21,7 +21,7 @@ _DAY_S = 86400.0
 _TREND = ("trend", "trend_low", "trend_high", "p_value", "level", "scatter")
 
 Rows = list[dict[str, Any]]
-FORMAT = 1  # of fleet.json
+FLEET_FORMAT = 1  # of fleet.json
 FLEET_PAGE = "fleet.html"
 _PLOT_WIDTH, _PLOT_HEIGHT, _PLOT_MARGIN = 220.0, 56.0, 5.0
 _MAX_ROWS = 100  # of a table on the page; the Parquet files hold all
@@ -177,7 +177,7 @@ def fleet_content(outcome: FleetOutcome, tables: Mapping[str, Rows], dashboard: 
     """
     used = [bag for bag in outcome.bags if bag.used]
     return {
-        "format": FORMAT,
+        "format": FLEET_FORMAT,
         "robots": len(outcome.catalogue.robots),
         "robots_estimated": len(outcome.estimates),
         "bags": len(outcome.bags),

@@ -33,8 +33,8 @@ _COLOURS = {
 }
 COLOURS = {name: drawn for name, (drawn, _) in _COLOURS.items()}
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "inertid", "path.simplify": True, "path.simplify_threshold": 0.4}
-_INCH = 72.0
-FONT = 10.0
+_DPI = 72.0  # points per inch
+_FONT_PT = 10.0
 _VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -87,7 +87,7 @@ class Panel:
         if x_label:
             self.axes.annotate(
                 x_label, (1.0, 0.0), (0, -16), xycoords="axes fraction", textcoords="offset points", ha="right",
-                va="top", fontsize=FONT, color=COLOURS["faint"],
+                va="top", fontsize=_FONT_PT, color=COLOURS["faint"],
             )  # fmt: skip
 
     def title(self, text: str) -> None:
@@ -95,7 +95,7 @@ class Panel:
         if text:
             self.axes.annotate(
                 text, (0.0, 1.0), (0, 3), xycoords="axes fraction", textcoords="offset points", ha="left",
-                va="bottom", fontsize=FONT, color=COLOURS["faint"],
+                va="bottom", fontsize=_FONT_PT, color=COLOURS["faint"],
             )  # fmt: skip
 
     def line(self, x: Array, y: Array, colour: str, width: float = 1.0, style: str = "-") -> None:
@@ -121,7 +121,7 @@ class Panel:
         self._segments(np.repeat(places, 2, axis=0), colour, size, "round")
 
     def add(self, artist: "Artist") -> None:
-        """Draw an artist in the coordinates of the axes; that their range follows it would take more time than that."""
+        """Draw an artist in the coordinates of the axes, without the slow update of their range."""
         artist.set_clip_on(False)
         self.axes.add_artist(artist)
 
@@ -140,7 +140,7 @@ class Panel:
 
     def _text(self, x: float, y: float, text: str, ha: str, va: str, offset: tuple[float, float]) -> None:
         self.axes.annotate(
-            text, (x, y), offset, textcoords="offset points", ha=ha, va=va, fontsize=FONT, color=COLOURS["text"]
+            text, (x, y), offset, textcoords="offset points", ha=ha, va=va, fontsize=_FONT_PT, color=COLOURS["text"]
         )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]
     Parameters
     ----------
     width, height : float
-        Size in points, at which text has :data:`FONT` points.
+        Size in points, with text of 10 points.
     label : str
         What it shows, for readers who do not see it.
     draw : callable
@@ -160,19 +160,19 @@ def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]
     from matplotlib.figure import Figure
 
     with rc_context(_STYLE):
-        figure = Figure(figsize=(width / _INCH, height / _INCH), dpi=_INCH, facecolor="none")
+        figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI, facecolor="none")
         draw(figure)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue()
     body = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
-    head = f'<svg viewBox="0 0 {width:g} {height:g}" font-size="{FONT:g}" role="img" aria-label="{escape(label)}">'
+    head = f'<svg viewBox="0 0 {width:g} {height:g}" font-size="{_FONT_PT:g}" role="img" aria-label="{escape(label)}">'
     return f"{head}{_small(body)}</svg>"
 
 
 def range_of(*values: Array) -> tuple[float, float]:
     """Least and largest of all finite values, with a little room."""
-    finite = np.concatenate([np.ravel(each) for each in values])
+    finite = np.concatenate([np.ravel(array) for array in values])
     finite = finite[np.isfinite(finite)]
     if not len(finite):
         return -1.0, 1.0
@@ -186,7 +186,7 @@ def _small(body: str) -> str:
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<defs>.*?</defs>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r' id="[^"]*"| xmlns:\w+="[^"]*"', "", body)
-    body = re.sub(r' d="([^"]*)"', lambda found: f' d="{_relative(found[1])}"', body)
+    body = re.sub(r' d="([^"]*)"', lambda path: f' d="{_relative(path[1])}"', body)
     body = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d)\d+", r"\1", tag[0]), body)
     body = re.sub(r"(font|font-size|font-family): [^;\"]*;? ?", "", body)  # one size, and the font of the page
     body = re.sub(r' transform="rotate\(-?0 [^"]*"', "", body)
@@ -199,7 +199,7 @@ def _small(body: str) -> str:
 
 
 def _relative(path: str) -> str:
-    """The same path in relative coordinates of tenths of a point, which take half the characters."""
+    """Rewrite a path in relative coordinates of tenths of a point, which takes half the characters."""
     words, position, start, mode = [], (0, 0), (0, 0), ""
     for command, numbers in re.findall(r"([MLCQZz])([^MLCQZz]*)", path):
         values = [round(10 * float(value)) for value in numbers.split()]
@@ -218,13 +218,13 @@ def _relative(path: str) -> str:
 
 
 def _tenths(value: int) -> str:
-    """A whole number of tenths, without what a path does not need; a blank where no sign separates it."""
+    """Format a number of tenths without what a path does not need; a blank separates it if no sign does."""
     whole, tenth = divmod(abs(value), 10)
     text = f"{whole or (0 if not tenth else '')}{f'.{tenth}' if tenth else ''}"
     return f"-{text}" if value < 0 else f" {text}"
 
 
-def variables() -> str:
+def _variables() -> str:
     """Style sheet of a drawing that is a file of its own."""
     return ":root{" + ";".join(f"--{name}:{colour}" for name, (_, colour) in _COLOURS.items()) + "}"
 
@@ -240,7 +240,6 @@ def _proper(limits: tuple[float, float], log: bool) -> tuple[float, float]:
 
 
 def _round_numbers(limits: tuple[float, float], log: bool) -> list[float]:
-    """Few round numbers within a range."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     locator = LogLocator(numticks=6) if log else MaxNLocator(4, steps=[1, 2, 5, 10])
@@ -255,10 +254,10 @@ def standalone(drawings: Sequence[str]) -> str:
     """One SVG file with drawings of :func:`.drawing.svg`, one below the other."""
     parts, height, width = [], 0.0, 0.0
     for drawing in drawings:
-        found = _VIEW.search(drawing)
-        size = (float(found[1]), float(found[2])) if found else (0.0, 0.0)
+        view = _VIEW.search(drawing)
+        size = (float(view[1]), float(view[2])) if view else (0.0, 0.0)
         place = f'<svg y="{height:g}" width="{size[0]:g}" height="{size[1]:g}"'
         parts.append(drawing.replace("<svg", place, 1))
         width, height = max(width, size[0]), height + size[1]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" font-family="sans-serif">'
-    return f"{head}<style>{variables()}</style>{''.join(parts)}</svg>\n"
+    return f"{head}<style>{_variables()}</style>{''.join(parts)}</svg>\n"

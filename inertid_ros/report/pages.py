@@ -26,14 +26,14 @@ from inertid_ros.report.report_content import Curves, report_content
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# What a table says of a parameter, and the class by which it is coloured.
+# Verdict on a parameter to its word in tables, and the class that colours it.
 _DETERMINED = {
     IDENTIFIED: ("measured", "measured"),
     COMBINED: ("in combination", "measured"),
     PARTLY: ("partly", "partly"),
     PRIOR: ("from prior", "prior"),
 }
-_NOTHING = 1e-12  # in SI units, of any quantity of a robot
+_ZERO = 1e-12  # in SI units; smaller numbers are printed as zero
 _FAULTS = ("not_finite", "spikes", "held", "saturated")
 GLOSSARY = (
     ("base parameters", "the combinations of parameters that motion can excite; all that measurements depend on"),
@@ -74,7 +74,7 @@ _SECTIONS = (
 
 
 def rendered(template: str, **content: Any) -> str:
-    """HTML of a template; every text is escaped that the template does not mark as safe."""
+    """HTML of a template; texts are escaped unless the template marks them as safe."""
     return _environment().get_template(template).render(**content)
 
 
@@ -104,14 +104,13 @@ def _source(name: str) -> str:
 
 
 def _number(value: float | None, digits: int = 4) -> str:
-    """A number with so many significant digits."""
     if value is None or isinstance(value, str) or not np.isfinite(value):
         return "–"
-    return f"{0.0 if abs(value) < _NOTHING else value:.{digits}g}".replace("-", "−")
+    return f"{0.0 if abs(value) < _ZERO else value:.{digits}g}".replace("-", "−")
 
 
 def _fraction(value: float | None) -> str:
-    """A number of about one, such as R², whose distance to one matters."""
+    """Format a number near one, such as R², whose distance to one matters."""
     return "–" if value is None else f"{value:.4f}".replace("-", "−")
 
 
@@ -120,7 +119,7 @@ def _percent(share: float | None) -> str:
 
 
 def _identifiability(verdicts: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
-    """For each body or joint the names of its parameters by verdict, best identified first."""
+    """Names of the parameters of each body or joint by verdict, best identified first."""
     owners: dict[str, list[list[str]]] = {}
     for parameter in verdicts:
         owner, _, name = parameter["parameter"].rpartition(".")
@@ -131,11 +130,11 @@ def _identifiability(verdicts: Sequence[Mapping[str, Any]]) -> list[tuple[str, l
 def _by_owner(changes: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
     """Changes of the URDF by link and joint."""
     owners = groupby(changes, lambda change: f"{change['element']} {change['name']}")
-    return [(owner, list(found)) for owner, found in owners]
+    return [(owner, list(group)) for owner, group in owners]
 
 
 def _channel_faults(health: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """For each joint with faulty samples the words on every fault, such as ``3 of effort``."""
+    """Texts on every fault of each joint with faulty samples, such as ``3 of effort``."""
     rows = []
     for index, joint in enumerate(health["joints"]):
         words = [
@@ -148,23 +147,23 @@ def _channel_faults(health: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
-    """What the script turns, as JSON with short names and few digits, safe within a script element."""
+    """Ellipsoids for the page's script: JSON with short names and few digits, safe within a script element."""
 
     def short(values: Any) -> Any:
-        return [short(each) for each in values] if isinstance(values, list) else float(f"{values:.3g}")
+        return [short(value) for value in values] if isinstance(values, list) else float(f"{values:.3g}")
 
-    def placed(each: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return None if each is None else {"m": short(each["centre"]), "a": short(each["axes"])}
+    def placed(ellipsoid: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        return None if ellipsoid is None else {"m": short(ellipsoid["centre"]), "a": short(ellipsoid["axes"])}
 
     content = [
         {
-            "o": short(each["origin"]),
-            "p": each["parent"],
-            "g": placed(each["given"]),
-            "c": placed(each["calibrated"]),
-            "i": short([high for _, high in each["axes_interval"]]),
+            "o": short(body["origin"]),
+            "p": body["parent"],
+            "g": placed(body["given"]),
+            "c": placed(body["calibrated"]),
+            "i": short([high for _, high in body["axes_interval"]]),
         }
-        for each in ellipsoids
+        for body in ellipsoids
     ]
     return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
 
@@ -175,9 +174,9 @@ def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
     Parameters
     ----------
     report : mapping
-        Content of ``report.json``; what an older one does not hold is left out.
+        Content of ``report.json``; parts that an older one lacks are left out.
     curves : Curves, optional
-        What is plotted; without it there are no plots but those of ellipsoids.
+        Without them only ellipsoids are plotted.
     """
     curves = curves or Curves()
     channels = list(report.get("channels", report["joint_names"]))
@@ -188,14 +187,14 @@ def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
         sections=_SECTIONS,
         glossary=GLOSSARY,
         ellipsoid_drawings=ellipsoid_plots(report.get("ellipsoids", [])),
-        prediction_drawings=[(each.name, prediction_plots(each, channels, unit)) for each in curves.predictions],
-        friction_drawings=[(each.joint, friction_plot(each)) for each in curves.friction],
-        spectrum_drawings=[(each.name, effort_spectrum_plot(each)) for each in curves.spectra],
+        prediction_drawings=[(lines.name, prediction_plots(lines, channels, unit)) for lines in curves.predictions],
+        friction_drawings=[(curve.joint, friction_plot(curve)) for curve in curves.friction],
+        spectrum_drawings=[(spectrum.name, effort_spectrum_plot(spectrum)) for spectrum in curves.spectra],
     )
 
 
 def render_summary(report: Mapping[str, Any]) -> str:
-    """Part of a page for notebooks: verdict, errors and links, without scripts."""
+    """Verdict, errors and links for notebooks, without scripts."""
     return rendered("summary.html.j2", report=report)
 
 
@@ -205,7 +204,7 @@ def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -
     Parameters
     ----------
     motions : sequence of (str, Inspection, mapping)
-        What each is for, the plan and its properties, and its content of ``excitation.json``.
+        Purpose, plan with its properties, and content of ``excitation.json`` of each.
     """
     parts = [
         (purpose, summary, limits_plots(inspection), spectrum_plot(inspection.spectrum_before, inspection.spectrum))

@@ -28,15 +28,7 @@ _MIN_SINGULAR_VALUE = 1e-12  # smaller ones are drawn here
 
 
 def prediction_plots(curves: PredictionCurves, channels: list[str], unit: str) -> list[tuple[str, str]]:
-    """Name and SVG of every channel of a recording.
-
-    Parameters
-    ----------
-    channels : list of str
-        ``c`` names.
-    unit : str
-        Of what is measured.
-    """
+    """Name and SVG of every channel of a recording."""
     return [
         (name, _channel(curves, index, f"{name} along {curves.name}: measured, predicted and residual", unit))
         for index, name in enumerate(channels)
@@ -47,7 +39,7 @@ def prediction_plots(curves: PredictionCurves, channels: list[str], unit: str) -
 def _channel(curves: PredictionCurves, index: int, label: str, unit: str) -> str:
     time = curves.time
     measured, given, calibrated, deviation = (
-        each[:, index] for each in (curves.measured, curves.given, curves.calibrated, curves.deviation)
+        curve[:, index] for curve in (curves.measured, curves.given, curves.calibrated, curves.deviation)
     )
     residual = measured - calibrated
 
@@ -103,8 +95,8 @@ def effort_spectrum_plot(spectrum: EffortSpectrum) -> str:
 
 
 def ellipsoid_plots(ellipsoids: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Name of the view and SVG, from the part ``ellipsoids`` of report.json."""
-    if not any(each[which] for each in ellipsoids for which in ("given", "calibrated")):
+    """Name and SVG of every view of the ellipsoids of inertia, from the part ``ellipsoids`` of report.json."""
+    if not any(body[which] for body in ellipsoids for which in ("given", "calibrated")):
         return []
     centre, half = _extent(ellipsoids)
     return [
@@ -114,10 +106,10 @@ def ellipsoid_plots(ellipsoids: Sequence[Mapping[str, Any]]) -> list[tuple[str, 
 
 
 def _extent(ellipsoids: Sequence[Mapping[str, Any]]) -> tuple[Array, float]:
-    """Centre ``(3,)`` and half the size of what is shown [m]."""
+    """Centre ``(3,)`` and half the size of the drawing [m]."""
     low, high = [], []
-    for each in ellipsoids:
-        for ellipsoid in (each["given"], each["calibrated"]):
+    for body in ellipsoids:
+        for ellipsoid in (body["given"], body["calibrated"]):
             if ellipsoid:
                 size = np.sqrt(np.sum(np.square(ellipsoid["axes"]), axis=1))
                 low.append(np.array(ellipsoid["centre"]) - size)
@@ -135,17 +127,17 @@ def _view(ellipsoids: Sequence[Mapping[str, Any]], label: str, axes: list[int], 
         panel = Panel(
             figure, (0.0, 0.0, 1.0, 1.0), (horizontal - wide, horizontal + wide), (vertical - half, vertical + half)
         )
-        for each in ellipsoids:
-            origin = np.array(each["origin"])[axes]
-            before = ellipsoids[each["parent"]]["origin"] if each["parent"] >= 0 else (0.0, 0.0, 0.0)
-            x, y = zip(np.array(before)[axes], origin, strict=True)
+        for body in ellipsoids:
+            origin = np.array(body["origin"])[axes]
+            parent = ellipsoids[body["parent"]]["origin"] if body["parent"] >= 0 else (0.0, 0.0, 0.0)
+            x, y = zip(np.array(parent)[axes], origin, strict=True)
             panel.add(Line2D(x, y, color=COLOURS["faint"], linewidth=1.0))
-        for each in ellipsoids:
-            if each["given"]:
-                _outline(panel, each["given"], axes, "given", "--")
-            if each["calibrated"]:
-                _outline(panel, each["calibrated"], axes, "band", "-", np.array(each["axes_interval"])[:, 1])
-                _outline(panel, each["calibrated"], axes, "calibrated", "-")
+        for body in ellipsoids:
+            if body["given"]:
+                _outline(panel, body["given"], axes, "given", "--")
+            if body["calibrated"]:
+                _outline(panel, body["calibrated"], axes, "band", "-", np.array(body["axes_interval"])[:, 1])
+                _outline(panel, body["calibrated"], axes, "calibrated", "-")
 
     return svg(*_ELLIPSOID_SIZE, label, draw)
 
@@ -198,20 +190,15 @@ def limits_plots(inspection: Inspection) -> list[tuple[str, str]]:
 
 
 def spectrum_plot(before: Array | None, after: Array) -> str:
-    """SVG of the singular values ``(r,)`` of the base regressor without and with the motion.
+    """SVG of the singular values ``(r,)`` of the base regressor before and after the motion.
 
-    Parameters
-    ----------
-    before : ndarray or None
-        Of earlier recordings alone; None where there are none.
-    after : ndarray, shape (r,)
-        Of these and the motion.
+    ``before`` is of earlier recordings alone, if there are any; ``after`` of these and the motion.
     """
     index: Array = 1.0 + np.arange(len(after), dtype=float)
     shown: list[Array] = [np.maximum(values, _MIN_SINGULAR_VALUE) for values in (after, before) if values is not None]
 
     def draw(figure: "Figure") -> None:
-        low, high = min(float(each.min()) for each in shown), max(float(each.max()) for each in shown)
+        low, high = min(float(values.min()) for values in shown), max(float(values.max()) for values in shown)
         panel = Panel(figure, (0.08, 0.15, 0.9, 0.75), (0.5, len(after) + 0.5), (0.7 * low, 1.4 * high), (False, True))
         panel.ticks("direction in the base parameters", "singular value")
         if before is not None:

@@ -20,8 +20,8 @@ from inertid_ros.identification.outcome import IdentificationOutcome, decide
 from inertid_ros.robot.layout import COUPLING_TERMS
 from inertid_ros.robot.urdf.text import urdf_changes
 
-FORMAT = 1  # of report.json and parameters.yaml
-T = TypeVar("T")
+REPORT_FORMAT = 1  # of report.json and parameters.yaml
+_Curve = TypeVar("_Curve")
 
 
 def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     estimate, validation = outcome.estimate, outcome.validation
     prior: dict[str, Any] = {"train": asdict(outcome.train_errors_of_prior)}
     content: dict[str, Any] = {
-        "format": FORMAT,
+        "format": REPORT_FORMAT,
         "robot": estimate.model.name,
         "status": outcome.status,
         "message": outcome.message,
@@ -50,7 +50,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     content["prior"] = {**prior.get("validation", prior["train"]), **prior}
     content |= {
         "bands": [asdict(band) for band in outcome.bands],
-        "links": links_content(outcome),
+        "links": _links(outcome),
         "joints": _joints(estimate),
         "couplings": _couplings(estimate),
         "rotors": _rotors(estimate),
@@ -65,7 +65,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "timing": dict(outcome.timing),
         "peak_memory_mb": outcome.peak_memory_mb,
         "provenance": asdict(outcome.provenance),
-        **details_content(outcome),
+        **_details(outcome),
     }
     report: dict[str, Any] = plain(content)
     return report
@@ -93,7 +93,7 @@ def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _joints(estimate: Estimate) -> list[dict[str, Any]]:
-    """Every joint's drive terms that were identified, with standard deviations."""
+    """Identified drive terms of every joint, with standard deviations."""
     terms = estimate.layout.drive_terms
     values = {term: estimate.parameters[estimate.layout.drive(term)] for term in terms}
     deviations = {term: estimate.standard_deviation[estimate.layout.drive(term)] for term in terms}
@@ -117,7 +117,7 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
-    """Every drive that turns with several joints, with standard deviations."""
+    """Every drive that moves several joints, with standard deviations."""
     layout, shape = estimate.layout, (-1, len(COUPLING_TERMS))
     rows = slice(layout.coupling_start, layout.coupling_start + len(layout.couplings) * shape[1])
     values, deviations = (each[rows].reshape(shape) for each in (estimate.parameters, estimate.standard_deviation))
@@ -125,16 +125,16 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
     return [
         {
             **asdict(coupling),
-            **dict(zip(COUPLING_TERMS, own, strict=True)),
+            **dict(zip(COUPLING_TERMS, value, strict=True)),
             "standard_deviation": dict(zip(COUPLING_TERMS, deviation, strict=True)),
             "interval": dict(zip(COUPLING_TERMS, interval, strict=True)),
         }
-        for coupling, own, deviation, interval in zip(layout.couplings, values, deviations, intervals, strict=True)
+        for coupling, value, deviation, interval in zip(layout.couplings, values, deviations, intervals, strict=True)
     ]
 
 
 def _terms(estimate: Estimate) -> list[dict[str, Any]]:
-    """Every user term, with the gain in held-out blocks for which it was kept or left out."""
+    """Every user term, with the gain in held-out blocks that decided on it."""
     layout = estimate.layout
     columns = {term: layout.term(index) for index, term in enumerate(layout.terms)}
     return [
@@ -154,7 +154,7 @@ def _terms(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
-    """Gain of every joint's drive with its 95 % interval; None where gains were not asked for."""
+    """Gain of every joint's drive with its 95 % interval; None if gains were not requested."""
     gains = outcome.drive_gains
     if gains is None:
         return None
@@ -216,7 +216,7 @@ def _confidence(confidence: TorqueConfidence | None) -> dict[str, Any] | None:
 
 
 def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
-    """The rounds so far, and why the last one ended them; None for a single round."""
+    """Rounds so far, and the reason for the end; None for a single round."""
     history, options, last = outcome.history, outcome.rounds[0], outcome.decision
     if last is None or options.rounds == 1:
         return None
@@ -226,7 +226,7 @@ def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
 
 
 def plain(value: Any) -> Any:
-    """NumPy values as JSON and YAML have them; numbers that are not finite become None."""
+    """Convert NumPy values for JSON and YAML; numbers that are not finite become None."""
     if isinstance(value, Mapping):
         return {str(key): plain(element) for key, element in value.items()}
     if isinstance(value, np.ndarray):
@@ -240,7 +240,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def links_content(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
+def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
     """Moving bodies; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
     estimate = outcome.estimate
     mass, com, inertia = mass_com_inertia(estimate.bodies)
@@ -265,20 +265,20 @@ def links_content(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
     ]
 
 
-def details_content(outcome: IdentificationOutcome) -> dict[str, Any]:
+def _details(outcome: IdentificationOutcome) -> dict[str, Any]:
     """Next action, ellipsoids, coverage, margins, correlated pairs, changes of the URDF, and health of the data."""
     details, delay = outcome.details, outcome.estimate.delay_found
     return {
         "next_action": asdict(outcome.next_action),
-        "ellipsoids": [asdict(each) for each in details.ellipsoids],
-        "coverage": [asdict(each) for each in details.coverage],
-        "feasibility": [asdict(each) for each in details.feasibility],
-        "correlated_pairs": [asdict(each) for each in details.correlated],
-        "urdf_changes": [asdict(each) for each in urdf_changes(outcome.estimate.model.urdf, outcome.urdf)],
+        "ellipsoids": [asdict(ellipsoid) for ellipsoid in details.ellipsoids],
+        "coverage": [asdict(joint) for joint in details.coverage],
+        "feasibility": [asdict(margin) for margin in details.feasibility],
+        "correlated_pairs": [asdict(pair) for pair in details.correlated],
+        "urdf_changes": [asdict(change) for change in urdf_changes(outcome.estimate.model.urdf, outcome.urdf)],
         "delay": None
         if delay is None
         else {**asdict(delay), "significant": delay.significant, "removed": outcome.estimate.delay},
-        "health": [_health(each) for each in outcome.health],
+        "health": [_health(recording) for recording in outcome.health],
     }
 
 
@@ -291,12 +291,12 @@ def _health(health: RecordingHealth) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Curves:
-    """What a page plots.
+    """Curves that a page plots.
 
     Attributes
     ----------
     predictions : tuple of PredictionCurves
-        Of every held-out recording, or of those fitted where nothing was held out.
+        Of every held-out recording, or of the fitted ones without held-out data.
     friction : tuple of FrictionCurve
         Of every joint whose friction was identified.
     spectra : tuple of EffortSpectrum
@@ -308,8 +308,8 @@ class Curves:
     spectra: tuple[EffortSpectrum, ...] = ()
 
     @classmethod
-    def of(cls, outcome: IdentificationOutcome) -> "Curves":
-        """Curves of an outcome, in the precision of the file, so that pages made now and from it are the same."""
+    def from_outcome(cls, outcome: IdentificationOutcome) -> "Curves":
+        """Curves of an outcome in the precision of the file, so that pages made from either are the same."""
         spectra = [each.spectrum for each in outcome.health if each.spectrum is not None]
         predictions, friction = outcome.details.predictions, outcome.details.friction
         return cls(*(tuple(map(_rounded, group)) for group in (predictions, friction, spectra)))  # type: ignore
@@ -328,7 +328,7 @@ class Curves:
 
 
 def read_curves(path: Path) -> Curves:
-    """Curves of a result directory; none where it has no file of them, or one that cannot be read."""
+    """Curves of a result directory; none if the file is missing or cannot be read."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             content = {name: arrays[name] for name in arrays.files}
@@ -341,18 +341,18 @@ def read_curves(path: Path) -> Curves:
         return Curves()
 
 
-def _read(content: Mapping[str, Array], group: str, kind: type[T]) -> tuple[T, ...]:
+def _read(content: Mapping[str, Array], group: str, kind: type[_Curve]) -> tuple[_Curve, ...]:
     count = len({name.split("/")[1] for name in content if name.startswith(f"{group}/")})
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     return tuple(kind(**{name: _plain(content[f"{group}/{k}/{name}"]) for name in names}) for k in range(count))
 
 
-def _rounded(curve: T) -> T:
+def _rounded(curve: _Curve) -> _Curve:
     """A curve with arrays in single precision."""
     arrays = {name: value for name, value in vars(curve).items() if isinstance(value, np.ndarray)}
     return replace(curve, **{name: np.float64(np.float32(value)) for name, value in arrays.items()})  # type: ignore
 
 
 def _plain(value: Array) -> Any:
-    """An array, or the text or number that was stored as one."""
+    """Return an array, or the text or number that was stored as one."""
     return np.float64(value) if value.ndim else value.item()

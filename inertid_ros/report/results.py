@@ -21,7 +21,7 @@ from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
 from inertid_ros.identification.outcome import CALIBRATED_URDF, IdentificationOutcome
 from inertid_ros.report.pages import render_page, render_summary, rendered
-from inertid_ros.report.report_content import FORMAT, Curves, plain, read_curves, report_content
+from inertid_ros.report.report_content import REPORT_FORMAT, Curves, plain, read_curves, report_content
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
@@ -30,13 +30,16 @@ from inertid_ros.robot.rotors import Rotor, Wheel
 RESULT = "result"  # kind of output
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 INFORMATION, CURVES = "information.npz", "curves.npz"
-_SHOWN = 20  # parameters of a page
+_COMPARED_PARAMETERS = 20  # on a page
+_VECTORS = ("parameters", "prior", "covariance")
+_LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {
     "report.json": "report.schema.json",
     "parameters.yaml": "parameters.schema.json",
     "plan.yaml": "plan.schema.json",
 }
-"""File that the package writes to the name of its schema."""
+"""Written file to the name of its schema."""
 
 
 class ResultError(InertidError):
@@ -54,7 +57,7 @@ class StoredResult:
     parameters : ndarray, shape (p,)
         Parameters in the order of ``model.layout``.
     prior : ndarray, shape (p,)
-        Parameters of the URDF that was given.
+        Parameters of the given URDF.
     covariance : ndarray, shape (p, p)
         Covariance of the parameters.
     report : mapping
@@ -70,7 +73,7 @@ class StoredResult:
 
     @cached_property
     def information(self) -> Information:
-        """Information of the recordings, to which later ones add.
+        """Information of the recordings, to which later ones can be added.
 
         Raises
         ------
@@ -84,7 +87,7 @@ class StoredResult:
 
     @property
     def page(self) -> str:
-        """HTML of the report, with its plots where the directory holds their curves."""
+        """HTML of the report, with plots if the directory holds their curves."""
         return render_page(self.report, read_curves(self.directory / CURVES))
 
     def _repr_html_(self) -> str:
@@ -94,23 +97,14 @@ class StoredResult:
 def write_result(outcome: IdentificationOutcome, directory: str | Path, overwrite: bool = False) -> Path:
     """Write a result directory, which appears complete or not at all.
 
-    Parameters
-    ----------
-    outcome : IdentificationOutcome
-        The result.
-    directory : path-like
-        Where it is written.
-    overwrite : bool, optional
-        Whether an existing result directory is replaced.
-
     Raises
     ------
     OutputError
-        It cannot be written, or holds something else than a result; nothing is left behind.
+        It cannot be written, exists without ``overwrite``, or is no result directory; nothing is left behind.
     """
     target = Path(directory)
     check_directory(target, RESULT, overwrite or None)
-    report, curves = report_content(outcome), Curves.of(outcome)
+    report, curves = report_content(outcome), Curves.from_outcome(outcome)
     files = {
         PARAMETERS: _dump(parameters_content(outcome, report)).encode(),
         CALIBRATED_URDF: outcome.urdf.encode(),
@@ -136,8 +130,9 @@ def read_result(directory: str | Path) -> StoredResult:
         raise ResultError(f"{path}: no such result directory; check the path")
     content = _parse(path / PARAMETERS, read_yaml)
     report = _parse(path / REPORT, read_json)
-    if content.get("format") != FORMAT:
-        raise ResultError(f"{path / PARAMETERS}: format is {content.get('format')}, expected {FORMAT}; identify again")
+    version = content.get("format")
+    if version != REPORT_FORMAT:
+        raise ResultError(f"{path / PARAMETERS}: format is {version}, expected {REPORT_FORMAT}; identify again")
     with as_written(path / PARAMETERS):
         robot = content["robot"]
         parameters, prior, covariance = (np.array(content[key], dtype=float) for key in _VECTORS)
@@ -152,51 +147,18 @@ def read_result(directory: str | Path) -> StoredResult:
 
 @contextmanager
 def as_written(file: Path) -> Iterator[None]:
-    """While content that was read back is used: ResultError where it has not the form in which it was written."""
+    """Turn errors in the use of stored content into a ResultError: the file is damaged."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ResultError(f"{file}: is damaged ({error!r}); identify again") from None
 
 
-def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
-    given = _tuples(robot)
-    x, y, z = given["gravity"]
-    return ModelOptions(
-        robot["locked_joints"],
-        given["drive_terms"],
-        (x, y, z),
-        tuple(Coupling(**coupling) for coupling in given["couplings"]),
-        tuple(Rotor(**rotor) for rotor in given["rotors"]),
-        robot.get("base", "fixed"),
-        tuple(_contact(**contact) for contact in given.get("contacts", ())),
-        robot.get("stribeck_speeds", {}),
-        # An inertia that the URDF is to give stands there as nothing.
-        tuple(Wheel(**{k: v for k, v in wheel.items() if v is not None}) for wheel in given.get("wheels", ())),
-        robot.get("effort_scale", {}),
-        tuple(UserTerm(**term) for term in given.get("terms", ())),
-        tuple(robot.get("without_stribeck", ())),
-        robot.get("transition_speeds", {}),
-        robot.get("joint_names", {}),
-    )
-
-
-def _contact(name: str, frame: str, plate: Mapping[str, Any] | None) -> Contact:
-    return Contact(name, frame, None if plate is None else Plate(**plate))
-
-
-def _tuples(value: Any) -> Any:
-    """The same content with tuples for lists, as dataclasses have them."""
-    if isinstance(value, Mapping):
-        return {key: _tuples(element) for key, element in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
 def parameters_content(outcome: IdentificationOutcome, report: Mapping[str, Any]) -> dict[str, Any]:
-    """Content of ``parameters.yaml``: all that is needed to use the result, and its provenance."""
+    """Content of ``parameters.yaml``: what is needed to use the result, and its provenance."""
     estimate = outcome.estimate
     return {
-        "format": FORMAT,
+        "format": REPORT_FORMAT,
         "robot": {
             "name": estimate.model.name,
             "model_hash": estimate.model.hash,
@@ -217,9 +179,82 @@ def parameters_content(outcome: IdentificationOutcome, report: Mapping[str, Any]
     }
 
 
-_VECTORS = ("parameters", "prior", "covariance")
-_LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
-_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+def comparison_content(first: StoredResult, second: StoredResult) -> dict[str, Any]:
+    """Differences of two results as plain data.
+
+    Raises
+    ------
+    ResultError
+        They are of different robots.
+    """
+    if first.model.hash != second.model.hash or first.model.link_names != second.model.link_names:
+        raise ResultError(
+            f"{second.directory}: is of another robot than {first.directory} (their kinematics differ); compare two"
+            " results of one robot"
+        )
+    sets = [ParameterSet(result.model, result.parameters, result.covariance) for result in (first, second)]
+    difference, outlines = compare_results(*sets), [_outline(result) for result in (first, second)]
+    content: dict[str, Any] = plain(
+        {
+            "robot": first.model.name,
+            "results": outlines,
+            "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
+            "links": [
+                {"name": name, "mass": [a["mass"], b["mass"]], "com": [a["com"], b["com"]], "distance": distance}
+                for name, a, b, distance in zip(
+                    difference.links, first.report["links"], second.report["links"], difference.distance, strict=True
+                )
+            ],
+            "torque_difference": dict(zip(difference.joints, difference.torque_difference, strict=True)),
+            "parameters": [asdict(change) for change in difference.changes],
+        }
+    )
+    return content
+
+
+def render_comparison(content: Mapping[str, Any]) -> str:
+    """HTML page of :func:`comparison_content`."""
+    return rendered("comparison.html.j2", comparison=content, shown=_COMPARED_PARAMETERS)
+
+
+def schema_of(file: str) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a file, by a key of :data:`SCHEMAS`."""
+    text = (resources.files(__package__) / "schemas" / SCHEMAS[file]).read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
+    options = _tuples(robot)
+    x, y, z = options["gravity"]
+    return ModelOptions(
+        robot["locked_joints"],
+        options["drive_terms"],
+        (x, y, z),
+        tuple(Coupling(**coupling) for coupling in options["couplings"]),
+        tuple(Rotor(**rotor) for rotor in options["rotors"]),
+        robot.get("base", "fixed"),
+        tuple(_contact(**contact) for contact in options.get("contacts", ())),
+        robot.get("stribeck_speeds", {}),
+        # An inertia that the URDF is to give stands there as nothing.
+        tuple(Wheel(**{k: v for k, v in wheel.items() if v is not None}) for wheel in options.get("wheels", ())),
+        robot.get("effort_scale", {}),
+        tuple(UserTerm(**term) for term in options.get("terms", ())),
+        tuple(robot.get("without_stribeck", ())),
+        robot.get("transition_speeds", {}),
+        robot.get("joint_names", {}),
+    )
+
+
+def _contact(name: str, frame: str, plate: Mapping[str, Any] | None) -> Contact:
+    return Contact(name, frame, None if plate is None else Plate(**plate))
+
+
+def _tuples(value: Any) -> Any:
+    """Replace lists by tuples, as dataclasses have them."""
+    if isinstance(value, Mapping):
+        return {key: _tuples(element) for key, element in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _dump(content: dict[str, Any]) -> str:
@@ -243,44 +278,6 @@ def _parse(path: Path, parser: Any) -> dict[str, Any]:
     return content
 
 
-def comparison_content(first: StoredResult, second: StoredResult) -> dict[str, Any]:
-    """Differences of two results as plain data.
-
-    Raises
-    ------
-    ResultError
-        They are of different robots.
-    """
-    if first.model.hash != second.model.hash or first.model.link_names != second.model.link_names:
-        raise ResultError(
-            f"{second.directory}: is of another robot than {first.directory} (their kinematics differ); compare two"
-            " results of one robot"
-        )
-    sets = [ParameterSet(each.model, each.parameters, each.covariance) for each in (first, second)]
-    found, outlines = compare_results(*sets), [_outline(each) for each in (first, second)]
-    content: dict[str, Any] = plain(
-        {
-            "robot": first.model.name,
-            "results": outlines,
-            "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
-            "links": [
-                {"name": name, "mass": [own["mass"], other["mass"]], "com": [own["com"], other["com"]], "distance": far}
-                for name, own, other, far in zip(
-                    found.links, first.report["links"], second.report["links"], found.distance, strict=True
-                )
-            ],
-            "torque_difference": dict(zip(found.joints, found.torque_difference, strict=True)),
-            "parameters": [asdict(change) for change in found.changes],
-        }
-    )
-    return content
-
-
-def render_comparison(content: Mapping[str, Any]) -> str:
-    """HTML page of :func:`comparison_content`."""
-    return rendered("comparison.html.j2", comparison=content, shown=_SHOWN)
-
-
 def _outline(result: StoredResult) -> dict[str, Any]:
     report = result.report
     section = next(name for name in ("validation", "blocks", "train") if name in report)
@@ -294,16 +291,3 @@ def _outline(result: StoredResult) -> dict[str, Any]:
         "rms_error": report[section]["rms_error"],
         "recordings": report[section]["recordings"],
     }
-
-
-def schema_of(file: str) -> dict[str, Any]:
-    """Schema of a file.
-
-    Parameters
-    ----------
-    file : str
-        A key of :data:`SCHEMAS`.
-    """
-    text = (resources.files(__package__) / "schemas" / SCHEMAS[file]).read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema

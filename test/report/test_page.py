@@ -52,7 +52,7 @@ def outcome():
 
 @pytest.fixture(scope="module")
 def page(outcome):
-    return render_page(report_content(outcome), Curves.of(outcome))
+    return render_page(report_content(outcome), Curves.from_outcome(outcome))
 
 
 def test_it_is_well_formed(page):
@@ -146,7 +146,7 @@ def test_a_residual_has_a_scale_of_its_own(outcome):
         assert len(lines) == 2  # predicted torque, and below it the residual
         return lines[1]
 
-    curves = Curves.of(outcome).predictions[0]
+    curves = Curves.from_outcome(outcome).predictions[0]
     assert residual(curves) == residual(replace(curves, given=100 * curves.given))
 
 
@@ -182,7 +182,7 @@ def test_reports_of_earlier_versions_are_shown(outcome):
 
 
 def test_curves_come_back_from_their_file(outcome, tmp_path):
-    curves = Curves.of(outcome)
+    curves = Curves.from_outcome(outcome)
     (tmp_path / "curves.npz").write_bytes(curves.to_bytes())
     again = read_curves(tmp_path / "curves.npz")
     assert [each.joint for each in again.friction] == [each.joint for each in curves.friction]
