@@ -9,7 +9,7 @@ import pytest
 from support.recordings.synthetic import random_motion
 from support.robots.random_robots import random_model
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import LoadOptions, RobotOptions

@@ -7,7 +7,7 @@ import pytest
 from support.fixed_filter import FixedFilter
 from support.robots.random_robots import random_model, random_states, random_urdf
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import geodesic_distance, is_consistent

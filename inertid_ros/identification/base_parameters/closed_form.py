@@ -39,14 +39,14 @@ class ParentRegrouping:
     size : int
         Number ``p`` of parameters.
     parents : tuple of int
-        Of every body, -1 for the world.
+        Parent of every body, -1 for the world.
     at_zero : ndarray, shape (nb, 10, 10)
         Parameters of each body seen by its parent, at q = 0; any q would do as well.
 
     Attributes
     ----------
     projection : ndarray, shape (p, p)
-        Column ``k`` is what a unit of parameter ``k`` is in those kept.
+        Column ``k`` is a unit of parameter ``k`` in those kept.
     regrouped : list of int
         Columns that are not kept.
     """
@@ -70,7 +70,7 @@ class ParentRegrouping:
         self.regrouped += list(columns[choice.dependent])
 
     def add_kept(self, column: Array, body: int, amounts: Array) -> None:
-        """Add to ``column`` ``(p,)`` amounts of what a body keeps, less what that is to its ancestors."""
+        """Add to ``column`` ``(p,)`` amounts of what a body keeps, less their effect in its ancestors."""
         choice, columns = self._choices[body], self._columns[body]
         column[columns[choice.independent]] += amounts
         local = np.zeros(len(columns))
@@ -78,12 +78,12 @@ class ParentRegrouping:
         column += self._at_parent(body, local[:, None])[:, 0]
 
     def set_column(self, index: int, column: Array) -> None:
-        """Regroup the parameter ``index`` of no body into those kept, ``column`` ``(p,)``."""
+        """Regroup the parameter ``index``, which belongs to no body, into ``column`` ``(p,)`` of those kept."""
         self.projection[:, index] = column
         self.regrouped.append(index)
 
     def add_spin(self, body: int, spin: Array, column: Array) -> None:
-        """Add what a rotor's spin, ``(10,)`` of its parameters, is in those kept, ``column`` ``(p,)``."""
+        """Add a rotor's spin, ``(10,)`` of its parameters, as ``column`` ``(p,)`` of those kept."""
         choice, columns = self._choices[body], self._columns[body]
         self.projection[:, columns[choice.dependent]] += np.outer(column, spin @ choice.null_space)
 
@@ -103,10 +103,10 @@ def coupling_columns(layout: ParameterLayout, term: str) -> np.ndarray:
 
 
 def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:
-    """Write into ``projection`` ``(p, p)`` how friction of coupled drives regroups; returns the columns regrouped.
+    """Write the regrouping of friction of coupled drives into ``projection`` ``(p, p)``; return the columns regrouped.
 
     Viscous friction of a drive with ratios ``r`` makes the torque ``r r^T v``, so that two drives on the same two
-    joints repeat what these joints' own friction does. Coulomb friction repeats only where ratios are parallel.
+    joints repeat what these joints' own friction does. Coulomb friction repeats only if ratios are parallel.
     """
     regrouped = []
     for term, shape in (("viscous", _squares), ("coulomb", _directions)):
@@ -144,12 +144,10 @@ class TreeUnits:
 
     Attributes
     ----------
-    length : float
-        Unit of length [m].
-    gravity : float
-        Unit of gravity [m/s^2].
+    length, gravity : float
+        Units of length [m] and of gravity [m/s^2].
     speed : ndarray, shape (links,)
-        Unit of each joint's velocity [rad/s]; [m/s] where prismatic.
+        Unit of each joint's velocity [rad/s], of a prismatic one [m/s].
     jointed : ndarray of bool, shape (links,)
         Links behind a joint.
     """
@@ -161,7 +159,6 @@ class TreeUnits:
 
     @classmethod
     def of(cls, tree: KinematicTree) -> "TreeUnits":
-        """Units of a tree."""
         links = len(tree.links)
         speed = np.where(tree.axes[:links, 3:].any(axis=1), 1.0, tree.length)
         return cls(tree.length, float(np.linalg.norm(tree.gravity)) or 1.0, speed, ~tree.free[:links])
@@ -199,11 +196,11 @@ class LinkColumns:
     Attributes
     ----------
     local : ndarray of int
-        Which of the ten parameters, reflected inertia and offset there are.
+        Those of the ten parameters, reflected inertia and offset that exist.
     columns : ndarray of int
         Their columns in the layout.
     order : tuple of int
-        Positions in ``local``, regrouped first to regrouped last.
+        Positions in ``local``, in the order of regrouping.
     """
 
     local: np.ndarray
@@ -231,8 +228,8 @@ def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkC
 def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
     """Base parameters of a robot from its kinematics alone.
 
-    Rounded right angles in the URDF are taken as right angles, see :func:`~.kinematic_tree.tidy`. Reflected inertia,
-    offset, coupled drives and rotors are regrouped where links or other drives make the same torque.
+    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. Reflected inertia, offset, coupled
+    drives and rotors are regrouped if links or other drives make the same torque.
 
     Raises
     ------

@@ -94,7 +94,7 @@ class KinematicTree:
         return self.rotor_ratios[rotor - len(self.links)]
 
     def path(self, body: int) -> list[int]:
-        """The body and its ancestors, down to the world exclusive."""
+        """The body and its ancestors, without the world."""
         bodies = []
         while body >= 0:
             bodies.append(body)
@@ -115,7 +115,7 @@ class KinematicTree:
 
 
 def kinematic_tree(model: RobotModel) -> KinematicTree:
-    """Tree of a robot, as its URDF gives it."""
+    """Kinematic tree of a robot, with the rounding of its URDF."""
     layout = model.layout
     kinematics = with_rotors(model.pinocchio, layout.rotors)
     placements = list(kinematics.jointPlacements)[1:]
@@ -132,7 +132,7 @@ def kinematic_tree(model: RobotModel) -> KinematicTree:
 
 
 def denavit_hartenberg_tree(table: Sequence[DhJoint], gravity: Sequence[float] = (0.0, 0.0, 0.0)) -> KinematicTree:
-    """Tree of a modified Denavit-Hartenberg table on a base that moves freely, which is its first body."""
+    """Tree of a modified Denavit-Hartenberg table on a freely moving base, its first body."""
     count = len(table) + 1
     axes = np.zeros((count, 6))
     for index, row in enumerate(table, start=1):
@@ -147,10 +147,10 @@ def denavit_hartenberg_tree(table: Sequence[DhJoint], gravity: Sequence[float] =
 
 
 def tidy(tree: KinematicTree, angle: float = ROUNDING_RAD, length: float = ROUNDING_LENGTH_SHARE) -> KinematicTree:
-    """Tree whose nearly zero angles and offsets are zero.
+    """Set nearly zero angles and offsets of a tree to zero.
 
-    A file with 1.5708 for a right angle makes axes meet, cross or run in parallel up to some microradians only,
-    and so adds base parameters that no measurement can ever show. Angles in between stay as they are.
+    A file with 1.5708 for a right angle makes axes meet, cross or run in parallel up to some microradians only, and so
+    adds base parameters that no measurement can ever show. Angles in between stay as they are.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def tidy(tree: KinematicTree, angle: float = ROUNDING_RAD, length: float = ROUND
 
 
 def tidied(model: RobotModel) -> RobotModel:
-    """The robot with the kinematics of :func:`tidy`; its URDF text stays as it is."""
+    """Robot with the kinematics of :func:`tidy`; its URDF text stays as it is."""
     tree, old, layout = tidy(kinematic_tree(model)), model.pinocchio, model.layout
     new = pin.Model()
     new.gravity = old.gravity
@@ -196,7 +196,7 @@ def tidied(model: RobotModel) -> RobotModel:
 
 
 def _tidy_rotation(rotation: Array, angle: float) -> Array:
-    """The rotation with small elements set to zero, where that leaves a rotation; else unchanged."""
+    """Set small elements to zero if that leaves a rotation."""
     sparse = np.where(np.abs(rotation) < angle, 0.0, rotation)
     if np.abs(sparse @ sparse.T - np.eye(3)).max() > 3 * angle**2:
         return rotation
@@ -212,7 +212,7 @@ def _tidy_axis(axis: Array, angle: float) -> Array:
 
 @dataclass(frozen=True)
 class JointMotion:
-    """Coefficients of the functions of q, for every body of a tree; index 0 of axis 1 belongs to the constant.
+    """Coefficients of the functions of q for every body of a tree; index 0 of axis 1 belongs to the constant.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ class JointMotion:
     parameters : ndarray, shape (nb, 5, 10, 10)
         Parameters of the body seen in its parent's frame.
     parameters_at_zero : ndarray, shape (nb, 10, 10)
-        The same at q = 0.
+        Parameters of the body seen in its parent's frame at q = 0.
     """
 
     velocity: Array
@@ -230,7 +230,7 @@ class JointMotion:
 
 
 def joint_motion(tree: KinematicTree) -> JointMotion:
-    """Split of both transforms for every joint of a tree."""
+    """Split the transforms of velocity and parameters for every joint of a tree."""
     count = len(tree.parents)
     linear, angular = tree.axes[:, :3], tree.axes[:, 3:]
     outer = angular[:, :, None] * angular[:, None, :]

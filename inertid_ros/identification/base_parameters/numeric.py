@@ -42,7 +42,7 @@ class ColumnChoice(NamedTuple):
     mixing : ndarray, shape (kept, regrouped)
         A column regrouped is ``kept @ mixing``.
     gap : float
-        Between the singular values of both.
+        Ratio between the singular values of both.
     """
 
     independent: np.ndarray
@@ -52,14 +52,14 @@ class ColumnChoice(NamedTuple):
 
     @property
     def projection(self) -> Array:
-        """``(kept, n)``: what is kept, of all columns."""
+        """``(kept, n)`` map from all columns to those kept."""
         matrix = np.zeros((len(self.independent), len(self.independent) + len(self.dependent)))
         matrix[:, self.independent], matrix[:, self.dependent] = np.eye(len(self.independent)), self.mixing
         return matrix
 
     @property
     def null_space(self) -> Array:
-        """``(n, regrouped)``: one of each column regrouped, with what it takes of those kept for nothing to show."""
+        """``(n, regrouped)`` a unit of each column regrouped, and its compensation by those kept."""
         matrix = np.zeros((len(self.independent) + len(self.dependent), len(self.dependent)))
         matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
         matrix[self.independent] = -self.mixing
@@ -73,7 +73,7 @@ class BaseParameters:
     Attributes
     ----------
     layout : ParameterLayout
-        Of the full parameter vector.
+        Layout of the full parameter vector.
     independent : ndarray, shape (r,)
         Columns kept, ascending.
     dependent : ndarray, shape (p - r,)
@@ -81,10 +81,10 @@ class BaseParameters:
     regrouping : ndarray, shape (r, p - r)
         ``Y[:, dependent] = Y[:, independent] @ regrouping``.
     condition_number : float
-        Of the kept columns, each scaled to unit norm; NaN in closed form, where there is no data.
+        Condition of the kept columns, each scaled to unit norm; NaN in closed form, without data.
     gap : float
-        Last singular value kept over the first one dropped, at least one; where nothing is dropped, over the rounding
-        error. In closed form the smallest such ratio of all decisions on the way.
+        Last singular value kept over the first one dropped, at least one; over the rounding error if none is dropped.
+        In closed form the smallest such ratio of all decisions on the way.
     """
 
     layout: ParameterLayout
@@ -116,12 +116,12 @@ class BaseParameters:
 
     @cached_property
     def without_effect(self) -> np.ndarray:
-        """Columns that are in no base parameter at all: they may take any value."""
+        """Columns that are in no base parameter: they may take any value."""
         return self.dependent[~self.regrouping.any(axis=0)]
 
     @cached_property
     def alone(self) -> np.ndarray:
-        """Columns that are a base parameter by themselves: identified one by one."""
+        """Columns that are a base parameter by themselves."""
         return self.independent[~self.regrouping.any(axis=1)]
 
     @cached_property
@@ -139,34 +139,27 @@ class BaseParameters:
         return tuple(readable)
 
 
-class Rank(NamedTuple):
-    """A rank and the ratio of the last singular value kept to the first one dropped."""
-
-    rank: int
-    gap: float
-
-
-def visible_rank(singular: Array) -> Rank:
+def visible_rank(singular: Array) -> tuple[int, float]:
     """Rank of a matrix from its singular values ``(k,)``, descending, at the first visible gap among weak ones.
 
-    Where no gap is visible the widest one is taken; :attr:`Rank.gap` shows it. Without weak singular
-    values the rank is full and the gap is that to the rounding error.
+    Without a visible gap the widest one is taken; the gap, the ratio of the last singular value kept to the first one
+    dropped, shows it. Without weak singular values the rank is full and the gap is that to the rounding error.
     """
     if len(singular) == 0 or singular[0] <= 0:
-        return Rank(0, float("inf"))
+        return 0, float("inf")
     relative = np.append(np.maximum(singular / singular[0], _SINGULAR_ROUNDING), _SINGULAR_ROUNDING)
     ratios = relative[:-1] / relative[1:]
     candidates = np.flatnonzero((relative[1:] <= _DROPPABLE_SHARE) & (relative[:-1] > _NEVER_KEPT_SHARE))
     visible = candidates[ratios[candidates] >= VISIBLE_GAP]
     last = visible[0] if visible.size else candidates[np.argmax(ratios[candidates])]
-    return Rank(int(last) + 1, float(ratios[last]))
+    return int(last) + 1, float(ratios[last])
 
 
 def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
     """Rows of an orthonormal null space ``(p, k)`` that determine all of it, ``(k,)`` ascending.
 
-    Columns of the regressor are offered in ``order``; each is regrouped if a clear part of a null direction is its
-    own after those before it; if that does not suffice, less and less clear ones are taken.
+    Columns of the regressor are offered in ``order``; each is regrouped if a clear part of a null direction is its own
+    after those before it; if that does not suffice, less and less clear ones are taken.
     """
     rest = null_space.copy()
     chosen: list[int] = []
@@ -185,7 +178,7 @@ def choose_dependent(null_space: Array, order: Sequence[int]) -> np.ndarray:
 
 
 class Span(NamedTuple):
-    """Orthonormal rows ``(k, n)`` of a span, those ``(n - k, n)`` of the rest, and how wide the gap between them is."""
+    """Orthonormal rows ``(k, n)`` of a span, those ``(n - k, n)`` of the rest, and the gap between them."""
 
     rows: Array
     rest: Array
@@ -193,7 +186,7 @@ class Span(NamedTuple):
 
 
 def span(rows: Array) -> Span:
-    """Span of rows of the order of one, with what is below :data:`SPAN_TOLERANCE` taken for zero."""
+    """Span of rows of the order of one; less than :data:`SPAN_TOLERANCE` counts as zero."""
     if rows.size == 0:
         return Span(rows[:0], np.eye(rows.shape[1]), float("inf"))
     _, singular, directions = np.linalg.svd(r_factor(rows) if len(rows) > rows.shape[1] else rows)
@@ -204,7 +197,7 @@ def span(rows: Array) -> Span:
 
 
 def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:
-    """Choice of columns of conditions ``(k, n)`` whose elements are of the order of one."""
+    """Choose columns of conditions ``(k, n)`` whose elements are of the order of one."""
     spanned = span(rows)
     dependent = choose_dependent(spanned.rest.T, order)
     kept = np.ones(rows.shape[1], dtype=bool)
@@ -216,10 +209,10 @@ def choose_columns(rows: Array, order: Sequence[int]) -> ColumnChoice:
 
 
 def dependence_order(layout: ParameterLayout) -> np.ndarray:
-    """``(p,)`` columns, regrouped first to regrouped last.
+    """Columns ``(p,)`` in the order in which they are regrouped.
 
-    Drives that turn with several joints come first, then rotors, then links from the tips to the base, of each the
-    mass before its reflected inertia and its moments; friction and offset come last.
+    Drives that turn with several joints come first, then rotors, then links from the tips to the base, of each the mass
+    before its reflected inertia and its moments; friction and offset come last.
     """
     order = list(reversed(range(layout.coupling_start, layout.size)))
     bases = len(layout.links) - len(layout.joints)  # a base that moves freely has no joint
@@ -235,20 +228,17 @@ def dependence_order(layout: ParameterLayout) -> np.ndarray:
 def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters | None = None) -> BaseParameters:
     """Base parameters of a regressor by its R factor.
 
-    The rank is where the singular values, of columns scaled to unit norm, show their first clear gap; a warning is
-    logged where none is visible. What a child shares with its parent is regrouped into the parent, as closed-form
-    rules do.
+    The rank is where the singular values, of columns scaled to unit norm, show their first clear gap; without one a
+    warning is logged. What a child shares with its parent is regrouped into the parent, as closed-form rules do.
 
     Parameters
     ----------
-    layout : ParameterLayout
-        Of the columns.
     R : ndarray, shape (k, p)
         R factor, or any matrix with the Gram matrix of the regressor.
     structure : BaseParameters, optional
-        Base parameters of the robot itself, see :func:`base_parameters_of_robot`. Given these, the result regroups no
-        differently and only drops what the data, on top of the structure, does not show. Without them, a right angle
-        rounded in the URDF can pass for a parameter that barely shows.
+        Base parameters of the robot itself, see :func:`.base_parameters_of_robot`. Given these, the result regroups in
+        the same way and only drops what the data do not show. Without them, a right angle rounded in the URDF can pass
+        for a parameter that barely shows.
     """
     if structure is None:
         return _of_columns(layout, R)
@@ -266,8 +256,8 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
 def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0) -> BaseParameters:
     """Base parameters of the robot itself, from random states rather than from a recording.
 
-    Rounded right angles in the URDF are taken as right angles, see :func:`~.kinematic_tree.tidy`. The closed form,
-    :func:`~.closed_form.closed_form_base_parameters`, gives the same much faster.
+    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. The closed form,
+    :func:`.closed_form_base_parameters`, gives the same result much faster.
 
     Parameters
     ----------
@@ -289,7 +279,7 @@ def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0
 
 
 def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = None) -> BaseParameters:
-    """Base parameters of some columns of an R factor; ``dependent`` holds those of ``columns`` that are not kept."""
+    """Base parameters of some columns of an R factor; ``dependent`` holds those of ``columns`` regrouped."""
     columns = np.arange(layout.size) if columns is None else columns
     norms = np.linalg.norm(R[:, columns], axis=0)
     present = norms > 1e-12 * norms.max(initial=0.0)

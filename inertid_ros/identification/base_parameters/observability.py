@@ -35,7 +35,7 @@ class Accelerations:
     """Accelerations that a body can have by the joints before it, and gravity as an upward one.
 
     Most count by their span alone. Some have a label, because the joint that makes them, or a rotor that it turns, acts
-    on later joints in other ways as well; of these only what no joint in between changes keeps the label.
+    on later joints in other ways as well; of these only the part that no joint in between changes keeps the label.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class SharedInertiaTerms:
         return self.own_joint.shape[2]
 
     def new_labels(self, number: int) -> tuple[int, ...]:
-        """Labels that nothing has yet."""
+        """Give out labels that are not in use yet."""
         first, self.labels = self.labels, self.labels + number
         return tuple(range(first, self.labels))
 
@@ -103,10 +103,8 @@ class LinkAccelerations:
 
     Attributes
     ----------
-    inherited : Accelerations
-        By the joints before its own.
-    total : Accelerations
-        With its own joint.
+    inherited, total : Accelerations
+        By the joints before its own, and with its own joint.
     gap : float
         Smallest gap of the spans.
     """
@@ -124,15 +122,13 @@ def link_accelerations(
     Parameters
     ----------
     tree : KinematicTree
-        Of unit lengths and unit gravity.
-    motion : JointMotion
-        Of its joints.
+        Tree of unit lengths and unit gravity.
     labelled : set of int
         Bodies whose own joint's acceleration gets a label.
     anchors : set of int
         Bodies at which every acceleration gets a label.
     terms : SharedInertiaTerms
-        Gives the labels.
+        Gives out the labels.
     """
     upward = Accelerations(np.zeros((0, 6)), (GRAVITY_LABEL,), np.append(-tree.gravity, np.zeros(3))[None])
     accelerations = {-1: LinkAccelerations(upward, upward, float("inf"))}
@@ -168,14 +164,14 @@ def _through_joint(before: Accelerations, velocity: Array) -> tuple[Acceleration
 
 @dataclass(frozen=True)
 class ObservabilityConditions:
-    """What must vanish of a body, with all bodies behind it, for a change of parameters to cause no torque.
+    """Functionals of a body, with all bodies behind it, that must vanish for a change of parameters to cause no torque.
 
     Attributes
     ----------
     rows : ndarray, shape (k, 12)
-        On its ten parameters, rotor inertia and offset.
+        Conditions on its ten parameters, rotor inertia and offset.
     shared : ndarray, shape (k, s)
-        On the inertias that act on several joints.
+        Conditions on the inertias that act on several joints.
     """
 
     rows: Array
@@ -234,7 +230,7 @@ def link_conditions(
 
 
 def transformed(velocity: Array, vectors: Array) -> Array:
-    """Every coefficient ``(k, 6, 6)`` of a transform applied to every vector ``(m, 6)``: ``(k m, 6)``."""
+    """Apply every coefficient ``(k, 6, 6)`` of a transform to every vector ``(m, 6)``: ``(k m, 6)``."""
     return np.asarray((vectors @ np.swapaxes(velocity, 1, 2)).reshape(-1, 6))
 
 
@@ -244,9 +240,9 @@ class TreeConditions(NamedTuple):
     Attributes
     ----------
     links : list of ObservabilityConditions
-        Of every link.
+        One per link.
     rotors : list of ndarray, shape (k, 10)
-        Of every rotor's parameters, by what its turning changes.
+        Conditions on every rotor's parameters by what its turning changes.
     spins : ndarray, shape (r, 10)
         Shared inertia of each rotor from its parameters.
     shared : ndarray, shape (k, s)
@@ -267,10 +263,6 @@ def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> 
 
     Parameters
     ----------
-    tree : KinematicTree
-        Of unit lengths and unit gravity.
-    motion : JointMotion
-        Of its joints.
     ratios : ndarray, shape (c, links)
         Ratio of each link's joint in each coupled drive.
 
@@ -309,7 +301,7 @@ def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> 
 
 
 def _own_label(accelerations: LinkAccelerations) -> int:
-    """Label of a body's own joint: the first after those that it had before."""
+    """Label of a body's own joint: the first one after those that it inherited."""
     return accelerations.total.labels[len(accelerations.inherited.labels)]
 
 
@@ -340,7 +332,7 @@ def _add_spin(
 
 
 def _common_ancestor(tree: KinematicTree, rotor: int) -> int:
-    """The last body that both the rotor's bearings and its joint are behind; -1 for the world."""
+    """Last body that carries both the rotor's bearings and its joint; -1 for the world."""
     mount, joint = tree.parents[rotor], tree.driver(rotor)
     if mount != joint and joint in tree.path(mount):
         raise IdentificationError(

@@ -32,17 +32,17 @@ MAX_OUTLIER_SHARE = 0.02  # a larger share is a deficiency of the model, not out
 def checked_data(
     equations: Equations, data: Sequence[Samples] | Information, task: str
 ) -> tuple[tuple[Samples, ...], Information]:
-    """Recordings, none where only information is given, and their information, which is checked.
+    """Recordings, none if only information is given, and their checked information.
 
     Parameters
     ----------
     task : str
-        What they are for, for the message.
+        What the data are for, for the message.
 
     Raises
     ------
     IdentificationError
-        No recordings, or what :func:`check_usable` refuses.
+        No recordings, or data that :func:`check_usable` refuses.
     """
     if isinstance(data, Information):
         check_usable(equations, data, ["information"])
@@ -64,8 +64,7 @@ def check_usable(
 ) -> None:
     """Check that every channel has more samples than parameters, and that something was measured.
 
-    Where channels are optional, a channel without samples is passed over, as long as there are others; so is one that
-    was not measured.
+    An optional channel without samples is skipped as long as there are others; so is one that was not measured.
 
     Parameters
     ----------
@@ -117,7 +116,7 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
     Raises
     ------
     IdentificationError
-        A joint reports a constant effort; the message names the joint and the value.
+        The message names the joint and its effort.
     """
     model = equations.model
     first = model.velocities - model.joints
@@ -135,7 +134,7 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
 
 
 def _counts_of_equal_columns(information: Information) -> list[int]:
-    """Equations that each channel's parameters have: its own, and those of channels that depend on the very same."""
+    """Number of equations of each channel's parameters, those of channels with equal columns included."""
     alike = [channel.columns.tobytes() for channel in information.channels]
     return [
         sum(other.count for key, other in zip(alike, information.channels, strict=True) if key == own) for own in alike
@@ -143,7 +142,7 @@ def _counts_of_equal_columns(information: Information) -> list[int]:
 
 
 def _unknowns(channel: Channel) -> int:
-    """Number of directions of a channel's parameters that its data excites, with columns at equal length."""
+    """Number of directions of a channel's parameters that its data excites, with columns scaled to equal length."""
     R = channel.r_factor[:-1, :-1]
     size = np.linalg.norm(R, axis=0)
     values = np.linalg.svd(R[:, size > 0] / size[size > 0], compute_uv=False)
@@ -151,17 +150,17 @@ def _unknowns(channel: Channel) -> int:
 
 
 def resolution(equations: Equations, recordings: Sequence[Samples]) -> Array:
-    """``(c,)`` standard deviation of each channel's error by the preparation alone [N m or N].
+    """Standard deviation ``(c,)`` of each channel's error by the preparation alone, under a perfect model [N m or N].
 
-    No residual shows more than this, and where one is smaller, as without noise, parameters have taken up the rest:
-    it is the least deviation by which a channel is weighted. The parts, for the bodies of the prior:
+    A smaller residual, as without noise, means that parameters have taken up the rest: it is the least deviation by
+    which a channel is weighted. The parts, for the bodies of the prior:
 
     - half the noise and rounding of the effort sensor below the cutoff (``Samples.effort_noise``): what is sure of it;
     - the torque of the acceleration that half the noise and rounding of the encoders leaves below the cutoff;
     - the torque of the difference between the acceleration and the derivative of the velocity;
     - what the filter does to products: torque of the filtered motion is not the filtered torque of the motion.
 
-    Zero for equations other than of forces, and for samples that were not filtered.
+    Zero for equations other than of forces, and for unfiltered samples.
     """
     variance, counts = np.zeros(equations.count), np.zeros(equations.count)
     for samples in recordings:
@@ -174,7 +173,7 @@ def resolution(equations: Equations, recordings: Sequence[Samples]) -> Array:
 
 
 def _even_pieces(samples: Samples) -> Iterator[Samples]:
-    """Pieces of even stamps, the middle of long ones."""
+    """Yield pieces of evenly spaced samples, and only the middle of long pieces."""
     steps = np.diff(samples.time)
     if not len(steps):
         return
@@ -218,12 +217,12 @@ def _variance(equations: Equations, samples: Samples) -> Array:
 
 @dataclass(frozen=True)
 class OutlierLimits:
-    """Between which residuals are no outliers.
+    """Limits beyond which residuals are gross outliers, such as of a dropped bit or a collision.
 
     Attributes
     ----------
     middle, distance : ndarray, shape (c,)
-        Median of each channel's residual, and how far from it an outlier begins; infinite where all stay.
+        Median of each channel's residual, and distance from it at which an outlier begins; infinite if all stay.
     """
 
     middle: Array
@@ -233,7 +232,7 @@ class OutlierLimits:
     def of(
         cls, channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
     ) -> "OutlierLimits":
-        """Limits by the residuals of recordings; the arguments are those of :func:`without_outliers`."""
+        """Limits from the residuals of recordings, with the arguments of :func:`without_outliers`."""
         middles, distances = np.zeros(len(channels)), np.full(len(channels), np.inf)
         for channel, name in enumerate(channels if threshold else ()):
             own = zip(residuals, recordings, strict=True)
@@ -256,9 +255,9 @@ class OutlierLimits:
         return cls(middles, distances)
 
     def masked(self, samples: Samples, residual: Array, most: float = 1.0) -> tuple[Samples, np.ndarray]:
-        """Samples with outliers masked by their residual ``(N, c)``, and their number per channel.
+        """Mask outliers by the residual ``(N, c)``, and count them per channel.
 
-        Where they would be more than a share ``most`` of a channel's samples, all of it stay.
+        A channel with more outliers than the share ``most`` of its samples keeps all of them.
         """
         beyond = samples.mask & (np.abs(residual - self.middle) > self.distance)
         beyond &= column_counts(beyond) <= most * column_counts(samples.mask)
@@ -268,18 +267,18 @@ class OutlierLimits:
 def without_outliers(
     channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
 ) -> tuple[list[Samples], np.ndarray]:
-    """Recordings with outliers masked, and their number per channel.
+    """Mask outliers of recordings, and count them per channel.
 
-    A residual counts as an outlier beyond ``threshold`` robust standard deviations (by the median absolute
-    deviation) of its channel. Where that would be more than a fiftieth of the channel's samples, all stay: what happens
-    so often is a deficiency of the model, which leaving it out would hide.
+    A residual counts as an outlier beyond ``threshold`` robust standard deviations (by the median absolute deviation)
+    of its channel. If that is more than a fiftieth of the channel's samples, all stay: so many are a deficiency of the
+    model, which leaving them out would hide.
 
     Parameters
     ----------
     channels : sequence of str
         ``c`` names, for messages.
     residuals : sequence of ndarray, shape (N, c)
-        Per recording, of a first fit.
+        Residuals of a first fit, per recording.
     threshold : float
         0 masks nothing.
     """

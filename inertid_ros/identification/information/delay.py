@@ -55,9 +55,9 @@ class ShiftedTorque:
 
     @classmethod
     def of(cls, equations: Equations, samples: Samples, rows: slice) -> "ShiftedTorque":
-        """Of some rows of a recording, whose torque before and after them is known.
+        """Normal equations of some rows of a recording, whose torque before and after them is known.
 
-        Products of filtered signals do not need all samples: those that are left count for the others.
+        Products of filtered signals do not need all samples: each of those used counts for its stride.
         """
         torque = scipy.interpolate.make_interp_spline(samples.time, samples.tau, k=3)
         stride = samples.stride_of_products
@@ -91,7 +91,7 @@ class ShiftedTorque:
 
     @classmethod
     def sum(cls, parts: Sequence["ShiftedTorque"]) -> "ShiftedTorque":
-        """All parts together."""
+        """Sum of all parts."""
         gram, moments = (
             tuple(np.sum(own, axis=0) for own in zip(*(getattr(part, name) for part in parts), strict=True))
             for name in ("gram", "moments")
@@ -105,7 +105,7 @@ class ShiftedTorque:
         return moments, scipy.interpolate.CubicSpline(SHIFTS_S, self.energy.T)
 
     def mean_squares(self, shift: float, parameters: Array) -> Array:
-        """``(c,)`` mean squared residual of parameters with the torque of ``shift`` [s] later."""
+        """Mean squared residual ``(c,)`` of parameters with the torque of ``shift`` [s] later."""
         moments, energy = self._interpolated
         out = np.asarray(energy(shift))
         for channel, columns in enumerate(self.columns):
@@ -114,7 +114,7 @@ class ShiftedTorque:
         return np.maximum(out, _MIN_ENERGY_SHARE * energy(shift)) / np.maximum(self.counts, 1)
 
     def fit(self, shift: float) -> Array:
-        """Parameters by weighted least squares, with the torque of ``shift`` [s] later."""
+        """Weighted least-squares parameters with the torque of ``shift`` [s] later."""
         moments, energy = self._interpolated
         variance = np.asarray(energy(shift)) / np.maximum(self.counts, 1)
         for _ in range(_DELAY_WEIGHT_ITERATIONS):
@@ -125,7 +125,7 @@ class ShiftedTorque:
 
     @cached_property
     def _excited(self) -> Array:
-        """``(p, r)`` directions of the parameters that the motion excites, the same for all weights and shifts."""
+        """``(p, r)`` directions of the parameters that the motion excites, under all weights and shifts."""
         size = 1 + max(int(columns.max()) for columns in self.columns if len(columns))
         gram, energy = np.zeros((size, size)), self.energy[:, len(SHIFTS_S) // 2]
         for columns, own, of_channel in zip(self.columns, self.gram, energy, strict=True):
@@ -157,17 +157,17 @@ class ShiftedTorque:
 
 @dataclass(frozen=True)
 class Delay:
-    """How late torque is after motion.
+    """Delay of torque after motion.
 
     Attributes
     ----------
     seconds : float
-        Positive where the torque of an instant is reported later than its motion.
+        Positive if the torque of an instant is reported later than its motion.
     deviation : float
-        Standard deviation, from the curvature of the residual and its independent samples; infinite where the best
-        shift is the largest that was tried.
+        Standard deviation, from the curvature of the residual and its independent samples; infinite if the best shift
+        is the largest that was tried.
     gain : float
-        Share by which the shift lowers the squared error of blocks that were held out.
+        Share by which the shift lowers the squared error of held-out blocks.
     """
 
     seconds: float
@@ -176,47 +176,46 @@ class Delay:
 
     @property
     def at_border(self) -> bool:
-        """Whether there is no optimum among the delays that drivers can have."""
+        """Whether there is no optimum among plausible delays."""
         return bool(np.isinf(self.deviation))
 
     @property
     def predicts_better(self) -> bool:
-        """Whether held-out blocks are clearly predicted better with the shift."""
         return self.gain > _MIN_DELAY_GAIN
 
     @property
     def significant(self) -> bool:
-        """Whether there is a delay: clearly not zero, and held-out blocks are not predicted worse without it."""
+        """Whether the delay is clearly not zero, and held-out blocks are not predicted worse with it removed."""
         return self.gain > -_MIN_DELAY_GAIN and abs(self.seconds) > _MIN_DELAY_DEVIATIONS * self.deviation
 
     @property
     def removed(self) -> float:
-        """The shift that is taken out of recordings [s]; zero where it is not significant."""
+        """Shift that is taken out of recordings [s]; zero if it is not significant."""
         return self.seconds if self.significant else 0.0
 
 
 def may_be_shifted(equations: Equations, recordings: Sequence[Samples]) -> bool:
-    """Whether a delay is one number for all channels, and torque was low-passed, so that it can be interpolated.
+    """Whether one delay holds for all channels, and torque was low-passed, so that it can be interpolated.
 
-    On a free base torque holds wrenches, too, which come from other devices.
+    On a free base torque also holds wrenches, which come from other devices.
     """
     force_alone = equations.equation_type == "force" and not equations.model.free
     return force_alone and all(samples.cutoff_hz > 0 for samples in recordings)
 
 
 def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]) -> Delay:
-    """Shift of torque against motion at which least squares explains most.
+    """Estimate the shift of torque against motion at which least squares explains most.
 
-    A delay of torque looks much like friction and inertia, so it is estimated together with all parameters: at every
-    shift the best parameters are solved for. With motion of one frequency alone it cannot be separated from friction,
-    and its deviation comes out large.
+    A delay of torque looks much like friction and inertia, so it is estimated together with all parameters: the best
+    parameters are solved for at every shift. Motion of a single frequency cannot separate it from friction, and its
+    deviation comes out large.
 
     Parameters
     ----------
     source : RobotModel or Equations
         A robot stands for its equations of force.
     recordings : sequence of Samples
-        Of at least some seconds each.
+        Recordings of at least some seconds each.
     """
     equations = equations_of(source)
     blocks = [
@@ -244,7 +243,7 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
 
 
 def without_delay(samples: Samples, delay: float) -> Samples:
-    """Samples with the torque that belongs to their motion; what would lie outside the recording is masked."""
+    """Shift torque to the motion that it belongs to; samples shifted outside the recording are masked."""
     if delay == 0:
         return samples
     shifted = samples.time + delay

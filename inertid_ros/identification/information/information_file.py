@@ -24,8 +24,8 @@ def write_information(information: Information, path: str | Path) -> Path:
     """Write information to an ``.npz``, atomically; a regular file that exists is replaced.
 
     It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
-    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) where it is known; ``earlier``
-    (k, p + 1) where the result continued an earlier one. Its size depends on the robot, not on the recordings.
+    channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) if it is known; ``earlier`` (k, p
+    + 1) if the result continued an earlier one. Its size depends on the robot, not on the recordings.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def information_from_bytes(content: bytes, name: str) -> Information:
     Parameters
     ----------
     name : str
-        Of what it is, for messages.
+        Name of the source, for messages.
 
     Raises
     ------
@@ -143,5 +143,5 @@ def _layout(fields: dict[str, list]) -> ParameterLayout:
 
 
 def _tuples(fields: dict[str, object]) -> dict:
-    """JSON has lists where the dataclasses have tuples."""
+    """Replace the lists of JSON by the tuples of the dataclasses."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}

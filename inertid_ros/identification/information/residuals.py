@@ -37,12 +37,10 @@ _MAX_TIME_PIECES = 64  # of all recordings together: memory does not grow with t
 
 @dataclass(frozen=True)
 class Residuals:
-    """Residuals of recordings under one set of parameters; masked ones count nowhere.
+    """Residuals of recordings under one set of parameters; masked ones do not count.
 
     Attributes
     ----------
-    recordings : tuple of Samples
-        What was fitted.
     values : tuple of ndarray, shape (N, n)
         Residuals per recording [N m or N].
     """
@@ -67,7 +65,7 @@ class Residuals:
         return np.maximum([MAD_TO_DEVIATION * np.median(size) if len(size) else 0.0 for size in sizes], least)
 
     def clipped_share(self, scale: Array) -> Array:
-        """``(n,)`` share of the equations beyond the limit: at most half, by definition of the scale."""
+        """``(n,)`` share of the residuals beyond the limit: at most half, by definition of the scale."""
         sizes = [np.abs(self.joint(joint)) for joint in range(len(scale))]
         limits = HUBER_TUNING * scale
         return np.array([np.mean(size > most) if len(size) else 0.0 for size, most in zip(sizes, limits, strict=True)])
@@ -81,7 +79,7 @@ class Residuals:
         return total
 
     def pseudo_values(self, scale: Array) -> Iterator[Samples]:
-        """The recordings, one at a time, with pseudo-values for torques.
+        """Yield the recordings with pseudo-values for torques.
 
         The clipped residual is divided by the share that is not clipped: so its variance is the estimator's.
         """
@@ -90,19 +88,22 @@ class Residuals:
             yield replace(samples, tau=samples.tau - values + np.clip(values, -limit, limit) / share)
 
     def clipped_torque(self, scale: Array) -> Iterator[Samples]:
-        """Recordings whose torque is the clipped residual."""
+        """Yield recordings whose torque is the clipped residual."""
         limit = HUBER_TUNING * scale
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, tau=np.clip(values, -limit, limit))
 
     def without_clipped(self, scale: Array) -> Iterator[Samples]:
-        """Recordings without the clipped equations."""
+        """Yield recordings with the clipped equations masked."""
         for samples, values in zip(self.recordings, self.values, strict=True):
             yield replace(samples, mask=samples.mask & (np.abs(values) <= HUBER_TUNING * scale))
 
     def independent_fraction(self, scale: Array, least: Array) -> Array:
-        """``(n,)`` independent share of the samples, by the correlation of the clipped residual and the band of the
-        low-pass; one where the residual is below ``least``, and so nothing but rounding."""
+        """Independent share ``(n,)`` of the samples, by the correlation of the clipped residual and the band of the
+        low-pass.
+
+        One if the residual is below ``least``, and so only rounding.
+        """
         limit = HUBER_TUNING * scale
         clipped = [np.clip(values, -limit, limit) for values in self.values]
         fraction = effective_fraction(clipped, [samples.mask for samples in self.recordings])
@@ -113,14 +114,14 @@ class Residuals:
 def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bool_]]) -> Array:
     """Ratio of independent to counted samples per joint, in (0, 1].
 
-    The reciprocal of the integrated autocorrelation time ``1 + 2 sum rho_k``, summed up to the first lag beyond
-    five times itself. Filtered noise and unmodelled friction both make neighbours alike; without this the
-    uncertainty of a robot sampled at 1 kHz would come out far too small.
+    The reciprocal of the integrated autocorrelation time ``1 + 2 sum rho_k``, summed up to the first lag beyond five
+    times itself. Filtered noise and unmodelled friction both make neighbours alike; without this the uncertainty of a
+    robot sampled at 1 kHz would come out far too small.
 
     Parameters
     ----------
     residuals : sequence of ndarray, shape (N, n)
-        Per recording, evenly sampled.
+        Residuals per recording, evenly sampled.
     masks : sequence of ndarray of bool, shape (N, n)
         A masked residual counts as zero.
     """
@@ -131,7 +132,7 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
 
 
 def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
-    """The fraction of one joint from its residual and mask ``(N,)`` per recording."""
+    """Fraction of one joint from its residual and mask ``(N,)`` per recording."""
     longest = max(len(residual) for residual, _ in channels)
     for most in (_FIRST_LAGS, longest):  # of most residuals the first ones do
         lags = min(most, longest)
@@ -168,7 +169,7 @@ class Blocks:
     Attributes
     ----------
     expansion : ndarray, shape (s, p)
-        Columns of the parameter vector to those summed up.
+        Map from the parameter vector to the ``s`` columns summed up.
     grams : ndarray, shape (k, s + 1, s + 1)
         ``[A_b r_b]^T [A_b r_b]`` of every block.
     """
@@ -177,13 +178,14 @@ class Blocks:
     grams: Array
 
     def merged(self, into: NDArray[np.intp]) -> "Blocks":
-        """Blocks made of these; ``into`` ``(k,)`` says which belongs to which."""
+        """Merge blocks; ``into`` ``(k,)`` is the larger block that each belongs to."""
         grams = np.zeros((int(into.max(initial=-1)) + 1, *self.grams.shape[1:]))
         np.add.at(grams, into, self.grams)
         return replace(self, grams=grams)
 
     def variation(self, covariance: Array, weight: float) -> tuple[float, float]:
-        """Sum of squared scores in the metric of the parameters' covariance, and what noise of unit variance expects.
+        """Sum of squared scores in the metric of the parameters' covariance, and its expectation under noise of unit
+        variance.
 
         The fit takes from every block's score what its own samples contribute to the parameters; for scores that vary
         in proportion to the information of their blocks, the expectation is exact.
@@ -191,9 +193,9 @@ class Blocks:
         Parameters
         ----------
         covariance : ndarray, shape (p, p)
-            Of the fit.
+            Covariance of the fit.
         weight : float
-            Of the squared residuals of this channel in the fit.
+            Weight of the squared residuals of this channel in the fit.
         """
         metric = self.expansion @ covariance @ self.expansion.T
         information = self.grams[:, :-1, :-1]
@@ -207,15 +209,15 @@ class Blocks:
 class BlockScores:
     """Scores of all channels, by pieces of time and by regions of motion.
 
-    Short pieces and narrow regions are many: they tell channel by channel. Longer pieces, whole recordings and wide
-    regions are few: they tell one factor for all channels, by which scores vary more than in small blocks.
+    Short pieces and narrow regions are many and show the variation of each channel. Longer pieces, whole recordings and
+    wide regions are few: they give one factor for all channels, by which scores vary more than in small blocks.
 
     Attributes
     ----------
     times, regions : tuple of Blocks
-        Per channel.
+        Small blocks per channel.
     longer, wider : tuple of ndarray of int, shape (k,)
-        For every partition into larger blocks, the one that each small block belongs to: in time, and in regions.
+        For every partition into larger blocks, in time and in regions, the larger block of each small one.
     """
 
     times: tuple[Blocks, ...]
@@ -229,9 +231,9 @@ class BlockScores:
         Parameters
         ----------
         covariance : ndarray, shape (p, p)
-            Of the fit whose residuals they are.
+            Covariance of the fit whose residuals they are.
         weights : ndarray, shape (c,)
-            Of the squared residuals in the fit.
+            Weights of the squared residuals in the fit.
         """
         times, growth = _levels(self.times, self.longer, covariance, weights)
         regions, widening = _levels(self.regions, self.wider, covariance, weights)
@@ -245,7 +247,7 @@ class NoiseLevel:
     Attributes
     ----------
     small, largest : ndarray, shape (c,)
-        By small blocks, and by those of any size; zero where there are none.
+        By small blocks, and by those of any size; zero without blocks.
     """
 
     small: Array
@@ -270,12 +272,12 @@ def _levels(
 
 
 def block_scores(equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> BlockScores:
-    """Scores of the blocks of recordings.
+    """Compute scores of the blocks of recordings.
 
     Parameters
     ----------
     residuals : sequence of ndarray, shape (N, c)
-        Per recording; masked ones count nowhere.
+        Residuals per recording; masked ones do not count.
     """
     thinned = [_thinned(samples, values) for samples, values in zip(recordings, residuals, strict=True)]
     pieces, count, longer = _pieces([len(samples) for samples, _ in thinned])
@@ -311,9 +313,9 @@ def block_scores(equations: Equations, recordings: Sequence[Samples], residuals:
 
 
 def band_fraction(recordings: Sequence[Samples]) -> Array:
-    """``(c,)`` largest independent share of the samples.
+    """Largest independent share ``(c,)`` of the samples.
 
-    What passes a low-pass has two independent values per period of its cutoff; without one, all may be independent.
+    A low-passed signal has two independent values per period of the cutoff; without a low-pass all may be independent.
     """
     counts = np.array([column_counts(samples.mask) for samples in recordings], dtype=float)
     shares = [2 * samples.cutoff_hz * samples.period if samples.cutoff_hz > 0 else 1.0 for samples in recordings]
@@ -322,7 +324,7 @@ def band_fraction(recordings: Sequence[Samples]) -> Array:
 
 @dataclass(frozen=True)
 class _Regions:
-    """Regions of a joint's own motion: equally many samples in each of a number of ranges, for both directions."""
+    """Regions of a joint's motion: ranges with equally many samples, for both directions."""
 
     edges: Array
     position: int
@@ -330,7 +332,7 @@ class _Regions:
 
     @classmethod
     def of(cls, equations: Equations, channel: int, recordings: Sequence[Samples]) -> "_Regions":
-        """Regions of a channel; none where it is no joint's, or has no sample."""
+        """Regions of a channel; none if it is not a joint's, or has no sample."""
         model, channels = equations.model, range(equations.count)[equations.joint_channels]
         if channel not in channels:
             return cls(np.zeros(0), 0, 0)
@@ -346,16 +348,16 @@ class _Regions:
         return 2 * (len(self.edges) + 1) if len(self.edges) else 0
 
     def index(self, samples: Samples, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Region of each of some samples."""
         within = np.searchsorted(self.edges, samples.q[rows, self.position])
         return np.asarray(2 * within + (samples.v[rows, self.velocity] > 0))
 
 
 def _thinned(samples: Samples, residuals: Array) -> tuple[Samples, int]:
-    """Samples with residuals for what is measured, no more than show all of the scores, and of how many each stands.
+    """Thin samples, with residuals for what is measured, as far as scores allow; also return the number that each
+    stands for.
 
-    What passed a low-pass holds no more than its band. Without one, residuals hold noise up to half of the sample rate;
-    but where motion is nearly straight over a window, the middle's regressor times the mean residual is the score.
+    A low-passed signal holds no more than its band. Without a low-pass, residuals hold noise up to half of the sample
+    rate; but over a window of nearly straight motion, the middle's regressor times the mean residual is the score.
     """
     if samples.cutoff_hz > 0:
         stride = samples.stride_of_products
@@ -372,7 +374,7 @@ def _thinned(samples: Samples, residuals: Array) -> tuple[Samples, int]:
 
 
 def _straight_window(samples: Samples) -> int:
-    """Largest number of samples, a power of two, over which regressors are straight lines, nearly."""
+    """Largest number of samples, a power of two, over which regressors are nearly straight lines."""
     turns = np.mean(np.signbit(samples.v[1:]) != np.signbit(samples.v[:-1]), axis=0)  # of friction, per sample
     motion = (samples.q, samples.v, samples.a)
     width = _MAX_WINDOW_SAMPLES
@@ -388,14 +390,16 @@ def _straight_window(samples: Samples) -> int:
 
 
 def _is_straight(values: Array, half: int) -> bool:
-    """Whether the mean of every column ``(N, n)`` over a window is its middle's value, nearly."""
+    """Whether the mean of every column ``(N, n)`` over a window is nearly its middle's value."""
     bend = np.diff(values[::half], 2, axis=0)  # six times the difference of the two
     return bool((np.abs(bend).mean(axis=0) <= 6 * _STRAIGHT_TOLERANCE * np.abs(values[::half]).mean(axis=0)).all())
 
 
 def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[NDArray[np.intp], ...]]:
-    """Piece of time of every sample ``(N,)``, per recording; their number, of which those of recordings of few samples
-    may be empty; and of every piece the longer one that it belongs to."""
+    """Piece of time of every sample ``(N,)``, per recording; the number of pieces; and the longer piece of every piece.
+
+    Pieces of recordings of few samples may be empty.
+    """
     count = len(lengths)
     if count > _MAX_TIME_PIECES:
         pieces = [np.full(length, index * _MAX_TIME_PIECES // count) for index, length in enumerate(lengths)]

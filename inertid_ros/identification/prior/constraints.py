@@ -33,19 +33,19 @@ class Constraints:
     Attributes
     ----------
     inside : mapping of str to tuple of Ellipsoid
-        Link to ellipsoids; the link's mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2).
+        Ellipsoids of a link; its mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2).
     com_inside : mapping of str to Ellipsoid
-        Link to an ellipsoid that holds its centre of mass ([Wensing2018]_ eq. 22).
+        Ellipsoid that holds a link's centre of mass ([Wensing2018]_ eq. 22).
     mass : mapping of str to (float, float)
-        Link to lowest and highest mass [kg].
+        Lowest and highest mass of a link [kg].
     total_mass : float
-        Of all moving bodies [kg]; 0 where it is not known.
+        Mass of all moving bodies [kg]; 0 if it is unknown.
     at_most : mapping of str to float
-        Column to its highest value, such as a friction that a data sheet bounds (SI).
+        Highest value of a column, such as a friction that a data sheet bounds (SI).
     fixed : tuple of str
         Columns held at their prior, such as ``arm.m`` or ``joint3.rotor_inertia``.
     equal : tuple of (str, str)
-        Pairs of columns that have the same value.
+        Pairs of columns with equal values.
     mirrored : tuple of (str, str, str)
         (link, link, axis): the second is the mirror image of the first across the plane normal to that axis of their
         frames.
@@ -84,7 +84,7 @@ def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Con
 def constrained(
     convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates, prior: Array
 ) -> ConvexProgram:
-    """The convex program with hard constraints, in the same normalised coordinates.
+    """Add hard constraints to a convex program in normalised coordinates.
 
     A union of ellipsoids splits a body into pieces, one in each; the pieces are further columns behind ``p``.
 
@@ -191,7 +191,7 @@ def _stack(rows: list[tuple[Array, float, str]], size: int) -> LinearConstraints
 
 
 def _normalised(linear: LinearConstraints, coordinates: Coordinates) -> LinearConstraints:
-    """In normalised coordinates, every row of unit length."""
+    """Convert to normalised coordinates, with rows of unit length."""
     matrix = linear.matrix @ coordinates.matrix
     length = np.maximum(np.linalg.norm(matrix, axis=1), 1e-300)
     return LinearConstraints(
@@ -214,7 +214,7 @@ def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixIne
 
 
 def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates: Coordinates) -> ConvexProgram:
-    """Bodies within unions: a piece per ellipsoid beyond the first as new columns, the first is what remains."""
+    """Split bodies within unions: a piece per ellipsoid beyond the first as new columns, the first is the remainder."""
     layout = coordinates.layout
     unions = {link: ellipsoids for link, ellipsoids in constraints.inside.items() if len(ellipsoids) > 1}
     extra = BODY_PARAMETERS * sum(len(ellipsoids) - 1 for ellipsoids in unions.values())
@@ -250,7 +250,7 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
 
 
 def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
-    """The convex program with further columns that nothing depends on yet."""
+    """Add columns without effect."""
     def padded(columns: Array) -> Array:
         return np.pad(columns, [(0, 0)] * (columns.ndim - 1) + [(0, size - columns.shape[-1])])
 

@@ -32,7 +32,6 @@ class LinearConstraints:
 
     @classmethod
     def none(cls: type[_Constraints], size: int) -> _Constraints:
-        """No constraints, of ``size`` columns."""
         row, shift = cls._shapes
         return cls(np.zeros((0, *row, size)), np.zeros((0, *shift)), ())
 
@@ -117,7 +116,7 @@ class ConvexProgram:
         return r_factor(np.column_stack([self.R, self.z]))
 
     def gradient(self, x: Array) -> Array:
-        """``(p,)`` of the quadratic and linear part; not by way of ``gram``, whose rounding errors are much larger."""
+        """Gradient ``(p,)`` of the quadratic and linear part, without the rounding errors of ``gram``."""
         return self.R.T @ (self.R @ x - self.z) + self.linear
 
     def matrices(self, x: Array) -> Array:
@@ -126,7 +125,7 @@ class ConvexProgram:
         return pseudo_inertia(x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS))
 
     def objective(self, x: Array) -> float:
-        """Value at ``x``; infinite outside the domain of the soft terms, whatever the hard constraints."""
+        """Value at ``x``; infinite outside the domain of the soft terms, regardless of hard constraints."""
         residual = self.R @ x - self.z
         value = 0.5 * float(residual @ residual) + float(self.linear @ x) + self.constant
         soft = self.body_weights > 0
@@ -149,10 +148,8 @@ class Solution:
 
     Attributes
     ----------
-    x : ndarray, shape (p,)
-        Minimiser.
     hessian : ndarray, shape (p, p)
-        Of the objective at ``x``, with the curvature that multipliers of hard constraints add.
+        Hessian of the objective at ``x``, with the curvature that multipliers of hard constraints add.
     objective : float
         Value at ``x``.
     gap : float
@@ -160,8 +157,8 @@ class Solution:
     status : str
         "optimal", always: anything else is raised as an error.
     curvature : ndarray or None, shape (p, p)
-        Of the Hessian, what does not come from the data, of solvers that know it: the difference of Hessians loses it
-        where data outweighs it by many orders.
+        Part of the Hessian that does not come from the data, of solvers that compute it: the difference of Hessians
+        loses it if data outweighs it by many orders.
     """
 
     x: Array

@@ -53,31 +53,27 @@ class Distance(Protocol):
 
 @dataclass(frozen=True)
 class Quadratic:
-    """``sum (x - x0)^T g (x - x0)``: constant pullback, Euclidean, relative, or that of point masses.
-
-    The constant pullback distance is [Lee2019]_ eq. 3.3.32.
+    """``sum (x - x0)^T g (x - x0)``: constant pullback ([Lee2019]_ eq. 3.3.32), Euclidean, relative, or that of point
+    masses.
 
     Attributes
     ----------
     metric : ndarray, shape (nb, 10, 10) or (10, 10)
         g.
     centre : ndarray, shape (nb, 10) or (10,)
-        x0; the prior, which is the identity where it is a body that can exist.
+        x0; the prior, which is the identity for a consistent body.
     """
 
     metric: Array
     centre: Array = field(default_factory=IDENTITY.copy)
 
     def value(self, bodies: Array) -> float:
-        """Sum over the bodies."""
         return float(np.sum((bodies - self.centre) * self.gradient(bodies)) / 2)
 
     def gradient(self, bodies: Array) -> Array:
-        """``(nb, 10)``."""
         return 2 * np.asarray((self.metric @ (bodies - self.centre)[..., None])[..., 0])
 
     def hessian(self, bodies: Array) -> Array:
-        """``(nb, 10, 10)``."""
         return np.array(np.broadcast_to(2 * self.metric, (len(bodies), BODY_PARAMETERS, BODY_PARAMETERS)))
 
 
@@ -86,7 +82,6 @@ class Entropic:
     """Log-det divergence ``tr S - log det S - 4`` ([Lee2019]_ eq. 3.3.28)."""
 
     def value(self, bodies: Array) -> float:
-        """Sum over the bodies."""
         S = pseudo_inertia(bodies)
         sign, logarithm = np.linalg.slogdet(S)
         if not _inside(S):
@@ -94,11 +89,9 @@ class Entropic:
         return float(np.einsum("bii->", S) - 4 * len(S) - logarithm.sum())
 
     def gradient(self, bodies: Array) -> Array:
-        """``(nb, 10)``."""
         return _trace_with_basis(np.eye(4) - np.linalg.inv(pseudo_inertia(bodies)))
 
     def hessian(self, bodies: Array) -> Array:
-        """``(nb, 10, 10)``."""
         inverse = np.linalg.inv(pseudo_inertia(bodies))[:, None]
         return np.einsum("bkij,lji->bkl", inverse @ PSEUDO_INERTIA_BASIS @ inverse, PSEUDO_INERTIA_BASIS)
 
@@ -108,14 +101,12 @@ class Riemannian:
     """Squared geodesic distance ``1/2 |log S|^2`` ([Lee2019]_ eq. 3.3.25). Not convex where an eigenvalue exceeds e."""
 
     def value(self, bodies: Array) -> float:
-        """Sum over the bodies."""
         S = pseudo_inertia(bodies)
         if not _inside(S):
             return np.inf
         return float(0.5 * np.sum(np.log(np.linalg.eigvalsh(S)) ** 2))
 
     def gradient(self, bodies: Array) -> Array:
-        """``(nb, 10)``."""
         values, vectors = np.linalg.eigh(pseudo_inertia(bodies))
         return _trace_with_basis((vectors * (np.log(values) / values)[:, None]) @ np.swapaxes(vectors, 1, 2))
 
@@ -142,7 +133,7 @@ def _inside(S: Array) -> bool:
 
 
 def _trace_with_basis(matrices: Array) -> Array:
-    """``(nb, 10)`` traces of ``(nb, 4, 4)`` with each basis matrix: a gradient by S as one by the parameters."""
+    """Traces ``(nb, 10)`` of ``(nb, 4, 4)`` with each basis matrix: converts a gradient by S to parameters."""
     return np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, matrices)
 
 
@@ -157,7 +148,7 @@ class Coordinates:
     offset : ndarray, shape (p,)
         Known contribution of links behind locked joints.
     prior : ndarray, shape (p,)
-        The prior in normalised coordinates; every body is the identity there.
+        Prior in normalised coordinates; every body is the identity there.
     """
 
     layout: ParameterLayout
@@ -171,12 +162,12 @@ class Coordinates:
 
     @property
     def blocks(self) -> Array:
-        """``(nb, 10, 10)`` of the matrix, of every body."""
+        """``(nb, 10, 10)`` blocks of the matrix, one per body."""
         spans = map(self.layout.body, range(len(self.layout.body_names)))
         return np.array([self.matrix[span, span] for span in spans])
 
     def normalise(self, R: Array, z: Array) -> tuple[Array, Array]:
-        """Equations ``R x = z`` in normalised coordinates."""
+        """Convert equations ``R x = z`` to normalised coordinates."""
         return R @ self.matrix, z - R @ self.offset
 
 
@@ -212,7 +203,7 @@ def prior_coordinates(model: RobotModel, information: Information) -> Coordinate
 
 
 def contradicted_friction(model: RobotModel, information: Information) -> NDArray[np.intp]:
-    """Columns of drive parameters whose prior is beyond all that the joints measure; priors of zero take its place."""
+    """Columns of drive parameters whose prior is beyond all that the joints measure; zero replaces it."""
     layout, prior = model.layout, model.prior
     scale, excited = _drive_scale(layout, information)
     positive = layout.non_negative
@@ -221,7 +212,7 @@ def contradicted_friction(model: RobotModel, information: Information) -> NDArra
 
 
 def _drive_scale(layout: ParameterLayout, information: Information) -> tuple[Array, NDArray[np.bool_]]:
-    """``(p,)`` drive parameters that make a small share of what their channels measure, and which are excited."""
+    """``(p,)`` drive parameters that make a small share of their channels' measurement, and which are excited."""
     torque = np.maximum(information.rms_measured, 1e-3 * information.rms_measured.max())
     scale, unmeasured = np.full(layout.size, np.inf), np.full(layout.size, np.inf)
     excited = np.zeros(layout.size, dtype=bool)
@@ -256,7 +247,7 @@ def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
 
 
 def prior_covariance_root(coordinates: Coordinates, prior_spread: float | Array) -> Array:
-    """``(p, p)`` square root of the covariance of the prior: ``root @ root.T`` is the covariance.
+    """Square root ``(p, p)`` of the covariance ``root @ root.T`` of the prior.
 
     Bodies are normal under the pullback metric ([Lee2019]_ eq. 4.3.37); drive parameters have the size of their prior,
     or make a small share of the joint's torque; offsets and user terms may be as large as the torque.

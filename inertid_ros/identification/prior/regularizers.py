@@ -52,11 +52,11 @@ class PointMasses:
     Attributes
     ----------
     matrix : ndarray, shape (10 nb, N)
-        Masses to parameters of the bodies, in normalised coordinates.
+        Map from masses to parameters of the bodies, in normalised coordinates.
     prior : ndarray, shape (N,)
-        Masses [kg] that make up the prior, as even as they can be.
+        Masses [kg] that make up the prior, as even as possible.
     positions : tuple of ndarray
-        For each body ``(k, 3)`` [m] in its frame.
+        Positions ``(k, 3)`` [m] in each body's frame.
     """
 
     matrix: Array
@@ -65,7 +65,7 @@ class PointMasses:
 
     @property
     def scale(self) -> float:
-        """Factor on ``|mu - mu0|^2`` that makes it agree with geodesic distances where all masses grow alike."""
+        """Factor on ``|mu - mu0|^2`` for agreement with geodesic distances if all masses grow alike."""
         return 2 * len(self.positions) / float(self.prior @ self.prior)
 
     @property
@@ -83,18 +83,19 @@ def point_masses(
     rng: np.random.Generator,
     count: int = POINTS_PER_BODY,
 ) -> PointMasses:
-    """Points for all bodies.
+    """Draw points for all bodies, which are made of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec.
+    3.5.1).
 
-    Uniform in the regions, and some that make up the prior exactly wherever it is realizable there.
+    Uniform in the regions, and some that make up the prior exactly if it is realizable there.
 
     Parameters
     ----------
     bodies : ndarray, shape (nb, 10)
         Priors, physically consistent.
     normalise : ndarray, shape (nb, 10, 10)
-        For each body the map from normalised to physical parameters.
+        Map from normalised to physical parameters of each body.
     regions : sequence of (str, tuple of Ellipsoid)
-        For each body its name and the ellipsoids whose union holds its mass; none for a region of its own shape.
+        Name of each body and the ellipsoids whose union holds its mass; none for a region of its own shape.
     count : int, optional
         Random points per body.
     """
@@ -116,7 +117,7 @@ def _homogeneous(points: Array) -> Array:
 
 
 def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
-    """Points ``(count, 3)`` shared out by volume."""
+    """Draw points ``(count, 3)`` in proportion to volume."""
     volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
     shares = rng.multinomial(count, volume / volume.sum())
     return np.vstack([shape.uniform(rng, share) for shape, share in zip(shapes, shares, strict=True)])
@@ -143,7 +144,7 @@ def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:
 
 
 def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
-    """``(k,)`` masses, not negative, that make up the body and are as even as they can be."""
+    """Masses ``(k,)``, not negative and as even as possible, that make up the body."""
     units = pi[0] * np.linalg.solve(matrix, made.T)
     target = np.linalg.solve(matrix, pi)
     even = np.full(len(made), 1 / len(made))
@@ -216,18 +217,17 @@ class Regularization:
 
     @property
     def weight(self) -> float:
-        """``exp(-weight d^2)`` is a normal density of that standard deviation."""
+        """Weight of the squared distance: ``exp(-weight d^2)`` is a normal density of the prior spread."""
         return 0.5 / self.prior_spread**2
 
     def spreads(self, bodies: int, of_all: float | None = None) -> Array:
-        """``(nb,)`` prior spread of every body; ``of_all``, if given, where it is not its own."""
+        """Prior spread ``(nb,)`` of every body; ``of_all``, if given, for bodies without their own."""
         of_all = self.prior_spread if of_all is None else of_all
         own = np.full(bodies, np.nan) if self.own_prior_spreads is None else self.own_prior_spreads
         return np.where(np.isnan(own), of_all, own)
 
     @property
     def distance(self) -> Distance:
-        """The squared distance of bodies to their prior."""
         if self.regularizer == "entropic":
             return Entropic()
         if self.regularizer in ("riemannian", "geodesic"):
@@ -249,7 +249,7 @@ def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
 def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
     """``(nb, 10, 10)`` metric of ``sum (d pi / s)^2`` with the sizes ``s`` of the prior's parameters ``(nb, 10)``.
 
-    A parameter that is zero in the prior, as of symmetric bodies, counts as some share of its natural size.
+    A parameter that is zero in the prior, as of symmetric bodies, counts as a share of its natural size.
     """
     blocks, bodies = coordinates.blocks, np.abs(bodies)
     natural = np.linalg.norm(blocks @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, axis=2)
@@ -260,8 +260,8 @@ def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
 def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Regularization) -> ConvexProgram:
     """Convex program of whitened equations ``R x = z`` in normalised coordinates with a regularization.
 
-    Quadratic distances become rows, the log-det divergence a barrier. With any other distance there are
-    only the terms of the drives; bodies are held in the cone.
+    Quadratic distances become rows, the log-det divergence a barrier. With any other distance only the terms of the
+    drives are added; bodies are held in the cone.
     """
     bodies, size, inertial = len(layout.body_names), layout.size, layout.inertial_size
     positive, free = layout.non_negative, layout.of_any_size
@@ -294,20 +294,20 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
 def prior_spread_of_largest_evidence(
     R: Array, solution: Solution, layout: ParameterLayout, regularization: Regularization, held: NDArray[np.bool_]
 ) -> float:
-    """Prior spread by the fixed point of [MacKay1992]_.
+    """Prior spread of the largest evidence, by the fixed point of [MacKay1992]_.
 
-    The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior
-    has the expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides where the
-    data determines nothing. Bodies with a prior spread of their own count nowhere.
+    The data determines ``nu`` directions of the body parameters; over these the divergence ``D`` from the prior has the
+    expectation ``nu * prior_spread^2``. A weak hyperprior around the typical prior spread decides if the data
+    determines nothing. Bodies with a prior spread of their own do not count.
 
     Parameters
     ----------
     R : ndarray, shape (k, p)
         Whitened equations in normalised coordinates.
     solution : Solution
-        Under these and the regularization.
+        Solution under these and the regularization.
     held : ndarray of bool, shape (p,)
-        Parameters that are held at a value; those of bodies count as if they were not.
+        Parameters that are held at a value; those of bodies count as free.
 
     Raises
     ------
@@ -332,7 +332,7 @@ def covariance_root(R: Array, solution: Solution, free: NDArray[np.bool_]) -> Ar
     Raises
     ------
     IdentificationError
-        It has none.
+        The Hessian is singular.
     """
     try:
         prior = semidefinite_root(_prior_curvature(R, solution)[np.ix_(free, free)])
@@ -342,5 +342,5 @@ def covariance_root(R: Array, solution: Solution, free: NDArray[np.bool_]) -> Ar
 
 
 def _prior_curvature(R: Array, solution: Solution) -> Array:
-    """``(p, p)`` Hessian of a solution without that of the data."""
+    """Hessian ``(p, p)`` of a solution without that of the data."""
     return solution.hessian - R.T @ R if solution.curvature is None else solution.curvature

@@ -110,7 +110,8 @@ def solve_riemannian(
 def _line_search(
     objective: "_Objective", x: Array, value: float, step: Array, expected_decrease: float
 ) -> tuple[Array, float]:
-    """The first point of enough decrease, halving the step; or the last one that doubling it brings further down."""
+    """First point of enough decrease by halving the step; if it is the whole step, the last one that doubling
+    improves."""
     length, best = 1.0, (x, value)
     for _ in range(_MAX_LINE_HALVINGS):
         candidate = x + length * step
@@ -149,16 +150,16 @@ class _Objective:
         return bool(inside and (self.convex_program.inequalities(x) >= 0).all())
 
     def gradient(self, x: Array) -> Array:
-        """``(p,)`` less that of the log barriers, which the model keeps as they are."""
+        """Gradient ``(p,)`` without that of the log barriers, which the model keeps as they are."""
         gradient = self.convex_program.gradient(x)
         gradient[: self.size] += self.weight * Riemannian().gradient(self._bodies(x)).ravel()
         return gradient
 
     def model(self, x: Array) -> ConvexProgram:
-        """Second-order model at ``x``: exact but for directions of too little curvature.
+        """Second-order model at ``x``: exact except in directions of too little curvature.
 
-        These are found by comparison with the log-det divergence, whose curvature is the distance's own at the prior.
-        As much of the model as can be is that divergence from ``x``, a barrier that keeps steps well inside the cone.
+        These follow from comparison with the log-det divergence, whose curvature is the distance's own at the prior. As
+        much of the model as possible is that divergence from ``x``, a barrier that keeps steps well inside the cone.
         """
         bodies, inside = self._bodies(x), slice(0, self.size)
         hessian = self.convex_program.gram.copy()
@@ -177,7 +178,7 @@ class _Objective:
         return replace(self.convex_program, R=rows, z=rows @ x, linear=linear, body_weights=weights)
 
     def directional_derivative(self, x: Array, step: Array) -> float:
-        """Derivative of the objective along a step."""
+        """Derivative of the objective along a step, with the log barriers."""
         along = float(self.gradient(x) @ step)
         soft = self.convex_program.positive_weights > 0
         columns = self.convex_program.positive[soft]
@@ -211,7 +212,6 @@ class Hyperplanes:
         return cls(np.einsum("mbk,kij->mbij", rows, _DUAL_BASIS), b, weights)
 
     def select(self, rows: np.ndarray) -> "Hyperplanes":
-        """Some of the hyperplanes."""
         return Hyperplanes(self.X[rows], self.b[rows], self.weights[rows])
 
 
@@ -222,9 +222,9 @@ class Projections:
     Attributes
     ----------
     exists : ndarray, shape (m,)
-        Where it is false the hyperplane misses the cone or is too far for a unique nearest point.
+        False if the hyperplane misses the cone or is too far for a unique nearest point.
     distance : ndarray, shape (m,)
-        Signed geodesic distance; positive where ``a^T x > b``.
+        Signed geodesic distance; positive if ``a^T x > b``.
     direction : ndarray, shape (m, nb, 4, 4)
         Unit tangent, in coordinates whitened by ``S``, along which the distance grows.
     """
@@ -234,7 +234,7 @@ class Projections:
     direction: Array
 
     def points(self, S: Array) -> Array:
-        """``(m, nb, 4, 4)`` the nearest points ([Lee2019]_ eq. 3.4.41)."""
+        """Nearest points ``(m, nb, 4, 4)`` ([Lee2019]_ eq. 3.4.41)."""
         root = matrix_root(S)
         return root @ exponential(-self.distance[:, None, None, None] * self.direction) @ root
 
@@ -283,7 +283,7 @@ def _sum(sigma: Array, multiplier: Array) -> Array:
 
 
 def _bracket(sigma: Array, target: Array, bound: Array, side: float) -> tuple[Array, np.ndarray]:
-    """A finite bound of the root on one side, and whether the root lies within it."""
+    """Finite bound of the root on one side, and whether the root lies within it."""
     open_end = ~np.isfinite(bound)
     end = np.where(open_end, side, bound)
     for _ in range(_MAX_DOUBLINGS):
@@ -344,7 +344,7 @@ class GeodesicFit:
     objective, gap : float
         Value, and its distance to that of the minimum by the last quadratic model.
     hessian : ndarray, shape (10 nb, 10 nb)
-        Gauss-Newton, by the parameters.
+        Gauss-Newton Hessian by the parameters.
     """
 
     bodies: Array
@@ -425,7 +425,7 @@ class _State:
         return tangent, float(-0.5 * gradient @ step)
 
     def line_search(self, step: Array, expected_decrease: float) -> tuple["_State", np.ndarray]:
-        """The first point of enough decrease, halving the step, and which hyperplanes are kept.
+        """First point of enough decrease, halving the step, and the hyperplanes that are kept.
 
         A hyperplane that would block the step, because it has no nearest point even a small part of the step from here,
         is discarded instead.

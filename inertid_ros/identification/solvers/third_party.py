@@ -24,7 +24,7 @@ _OSQP_ITERATIONS = 100_000
 
 
 def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
-    """The convex program as CVXPY's ``Problem``, and its ``Variable`` ``(p,)``.
+    """State the convex program as CVXPY's ``Problem``, with its ``Variable`` ``(p,)``.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
 
 
 def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
-    """Solve by CVXPY and Clarabel.
+    """Solve by CVXPY and Clarabel, the reference for the built-in solver.
 
     Raises
     ------
@@ -109,7 +109,6 @@ def _squared_residual(convex_program: ConvexProgram, x: np.ndarray, hessian: np.
 
 
 def _soft_hessian(convex_program: ConvexProgram, x: np.ndarray) -> np.ndarray:
-    """Hessian of the objective; hard constraints add nothing."""
     hessian = convex_program.gram.copy()
     for body, (weight, S) in enumerate(zip(convex_program.body_weights, convex_program.matrices(x), strict=True)):
         if weight > 0:
@@ -135,11 +134,13 @@ def _cvxpy() -> ModuleType:
 def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:
     """Minimise a convex program over masses of points instead of body parameters, plus ``weight`` times their distance.
 
+    Bodies are made of point masses that must not be negative ([Lee2019]_ eq. 3.5.54), a quadratic program for OSQP.
+
     Parameters
     ----------
     convex_program : ConvexProgram
-        Without any distance of the bodies; with linear constraints but no blocks. Weak log barriers of its positive
-        parameters become plain bounds.
+        Program without any distance of the bodies; with linear constraints but no blocks. Weak log barriers of its
+        positive parameters become plain bounds.
 
     Returns
     -------
@@ -224,7 +225,7 @@ def _point_objective(
 
 
 def _point_hessian(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Array:
-    """``(p, p)`` of the parameters: of the equations, and of the prior on masses."""
+    """Hessian ``(p, p)`` of the parameters, by the equations and the prior on masses."""
     hessian = convex_program.gram.copy()
     inertial = len(points.matrix)
     hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))

@@ -13,7 +13,7 @@ from rclpy.task import Future
 from std_msgs.msg import String
 
 from inertid_ros.action import Identify
-from inertid_ros.app.identification_job import IdentificationResult, identify_job
+from inertid_ros.calibration.identification_job import IdentificationResult, identify_job
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.nodes import IdentifierOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError, one_line
