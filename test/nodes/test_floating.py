@@ -10,7 +10,7 @@ from support.nodes.ros_client import ros_client_in
 from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.action import Identify
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.recording_topics import RecordingTopics

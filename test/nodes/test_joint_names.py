@@ -8,7 +8,7 @@ from support.nodes.ros_client import ros_client_in
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.action import Identify
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters

@@ -13,7 +13,7 @@ from support.nodes.quick_parameters import MANY_NODES  # noqa: E402
 from support.nodes.ros_client import ros_client_in  # noqa: E402
 from support.nodes.two_links import TRUE_URDF, two_links, write_plan  # noqa: E402
 
-from inertid_ros.app.calibrate_offline import calibrate  # noqa: E402
+from inertid_ros.calibration.calibrate import calibrate  # noqa: E402
 from inertid_ros.config.simulation import SimulationOptions  # noqa: E402
 from inertid_ros.data.files.loading import write_npz  # noqa: E402
 from inertid_ros.msg import ExcitationStatus, InertialParameters  # noqa: E402

@@ -25,7 +25,7 @@ from support.robots.quick_plans import FINGERS, PANDA_START  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory  # noqa: E402
 
 from inertid_ros.action import IdentifyPayload  # noqa: E402
-from inertid_ros.app.calibrate_offline import calibrate  # noqa: E402
+from inertid_ros.calibration.calibrate import calibrate  # noqa: E402
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.data.files.loading import write_npz  # noqa: E402
 from inertid_ros.monitoring.stream_checks import StreamFault  # noqa: E402

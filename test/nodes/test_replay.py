@@ -7,7 +7,7 @@ import pytest
 from support.nodes.ros_client import ros_client_in
 
 from inertid_ros.action import Identify
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording, read_npz
 from inertid_ros.data.recording import Recording

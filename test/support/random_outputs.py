@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from support.recordings.synthetic_calibration import synthetic_case
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.cli import convert, excite, identify, init, payload, perturb, report
 from inertid_ros.cli import main as cli
 from inertid_ros.core.outputs import MANIFEST

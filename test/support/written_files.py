@@ -9,7 +9,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from inertid_ros.cli.printing import motion_output
+from inertid_ros.cli import excite
 from inertid_ros.core.formats import read_json
 from inertid_ros.report import results
 from inertid_ros.report.results import SCHEMAS, schema_of
@@ -48,6 +48,6 @@ def _checking(write: Write) -> Write:
 def written_files_have_their_schema() -> Iterator[None]:
     """Check all results and plans that tests write."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (results, motion_output):
+        for module in (results, excite):
             patch.setattr(module, "write_directory", _checking(module.write_directory))
         yield

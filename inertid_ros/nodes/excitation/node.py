@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from inertid_ros.action import Excite
-from inertid_ros.app.excitation_job import PreparedMotion
+from inertid_ros.calibration.excitation_job import PreparedMotion
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.config.nodes import ExcitationNodeOptions, MotionOptions
 from inertid_ros.core.errors import InertidError

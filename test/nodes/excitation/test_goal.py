@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.robots.quick_plans import quick_plan
 
-from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion
+from inertid_ros.calibration.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions

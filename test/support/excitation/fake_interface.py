@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from inertid_ros.app.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion
+from inertid_ros.calibration.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion
 from inertid_ros.config.execution import MonitorOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.horizons import Horizon

@@ -13,7 +13,7 @@ from support.excitation.observed_controller import Observed, ObservedController
 from support.nodes.two_links import two_links
 from support.robots.quick_plans import quick_plan
 
-from inertid_ros.app.excitation_job import PreparedMotion
+from inertid_ros.calibration.excitation_job import PreparedMotion
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.execution import ExecutionOptions
 from inertid_ros.config.nodes import MotionOptions

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from support.recordings.synthetic_calibration import synthetic_case
 
-from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.app.earlier_result import earlier_fit, earlier_result
+from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.calibration.earlier_result import earlier_fit, earlier_result
 from inertid_ros.cli import main as cli
 from inertid_ros.core.errors import InertidError
 from inertid_ros.report.results import PARAMETERS, REPORT, read_result, write_result

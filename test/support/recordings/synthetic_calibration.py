@@ -7,7 +7,7 @@ import numpy as np
 from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_urdf
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.pages import CalibrationOutcome
 from inertid_ros.robot.body_changes import perturb
