@@ -7,7 +7,7 @@ import numpy as np
 from studies.simulated_panda import MODEL, SimulatedPanda, with_efforts
 from tables import machine, publish, table
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.robot import LoadOptions, RobotOptions, TermOptions

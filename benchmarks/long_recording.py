@@ -17,23 +17,22 @@ import numpy as np
 from rosbags.typesys import Stores, get_typestore
 from tables import machine, publish, table
 
-from inertid_ros.app.screened_samples import FurtherSamples, cutoff_of, prepared_alike, screened
+from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.bag_storage import mcap_format
-from inertid_ros.data.columns.cdr_layout import layout_of
-from inertid_ros.data.columns.column_reading import BATCH
-from inertid_ros.data.files.loading import LONGEST, load_any_length, load_recording
+from inertid_ros.data.files import mcap_format
+from inertid_ros.data.files.column_reading import BATCH_SAMPLES
+from inertid_ros.data.files.loading import MAX_SAMPLES_AT_ONCE, load_any_length, load_recording
 from inertid_ros.data.long_recording import KEPT_PARTS, LongRecording
+from inertid_ros.data.messages import layout_of
 from inertid_ros.data.preparation.prepare import Preparation
 from inertid_ros.identification.identify import identify as identified
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.configured_model import model_options
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.perturbation import perturb
+from inertid_ros.robot.body_changes import perturb
+from inertid_ros.robot.model import ModelOptions, RobotModel, load_model, model_options
 from inertid_ros.simulation.example_robots import example_urdf
 
 ROBOT = "xarm_description/urdf/xarm7.urdf"
@@ -134,12 +133,11 @@ def against_the_whole(urdf: Path, bag: Path) -> tuple[float, float]:
     model = load_model(urdf, model_options(configuration.robot))
     long, whole = load_any_length(bag), load_recording(bag)
     assert isinstance(long, LongRecording)
-    recordings = screened(long.parts, model, configuration)
-    cutoff = cutoff_of(recordings)
-    kept = prepared_alike([long], recordings, cutoff)
-    parts = [*(each.samples(cutoff) for each in kept), *FurtherSamples([long], kept, cutoff)]
+    dataset = Dataset.screened(model, configuration, [long])
+    dataset = dataset.prepared(dataset.cutoff())
+    parts = [*dataset.samples(), *dataset.further_samples()]
     parts.sort(key=lambda samples: float(samples.time[0]))
-    of_whole = Preparation(whole, model, shared=kept[0].preparation.shared).samples(cutoff)
+    of_whole = Preparation(whole, model, shared=dataset.parts()[0].preparation.shared).samples(dataset.cutoff_hz)
     apart = [
         np.abs(np.concatenate([getattr(part, name) for part in parts]) - values).max() / np.abs(values).max()
         for name in ("q", "v", "a", "tau")
@@ -196,7 +194,7 @@ def main() -> None:
 `inertid identify robot.urdf long.mcap` of an xArm7 at 1 kHz, {len(TERMS)} drive terms of each joint in the truth;
 libraries are loaded and the result is written within the time. Wanted for an hour: {GOAL['seconds']:g} s,
 {GOAL['memory']:g} MB. In brackets are multiples of one pass that reads the bytes of the file, from the cache where it
-fits. What is longer than {LONGEST:,} samples is read in parts of {BATCH:,}, of which {KEPT_PARTS} are kept: reading
+fits. What is longer than {MAX_SAMPLES_AT_ONCE:,} samples is read in parts of {BATCH_SAMPLES:,}, of which {KEPT_PARTS} are kept: reading
 goes through the file to find these, identifying once more for all others. The last column is how far samples and
 parameters of all parts are from those of the recording prepared in memory as a whole with the same cutoff, noise and
 fast speeds, of the largest ones.

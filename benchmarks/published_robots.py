@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from studies.published_robots import CASES, Trial, collection, natural_sizes, published_robot, trial
 from tables import commit, machine, publish, table
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.samples import Samples

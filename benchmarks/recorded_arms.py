@@ -14,7 +14,7 @@ import numpy as np
 from support.fixed_filter import FixedFilter
 from tables import datasets, machine, publish, table
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate

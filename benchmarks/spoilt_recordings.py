@@ -21,7 +21,7 @@ from support.recordings.synthetic import random_motion, record
 from support.robots.random_robots import random_bodies
 from tables import datasets, machine, publish, table
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.findings import CAUSES
 from inertid_ros.data.files.loading import load_recording

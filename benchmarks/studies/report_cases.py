@@ -12,7 +12,7 @@ from support.recordings.simulated_arms import simulated_case
 from support.robots.floating_robots import motion, satellite, with_prior
 from tables import datasets
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.data.recording import Recording

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from inertid_ros.calibration.dataset import cutoff_of, prepared_alike, screened
+from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.cli.printing import number, percent, print_json, print_table, print_verdict, progress_bar, warn_of_care
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
@@ -72,11 +72,9 @@ def run(options: argparse.Namespace) -> int:
     model = subject.model
     with progress_bar(options) as progress:
         recordings = recordings_of_any_length(options.recordings, config, model.recorded_joints)
-        usable, samples = screened(kept_parts(recordings), model, config), []
-        cutoff = cutoff_of(usable, fitted_hz=subject.cutoff)
-        for index, recording in enumerate(prepared_alike(recordings, usable, cutoff)):
-            progress("preparing", index / len(usable))
-            samples.append(without_delay(recording.samples(cutoff), subject.delay))
+        dataset = Dataset.screened(model, config, recordings)
+        dataset = dataset.prepared(dataset.cutoff(subject.cutoff), lambda fraction: progress("preparing", fraction))
+        samples = [without_delay(prepared, subject.delay) for prepared in dataset.samples()]
         progress("validating", 0.9)
         equations = equations_of(model, config.identify.equations)
         errors = torque_errors(equations, subject.parameters, samples)

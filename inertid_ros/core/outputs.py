@@ -52,7 +52,6 @@ def check_file(target: str | Path, force: bool | None = None, inputs: Iterable[s
 
     Parameters
     ----------
-    target : path-like
     force : bool, optional
         Whether a regular file may be replaced; None: the caller has no option ``--force`` for messages to name.
     inputs : iterable of path-like
@@ -87,7 +86,6 @@ def check_directory(
 
     Parameters
     ----------
-    target : path-like
     kind : str
         Of the output, such as "result"; outputs of another kind are not replaced.
     force : bool, optional

@@ -82,25 +82,9 @@ class ChannelStream:
 def interpolate(
     stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array, max_gap_ns: int
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Interpolate a stream linearly at other stamps.
+    """Interpolate values ``(M, k)`` at times ``(M,)`` linearly at stamps ``(N,)`` [ns], and flag the valid results.
 
-    A value is valid if the stream has one within ``max_gap_ns`` on both sides, or one with exactly the same stamp.
-
-    Parameters
-    ----------
-    stamps : ndarray of int64, shape (N,)
-        Where to interpolate [ns].
-    times : ndarray of int64, shape (M,)
-        Stamps of the stream [ns].
-    values : ndarray, shape (M, k)
-        Values of the stream.
-    max_gap_ns : int
-        Largest distance to a value on either side [ns].
-
-    Returns
-    -------
-    values : ndarray, shape (N, k)
-    valid : ndarray of bool, shape (N,)
+    A result is valid if there is a value within ``max_gap_ns`` on both sides, or one with exactly the same stamp.
     """
     out, valid = np.zeros((len(stamps), values.shape[1])), np.zeros(len(stamps), dtype=bool)
     if len(times) == 0 or len(stamps) == 0:
@@ -303,11 +287,6 @@ class RecordingAssembler:
             signs = np.concatenate([np.ones(len(values) - len(turned)), turned])
             values = np.hstack([values[:, :3], signs[:, None] * values[:, 3:]])
         stream.extend(f"{self.name}: {channel}", stamps_ns, values)
-
-    @property
-    def newest_ns(self) -> int | None:
-        """Stamp of the newest sample [ns]."""
-        return self._last_ns
 
     def take(self, final: bool = False, patient: bool = False) -> Block | None:
         """Return the samples whose other channels have all arrived, each once; None before the first joint state.

@@ -308,8 +308,8 @@ def renamed(recording: Recording, joints: RecordedJoints) -> Recording:
     RecordingError
         Two joints get one name.
     """
-    told = joints.told(recording.joint_names)
-    if not told:
+    notice = joints.told(recording.joint_names)
+    if not notice:
         return recording
-    own = joints.own(recording.joint_names, recording.name)
-    return replace(recording, joint_names=own, notices=(*recording.notices, told))
+    names = joints.own(recording.joint_names, recording.name)
+    return replace(recording, joint_names=names, notices=(*recording.notices, notice))

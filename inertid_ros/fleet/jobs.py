@@ -5,18 +5,17 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import attrs
 import numpy as np
 
-from inertid_ros.calibration.dataset import FurtherSamples, cutoff_of, prepared_alike, screened
+from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.loading import load_any_length
-from inertid_ros.data.long_recording import LongRecording, all_parts, kept_parts
+from inertid_ros.data.long_recording import LongRecording, all_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.fleet.bag_information import BagEffects, BagInformation, bag_effects, joint_information
@@ -171,22 +170,19 @@ def _compressed(
     """Summary and information of a recording, in memory that does not grow with its length."""
     options = configuration.identify
     pieces = [recording] if takes_further(model, options) else list(all_parts(recording))
-    recordings = screened(kept_parts(pieces), model, configuration)
-    cutoff = cutoff_of(recordings)
-    recordings = prepared_alike(pieces, recordings, cutoff)
-    long = [each for each in pieces if isinstance(each, LongRecording)]
-    samples = [each.samples(cutoff) for each in recordings]
-    findings = chain.from_iterable(each.findings for each in samples)
-    decision = GateDecision.of([*findings, *check_motion(samples, model)])
+    dataset = Dataset.screened(model, configuration, pieces)
+    dataset = dataset.prepared(dataset.cutoff())
+    samples = dataset.samples()
+    decision = GateDecision.of([*dataset.findings, *check_motion(samples, model)])
     summary: dict[str, Any] = {
         "duration_s": recording.duration,
         "samples": len(recording),
-        "cutoff_hz": cutoff,
+        "cutoff_hz": dataset.cutoff_hz,
         **decision.content(),
     }
     if decision.verdict is Verdict.REJECT:
         return summary, b""
-    estimate = identify(model, samples, options, further=FurtherSamples(long, recordings, cutoff))
+    estimate = identify(model, samples, options, further=dataset.further_samples())
     summary |= {
         "deviation": estimate.residual_deviation.tolist(),
         "effective_samples": np.asarray(estimate.effective_counts, dtype=float).tolist(),

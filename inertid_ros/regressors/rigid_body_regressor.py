@@ -63,7 +63,6 @@ class RigidBodyRegressor:
 
     Parameters
     ----------
-    joints : sequence of TreeJoint
     gravity : ndarray, shape (3,)
         m/s^2 in the root frame; in the world if the first body moves freely.
     columns : sequence of sequence of int, optional

@@ -121,7 +121,6 @@ def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array])
 
     Parameters
     ----------
-    model : RobotModel
     q : ndarray, shape (N, nq)
         Positions in the model's order.
     wrenches : mapping of str to ndarray, shape (N, 6)
@@ -214,7 +213,6 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
 
     Parameters
     ----------
-    model : RobotModel
     force : ndarray, shape (N, nv)
         Generalized force ``Y x`` of the motion.
     torque : ndarray, shape (N, n)
@@ -247,7 +245,6 @@ def turn_base_rows(ground: Plate, q: Array, rows: Array) -> None:
 
     Parameters
     ----------
-    ground : Plate
     q : ndarray, shape (nq, k)
         Positions, the pose of the base first.
     rows : ndarray, shape (>= 6, c, k)

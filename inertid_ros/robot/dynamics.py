@@ -31,7 +31,6 @@ class BodyRecursion:
 
     Parameters
     ----------
-    joints : sequence of TreeJoint
     gravity : ndarray, shape (3,)
         m/s^2 in the root frame; in the world if the first body moves freely.
     screws : int, optional
@@ -226,7 +225,6 @@ def rigid_torque(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array)
 
     Parameters
     ----------
-    model : RobotModel
     bodies : ndarray, shape (nb, 10)
         Inertial parameters; they need not be physically consistent.
     q, v, a : ndarray, shapes (N, nq), (N, nv), (N, nv)
@@ -270,7 +268,6 @@ def body_torques(
 
     Parameters
     ----------
-    model : RobotModel
     gravity : ndarray, shape (3,)
         Instead of the model's [m/s^2].
     motion : tuple of ndarray, shapes (N, nq), (N, nv), (N, nv)

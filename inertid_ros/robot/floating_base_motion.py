@@ -30,7 +30,6 @@ class BaseMotion:
         Its first body is the base.
     bodies : ndarray, shape (nb, 10)
         Inertial parameters; they need not be physically consistent.
-    wheels : MountedWheels, optional
     """
 
     def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels | None = None) -> None:
@@ -111,7 +110,6 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
 
     Parameters
     ----------
-    model : RobotModel
     bodies : ndarray, shape (nb, 10)
         Inertial parameters.
     q, v, a : ndarray, shape (N, n + w)

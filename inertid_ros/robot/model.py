@@ -308,8 +308,6 @@ def load_model(source: str | Path, options: ModelOptions | None = None, shapes: 
 
     Parameters
     ----------
-    source : str or Path
-    options : ModelOptions, optional
     shapes : bool
         Whether links without inertia get that of their shapes, whose meshes may take long to read. Otherwise they are
         bars in the model, but not in its ``urdf``: enough for watching a robot.

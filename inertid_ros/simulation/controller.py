@@ -9,21 +9,20 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 
-_REST = 1e-3  # rad/s; a last point that moves faster is refused
-_LONGEST_STREAM_STEP = 0.1  # s
+_MAX_END_SPEED = 1e-3  # rad/s; of the last point
+_MAX_STREAM_STEP_S = 0.1
 
 
 @dataclass(frozen=True)
 class CommandedTrajectory:
-    """Points of a joint trajectory as they arrive; columns in the order of the robot's joints.
+    """Received points of a joint trajectory; columns in the order of the robot's joints.
 
     Attributes
     ----------
     time_from_start : ndarray, shape (P,)
-        Times of the points [s].
+        [s]
     position : ndarray, shape (P, n)
-    velocity, acceleration : ndarray, shape (P, n) or None
-        Or ``None`` where the message leaves them out.
+    velocity, acceleration : ndarray, shape (P, n), or None
     """
 
     time_from_start: Array
@@ -33,12 +32,12 @@ class CommandedTrajectory:
 
 
 class Follower:
-    """Desired position, velocity and acceleration over time, as a JointTrajectoryController has them.
+    """Desired position, velocity and acceleration over time, as in a JointTrajectoryController.
 
     A new trajectory replaces the old one and sets the trajectory's time to the clock, from where it advances by the
-    speed scaling. Where the trajectory has a point at or before the present, the robot is at once on the segment that
-    holds the present; otherwise it goes from its present desired state to the first point. It holds the last one.
-    Segments are quintic, cubic or linear, by what the points contain.
+    speed scaling. If the trajectory has begun, the robot is at once on its present segment; otherwise it moves from its
+    desired state to the first point. It holds the last point. Segments are quintic, cubic or linear, depending on what
+    the points contain.
     """
 
     def __init__(self, position: Array) -> None:
@@ -53,13 +52,13 @@ class Follower:
         self._coefficients: Array = np.zeros((0, 6, len(self._hold)))
 
     def scale(self, factor: float, now: float) -> None:
-        """Let the trajectory's time advance at ``factor`` times the pace of the clock from ``now`` on."""
+        """Advance the trajectory's time at ``factor`` times the pace of the clock from ``now`` on."""
         if factor != self._scaling:
             self._time, self._set = self.trajectory_time(now), now
             self._scaling = factor
 
     def trajectory_time(self, now: float) -> float:
-        """Time [s] on the trajectory at ``now``; the clock where nothing is scaled."""
+        """Time [s] on the trajectory at ``now``; without scaling, the clock."""
         return self._time + self._scaling * (now - self._set)
 
     def follow(self, trajectory: CommandedTrajectory, now: float, start: float) -> None:
@@ -105,7 +104,7 @@ class Follower:
         target = np.array(position, dtype=float)
         if target.shape != self._hold.shape or not np.isfinite(target).all():
             raise ExcitationError(f"command: positions {position} are not {len(self._hold)} finite numbers")
-        step = float(np.clip(now - self._streamed, 1e-3, _LONGEST_STREAM_STEP))
+        step = float(np.clip(now - self._streamed, 1e-3, _MAX_STREAM_STEP_S))
         self._streamed = now
         times = np.array([now, now + step])
         self._replace(times, _linear(times, np.array([self.desired(now)[0], target])), target, now)
@@ -146,7 +145,7 @@ def _checked(trajectory: CommandedTrajectory, width: int) -> CommandedTrajectory
     if not np.isfinite(time).all() or (np.diff(time) <= 0).any() or (len(time) and time[0] < 0):
         raise ExcitationError("command: time_from_start is not increasing from zero or later")
     velocity = arrays.get("velocity")
-    if velocity is not None and len(time) and np.abs(velocity[-1]).max() > _REST:
+    if velocity is not None and len(time) and np.abs(velocity[-1]).max() > _MAX_END_SPEED:
         raise ExcitationError("command: the last point is not at rest")
     return CommandedTrajectory(time, arrays["position"], velocity, arrays.get("acceleration"))
 
@@ -169,10 +168,11 @@ def _cubic(time: Array, q: Array, v: Array) -> Array:
 
 
 class Cascade:
-    """Controllers of position drives. Joints lag their command by ``2 (1 - feed_forward) / bandwidth`` seconds.
+    """Position drives: a P loop of the position around a PI loop of the velocity, with velocity feed-forward.
 
     ``effort = 2 w I (e + w / 3 integral(e))`` with the error of the velocity loop ``e = w / 2 (r - q) + f r' - v``
-    for the command ``r``, the inertia ``I``, the bandwidth ``w`` and the share ``f`` of feed-forward.
+    for the command ``r``, the inertia ``I``, the bandwidth ``w`` and the share ``f`` of feed-forward. Joints lag their
+    command by ``2 (1 - f) / w`` seconds.
 
     Parameters
     ----------
@@ -206,14 +206,14 @@ class Cascade:
         self._integral = effort
 
     def go_to(self, position: Array, seconds: float) -> None:
-        """Be at a position ``(n,)`` in ``seconds``, on a straight line from where the last one ends."""
+        """Move to a position ``(n,)`` in ``seconds``, on a straight line from the end of the last command."""
         before, self._rate = self._rate, (position - self._end) / seconds
         self._end, self._cycle, self._change = position, seconds, self._rate - before
 
     def effort(self, elapsed: float, position: Array, velocity: Array, seconds: float) -> Array:
-        """Efforts ``(n,)`` for the next ``seconds``, when ``elapsed`` seconds of the command have passed."""
+        """Efforts ``(n,)`` for the next ``seconds``, after ``elapsed`` seconds of the command."""
         command = self._end - (self._cycle - elapsed) * self._rate
-        # Speeds of two commands in a row are those half a cycle before and after the begin of the second.
+        # The rates of two commands in a row hold half a cycle before and after the begin of the second.
         rate = self._rate + (elapsed / self._cycle - 0.5) * self._change
         error = self._position_gain * (command - position) + self._feed_forward * rate - velocity
         self._integral = self._within(self._integral + seconds * self._integral_gain * error)

@@ -26,7 +26,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 
 PANDA = "panda_description/urdf/panda.urdf"
-URDF = """\
+ARM_URDF = """\
 <robot name="example_arm">
   <link name="base_link">
     <collision><origin xyz="0 0 0.15"/><geometry><cylinder radius="0.08" length="0.3"/></geometry></collision>
@@ -184,8 +184,6 @@ class LeggedRobotDescription:
         Joint to position [rad] where it is not zero.
     passive : tuple of str
         Joints without a motor.
-    locked : tuple of str
-        Joints that are held at zero.
     imu : str
         Frame of the inertial measurement unit on the base; empty is the base's own.
     """
@@ -308,7 +306,7 @@ def _text(values: Array) -> str:
 
 @dataclass(frozen=True)
 class Stance:
-    """Stance of a robot: its soles, the plates below them, and the frame of its inertial measurement unit."""
+    """Soles of a robot, the plates below them, and the frame of its inertial measurement unit."""
 
     soles: tuple[Sole, ...]
     plates: tuple[SimulatedPlate, ...]
@@ -316,13 +314,13 @@ class Stance:
 
     def plate_options(self) -> dict[str, PlateOptions]:
         """The plates as ``robot.plates`` in a configuration has them."""
-        plates, found = {plate.name: plate for plate in self.plates}, {}
+        plates, options = {plate.name: plate for plate in self.plates}, {}
         for sole in self.soles:
             plate = plates[sole.plate]
             rpy = Rotation.from_matrix(plate.rotation).as_euler("xyz")
             xyz, angles = (tuple(round(float(number), 12) for number in values) for values in (plate.origin, rpy))
-            found[plate.name] = PlateOptions(sole.frame, xyz, angles)
-        return found
+            options[plate.name] = PlateOptions(sole.frame, xyz, angles)
+        return options
 
 
 STANCES = {

@@ -1,4 +1,4 @@
-"""Simulation of a free-floating robot with joints and reaction wheels: momentum decides the motion of its base.
+"""Simulation of a free-floating robot with joints and reaction wheels.
 
 Joints and wheels are driven by their rates, as drives with good velocity loops do ([Naveen2019]_ sec. 6.3). The
 momentum of robot and wheels then decides how the base moves; without external wrenches it is conserved.
@@ -20,7 +20,7 @@ from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
 REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
-_ROUNDS, _SETTLED = 30, 1e-12
+_MAX_POSE_ITERATIONS, _POSE_TOLERANCE = 30, 1e-12
 
 ExternalTorque = Callable[[Array, Array], Array]
 """``(M,)`` times [s] and ``(M, 3, 3)`` inertia about the centre of mass in world axes to ``(M, 3)`` torque on it."""
@@ -136,14 +136,14 @@ def float_freely(
     start = np.zeros(6) if momentum is None else np.asarray(momentum, dtype=float)
     total = np.tile(start, (len(time), 1))
     pose = np.tile(REST_POSE, (len(time), 1))
-    for _ in range(_ROUNDS):  # the pose of the base decides its momentum in its own frame: a fixed point
+    for _ in range(_MAX_POSE_ITERATIONS):  # the pose of the base decides its momentum in its own frame: a fixed point
         local = _to_base(total, pose)
         twist: Array = np.asarray(np.linalg.solve(inertia, (local - own)[..., None])[..., 0], dtype=float)
         updated = _between(fine_dead_reckoning(period, twist, REST_POSE), twist, period)
         change, pose = float(np.abs(updated - pose).max()), updated
         if torque is not None:
             total = start + _impulse(torque(time, _central_inertia(inertia, pose)), period)
-        if change < _SETTLED or (not start.any() and torque is None):
+        if change < _POSE_TOLERANCE or (not start.any() and torque is None):
             break
     samples = slice(None, None, 2)
     regressor = momentum_regressor(model.tree, twist[samples], q[samples], v[samples], pose[samples])

@@ -24,10 +24,10 @@ from inertid_ros.simulation.sensors import BodySample, BodySensors
 from inertid_ros.simulation.whole_body_control import Movement, WholeBodyController, supporting_joints
 
 _SETTLE_S = 2.0
-_SAFE = 0.3  # largest displacement of the centre of mass, as a fraction of half the extent of the soles
-_MOST = 0.7  # largest displacement of a joint, as a fraction of the distance to its limit
-_FALLEN = 0.3  # m below where the base began
-_TAIL_S = 0.2
+_MAX_COM_SHARE = 0.3  # of half the extent of the soles
+_MAX_JOINT_SHARE = 0.7  # of the distance to the limit
+_FALLEN_M = 0.3  # below the start of the base
+_RECORDED_TAIL_S = 0.2
 
 
 class LeggedRobot:
@@ -100,7 +100,7 @@ class LeggedRobot:
                 self._control()
             self._mujoco.mj_step(self.world.model, self._data)
             self._steps += 1
-        if self._data.qpos[2] < self._start[2] - _FALLEN or not np.isfinite(self._data.qpos).all():
+        if self._data.qpos[2] < self._start[2] - _FALLEN_M or not np.isfinite(self._data.qpos).all():
             raise ModelError(f"simulation: the robot fell after {self.time:.1f} s; make its movements smaller")
 
     def true_state(self) -> BodySample:
@@ -127,7 +127,7 @@ class LeggedRobot:
         )
 
     def coordinates(self) -> tuple[Array, Array, Array]:
-        """True configuration, velocity and acceleration at the last :meth:`true_state`, as Pinocchio has them."""
+        """True configuration, velocity and acceleration at the last :meth:`true_state`, in Pinocchio's convention."""
         return to_pinocchio(self.world, self._data)
 
     def state(self) -> BodySample:
@@ -136,7 +136,7 @@ class LeggedRobot:
 
     def _draw_movement(self) -> None:
         options = self.options.movement
-        safe = np.minimum(options.com_m, [*(_SAFE * self._support()), np.inf])
+        safe = np.minimum(options.com_m, [*(_MAX_COM_SHARE * self._support()), np.inf])
         options = attrs.evolve(options, com_m=tuple(float(limit) for limit in safe))
         self.movement = Movement(options, self._amplitudes, self._movement_rng)
 
@@ -155,7 +155,7 @@ class LeggedRobot:
         """``(n,)`` largest displacement of each joint, a share of the distance to its nearer limit [rad]."""
         q = self._start[7:]
         nearer = np.minimum(q - self.model.lowerPositionLimit[7:], self.model.upperPositionLimit[7:] - q)
-        return _MOST * np.maximum(nearer, 0.0)
+        return _MAX_JOINT_SHARE * np.maximum(nearer, 0.0)
 
     def _control(self) -> None:
         q, v, _ = to_pinocchio(self.world, self._data)
@@ -187,9 +187,9 @@ def free_model(urdf: str) -> pin.Model:
 
 
 def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
-    """The same joints with the first sole flat on the ground, then the centre of mass moved above the soles.
+    """Configuration with the soles flat on the ground and the centre of mass above them.
 
-    Newton steps on soles, horizontal centre of mass and, weakly, the joints as they were.
+    Newton steps on soles, horizontal centre of mass and, weakly, the joints at the start.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def simulate_movements(
     measure = robot.state if noise else robot.true_state
     robot.move()
     begin, samples = robot.time, [measure()]
-    while robot.moving or robot.time < begin + robot.movement.duration + _TAIL_S:
+    while robot.moving or robot.time < begin + robot.movement.duration + _RECORDED_TAIL_S:
         robot.step(per_state)
         samples.append(measure())
     return recording_of(robot, samples, name, exact=not noise)

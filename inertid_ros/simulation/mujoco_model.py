@@ -21,25 +21,15 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.simulation.example_robots import SimulatedPlate, Sole
 
-_DROPPED = ("transmission", "gazebo", "mujoco", "material")
-_CORNER = 0.005  # m, radius of the balls at the corners of a sole
-_PLATE_SIZE = (0.3, 0.2, 0.02)  # m, half
-_STIFFNESS = (0.008, 1.0)  # time constant [s] and damping ratio of the contact
+_UNUSED_TAGS = ("transmission", "gazebo", "mujoco", "material")
+_CORNER_RADIUS_M = 0.005  # of the balls at the corners of a sole
+_PLATE_SIZE_M = (0.3, 0.2, 0.02)  # half
+_CONTACT_SOLREF = (0.008, 1.0)  # time constant [s] and damping ratio
 
 
 @dataclass(frozen=True)
 class MujocoRobot:
-    """A compiled MuJoCo model and where the robot's joints are in it.
-
-    Attributes
-    ----------
-    model : object
-        ``mujoco.MjModel`` without geometry.
-    dof : ndarray, shape (n,)
-        Index of each joint's degree of freedom, in the order of the :class:`RobotModel`.
-    position : ndarray, shape (n,)
-        Index of each joint's position.
-    """
+    """A compiled ``mujoco.MjModel`` without geometry, and the indices ``(n,)`` of the robot's joints in it."""
 
     model: Any
     dof: Array
@@ -86,7 +76,7 @@ def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
 
 
 def set_bodies(robot: MujocoRobot, bodies: Array) -> None:
-    """Give the moving bodies other inertial parameters ``(nb, 10)``, in place and fast enough for a robot in motion."""
+    """Change the inertial parameters ``(nb, 10)`` of the moving bodies in place, fast enough for a robot in motion."""
     mujoco, model = import_mujoco(), robot.model
     split = mass_com_inertia(bodies)
     for index, body in enumerate(model.dof_bodyid[robot.dof]):
@@ -106,26 +96,26 @@ def joint_indices(model: Any, names: Sequence[str]) -> tuple[NDArray[Any], NDArr
 
 def locked_positions(robot: RobotModel, root: etree._Element) -> dict[str, float]:
     """Position of every movable joint of the URDF that the robot model does not move [rad or m]."""
-    given = robot.options.locked_joints
-    out = {}
+    locked = robot.options.locked_joints
+    positions = {}
     for joint in root.findall("joint"):
         name, mimic = str(joint.get("name")), joint.find("mimic")
         if joint.get("type") not in parsing.MOVABLE or name in robot.joint_names:
             continue
-        if name in given:
-            out[name] = float(given[name])
-        elif mimic is not None and mimic.get("joint") in given:
+        if name in locked:
+            positions[name] = float(locked[name])
+        elif mimic is not None and mimic.get("joint") in locked:
             where = f"URDF joint '{name}'"
             factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
             offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
-            out[name] = factor * float(given[str(mimic.get("joint"))]) + offset
-    return out
+            positions[name] = factor * float(locked[str(mimic.get("joint"))]) + offset
+    return positions
 
 
 def fix_joints(root: etree._Element, locked: Mapping[str, float]) -> str:
     """URDF text without geometry in which the locked joints are fixed at their positions."""
     copy = etree.fromstring(etree.tostring(root))
-    for tag in _DROPPED:
+    for tag in _UNUSED_TAGS:
         for element in copy.findall(tag):
             copy.remove(element)
     for link in copy.findall("link"):
@@ -161,15 +151,11 @@ def _fix(joint: etree._Element, position: float) -> None:
 
 @dataclass(frozen=True)
 class ForcePlateWorld:
-    """A compiled world.
+    """A compiled ``mujoco.MjModel`` of a robot on force plates.
 
     Attributes
     ----------
-    model : object
-        ``mujoco.MjModel``.
-    spec : object
-        What it was compiled from; ``spec.to_xml()`` is MJCF text.
-    position, dof : ndarray, shape (n,)
+    dof, position : ndarray, shape (n,)
         Indices of the joints.
     root : str
         Name of the root link.
@@ -216,19 +202,19 @@ def build_world(
         spec.body(root).add_freejoint()
         for plate in plates:
             spec.worldbody.add_geom(
-                name=plate.name, type=mujoco.mjtGeom.mjGEOM_BOX, size=_PLATE_SIZE,
-                pos=(plate.origin[0], plate.origin[1], -_PLATE_SIZE[2]), solref=_STIFFNESS,
+                name=plate.name, type=mujoco.mjtGeom.mjGEOM_BOX, size=_PLATE_SIZE_M,
+                pos=(plate.origin[0], plate.origin[1], -_PLATE_SIZE_M[2]), solref=_CONTACT_SOLREF,
                 friction=(options.friction, 0.0, 0.0),
             )
         for sole in soles:
             body = spec.body(sole.frame)
             if body is None or sole.plate not in names:
                 raise ModelError(f"sole of {sole.frame}: no such link, or no plate '{sole.plate}'; correct it")
-            inward = sole.rotation[:, 2] * _CORNER
+            inward = sole.rotation[:, 2] * _CORNER_RADIUS_M
             for number, corner in enumerate(sole.corners):
                 body.add_geom(
-                    name=f"{sole.frame}_corner_{number}", type=mujoco.mjtGeom.mjGEOM_SPHERE, size=(_CORNER, 0, 0),
-                    pos=corner + inward, mass=0.0, condim=3, solref=_STIFFNESS, friction=(options.friction, 0.0, 0.0),
+                    name=f"{sole.frame}_corner_{number}", type=mujoco.mjtGeom.mjGEOM_SPHERE, size=(_CORNER_RADIUS_M, 0, 0),
+                    pos=corner + inward, mass=0.0, condim=3, solref=_CONTACT_SOLREF, friction=(options.friction, 0.0, 0.0),
                 )
         model = spec.compile()
     except ValueError as error:
@@ -260,10 +246,10 @@ def plate_wrench(world: ForcePlateWorld, data: Any, plate: int, placement: Any) 
 
 
 def to_pinocchio(world: ForcePlateWorld, data: Any) -> tuple[Array, Array, Array]:
-    """Configuration ``(n + 7,)``, velocity and acceleration ``(n + 6,)`` as Pinocchio has them.
+    """Configuration ``(n + 7,)``, velocity and acceleration ``(n + 6,)`` in Pinocchio's convention.
 
-    MuJoCo's free joint has the linear velocity in the world and the angular one in the body; Pinocchio has both in
-    the body, and the derivative of that as acceleration.
+    MuJoCo's free joint has its linear velocity in the world and its angular velocity in the body; Pinocchio has both in
+    the body, and their derivative as acceleration.
     """
     quaternion = data.qpos[3:7][[1, 2, 3, 0]]
     turn = pin.Quaternion(quaternion).toRotationMatrix().T

@@ -15,8 +15,8 @@ from inertid_ros.excitation.plan import Plan
 from inertid_ros.simulation.controller import CommandedTrajectory
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
-_TAIL = 0.5  # s recorded after the end of the plan
-_BESIDE = 0.05  # m
+_TAIL_S = 0.5  # recorded after the end of the plan
+_MAX_OFFSET_M = 0.05  # of a box from the axis z
 
 
 def simulate(
@@ -29,13 +29,12 @@ def simulate(
 ) -> Recording:
     """Approach the start of a plan, execute it, and record joint states from there to half a second after its end.
 
-    Commands are those on a real robot: short horizons that each end at rest. Stamps begin at zero with the
-    plan.
+    Commands are those for a real robot: short horizons that each end at rest. Stamps begin at zero with the plan.
 
     Parameters
     ----------
     each_step : callable, optional
-        Called before every timestep, as to exchange what the robot holds (:meth:`.SimulatedRobot.become`).
+        Called before every timestep, for example to change the payload (:meth:`.SimulatedRobot.become`).
 
     Raises
     ------
@@ -50,7 +49,7 @@ def simulate(
     timestep = robot.options.timestep_s
     per_command = max(int(round(options.period_s / timestep)), 1)
     per_state = max(int(round(1.0 / (state_hz * timestep))), 1)
-    begin, steps = robot.time, int(np.ceil((whole.duration + _TAIL) / timestep))
+    begin, steps = robot.time, int(np.ceil((whole.duration + _TAIL_S) / timestep))
     follow(robot, run.start(begin))
     states = [first]
     for step in range(1, steps + 1):
@@ -73,7 +72,7 @@ def simulate(
 
 
 def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
-    """Hand a horizon to the simulated robot; an empty one changes nothing."""
+    """Send a horizon to the simulated robot; an empty one changes nothing."""
     if len(horizon):
         points = (horizon.position, horizon.velocity, horizon.acceleration)
         start = None if np.isnan(horizon.stamp) else horizon.stamp
@@ -106,19 +105,13 @@ class Box:
         sides: tuple[float, float] = (0.05, 0.2),
         ahead: tuple[float, float] = (0.05, 0.15),
     ) -> "Box":
-        """Return a box in any orientation, whose centre is up to 5 cm beside the axis z of the frame.
+        """Return a box in random orientation with its centre up to 5 cm from the axis z of the frame.
 
-        Parameters
-        ----------
-        rng : Generator
-        mass : float
-            [kg].
-        sides, ahead : tuple of float
-            Ranges of the lengths of its sides, and of its centre along z [m].
+        ``sides`` and ``ahead`` are the ranges of the lengths of its sides and of its centre along z [m].
         """
         squares = rng.uniform(*sides, 3) ** 2
         turn = Rotation.random(random_state=rng).as_matrix()
-        com = np.array([*rng.uniform(-_BESIDE, _BESIDE, 2), rng.uniform(*ahead)])
+        com = np.array([*rng.uniform(-_MAX_OFFSET_M, _MAX_OFFSET_M, 2), rng.uniform(*ahead)])
         return cls(mass, com, turn @ np.diag(mass / 12 * (squares.sum() - squares)) @ turn.T)
 
     @property

@@ -22,17 +22,13 @@ class StateSample:
 
 
 class Sensors:
-    """Adds play and noise to true states.
-
-    ``effort_scale`` is ``(n,)``, what ``effort_noise`` is a fraction of [N m or N].
-    """
+    """Add play and noise to true states; effort noise is a fraction of ``effort_scale (n,)`` [N m or N]."""
 
     def __init__(self, options: SensorOptions, effort_scale: Array, rng: np.random.Generator) -> None:
         self.options, self._effort_scale, self._rng = options, effort_scale, rng
         self._position: Array | None = None  # behind the play
 
     def measure(self, true: StateSample) -> StateSample:
-        """The state as the sensors report it."""
         noise = self._rng.standard_normal((3, len(true.position)))
         behind, play = true.position if self._position is None else self._position, self.options.play
         self._position = np.minimum(np.maximum(behind, true.position - play), true.position + play)
@@ -66,9 +62,9 @@ class StateFaults:
     stamp_offset : float
         Added to every stamp [s].
     gap_rate : float
-        How often the publisher is held up [1/s].
+        Rate of interruptions of the publisher [1/s].
     gap : tuple of three floats
-        For how long: shortest, median and longest [s].
+        Shortest, median and longest interruption [s].
     """
 
     silent: bool = False
@@ -84,7 +80,7 @@ class StateFaults:
 class FaultyChannel:
     """Channel of the states from the robot to its users.
 
-    A publisher that is held up delivers the state that it holds when it goes on; those of meanwhile are skipped, as by
+    A publisher that is held up delivers its state when it continues and skips those of the meantime, like
     ros2_control's RealtimePublisher.
     """
 
@@ -105,7 +101,7 @@ class FaultyChannel:
         self._gap_end, self._next_gap = -np.inf, np.nan  # NaN: to be drawn
 
     def pass_on(self, sample: StateSample) -> list[StateSample]:
-        """States that arrive at ``sample.time``, when ``sample`` enters the channel."""
+        """Pass a sample into the channel; return the states that arrive at its time."""
         now, faults = sample.time, self._faults
         if faults.frozen and self._last is not None:
             sample = replace(self._last, time=now)
@@ -125,7 +121,7 @@ class FaultyChannel:
         return arrived
 
     def _held_until(self, now: float) -> float | None:
-        """When a state of ``now`` leaves the publisher; None where it is skipped."""
+        """Time at which a state of ``now`` leaves the publisher; None if it is skipped."""
         if now < self._gap_end:
             return None
         if self._faults.gap_rate == 0:
@@ -176,13 +172,12 @@ class BodySample:
 
 
 class BodySensors:
-    """Adds noise; passive joints have no torque sensor and report zero, which is their true torque."""
+    """Add noise; passive joints have no torque sensor and report zero, their true torque."""
 
     def __init__(self, options: BodySensorOptions, passive: Array, rng: np.random.Generator) -> None:
         self.options, self._passive, self._rng = options, passive, rng
 
     def measure(self, true: BodySample) -> BodySample:
-        """The sample with noise."""
         o = self.options
         pose = true.base_pose.copy()
         pose[:3] += self._noise(o.base_position, 3)

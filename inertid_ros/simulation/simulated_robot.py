@@ -1,4 +1,4 @@
-"""SimulatedRobot: a torque-controlled arm in MuJoCo in place of hardware, with drives that a URDF does not describe."""
+"""SimulatedRobot: an arm in MuJoCo in place of hardware, with drives that a URDF does not describe."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -16,7 +16,7 @@ from inertid_ros.simulation.controller import Cascade, CommandedTrajectory, Foll
 from inertid_ros.simulation.mujoco_model import MujocoRobot, build_mujoco, import_mujoco, set_bodies
 from inertid_ros.simulation.sensors import Sensors, StateSample
 
-TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stribeck")
+_DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stribeck")
 _FRICTION_IMPEDANCE = 0.99
 
 
@@ -33,7 +33,7 @@ class Drives:
     stribeck_speed: Array | float = STRIBECK_SPEED
 
     def __post_init__(self) -> None:
-        for name in (*TERMS, "stribeck_speed"):
+        for name in (*_DRIVE_TERMS, "stribeck_speed"):
             value = np.broadcast_to(np.array(getattr(self, name), dtype=float), np.shape(self.viscous))
             if not np.isfinite(value).all() or (name != "offset" and (value < 0).any()):
                 raise ModelError(f"simulation: {name} {value} is not finite or below zero; correct it")
@@ -44,21 +44,19 @@ class Drives:
         return dry_friction(velocity, self.coulomb, np.asarray(self.stribeck), np.asarray(self.stribeck_speed))
 
     def term(self, name: str) -> Array:
-        """``(n,)`` true value of a drive term of the parameter layout; zero for those that are not simulated."""
-        return getattr(self, name) if name in TERMS else np.zeros_like(self.viscous)
+        """True value ``(n,)`` of a drive term of the parameter layout; zero if it is not simulated."""
+        return getattr(self, name) if name in _DRIVE_TERMS else np.zeros_like(self.viscous)
 
 
 def effort_scale(robot: RobotModel) -> Array:
-    """``(n,)`` effort limits; where the URDF gives none, 1.5 times the largest gravity torque, at least 1 N m."""
-    given = robot.limits.effort
-    if np.isfinite(given).all():
-        return given
-    import pinocchio as pin
-
+    """Effort limits ``(n,)``; without one in the URDF, 1.5 times the largest gravity torque, at least 1 N m."""
+    limits = robot.limits.effort
+    if np.isfinite(limits).all():
+        return limits
     rng, model = np.random.default_rng(0), robot.pinocchio
     data = model.createData()
     torques = [pin.computeGeneralizedGravity(model, data, q) for q in rng.uniform(-np.pi, np.pi, (100, robot.joints))]
-    return np.where(np.isfinite(given), given, np.maximum(1.5 * np.abs(torques).max(axis=0), 1.0))
+    return np.where(np.isfinite(limits), limits, np.maximum(1.5 * np.abs(torques).max(axis=0), 1.0))
 
 
 def typical_drives(robot: RobotModel, options: DriveOptions, rng: np.random.Generator) -> Drives:
@@ -88,12 +86,10 @@ class SimulatedRobot:
     ----------
     robot : RobotModel
         The true robot; its URDF is read by MuJoCo itself.
-    options : SimulationOptions, optional
-        Behaviour.
     drives : Drives, optional
-        True drives in place of typical ones.
+        True drives instead of typical ones.
     start : ndarray, shape (n,), optional
-        Pose at time zero; the middle of the position limits where not given.
+        Pose at time zero; by default the middle of the position limits.
     """
 
     def __init__(
@@ -162,16 +158,9 @@ class SimulatedRobot:
         self._applied = self._control()
 
     def become(self, robot: RobotModel | None = None, drives: Drives | None = None) -> None:
-        """Have other bodies or other friction from now on, in motion, as with a payload that is gripped.
+        """Change bodies or drives from now on, also in motion, for example when a payload is gripped.
 
-        The controller, its gains and the sensors stay as they are.
-
-        Parameters
-        ----------
-        robot : RobotModel, optional
-            The same robot with other bodies.
-        drives : Drives, optional
-            Other drives.
+        The controller, its gains and the sensors stay the same.
 
         Raises
         ------
@@ -200,7 +189,7 @@ class SimulatedRobot:
         return compiled
 
     def follow(self, trajectory: CommandedTrajectory, start: float | None = None) -> None:
-        """Follow a trajectory from now; its clock begins at ``start`` [s, simulated], or now where not given.
+        """Follow a trajectory from now on; its time begins at ``start`` [s, simulated], by default now.
 
         Raises
         ------
@@ -211,7 +200,7 @@ class SimulatedRobot:
         self._follower.follow(trajectory, self.time, self.time if start is None else start)
 
     def stream(self, position: Array) -> None:
-        """Go to a position ``(n,)`` now, in a straight line over the time since the last one."""
+        """Move to a position ``(n,)`` in a straight line, within the time since the last streamed one."""
         self._leave_effort_control()
         self._follower.stream(position, self.time)
 
@@ -274,7 +263,7 @@ class SimulatedRobot:
             self._take_position_control()
 
     def _take_position_control(self) -> None:
-        """Hold the robot where it is, by the effort that is applied now."""
+        """Hold the robot where it is, starting from the effort that is applied now."""
         self._set_mode(ControlMode.POSITION)
         position = self._data.qpos[self._compiled.position]
         self._follower.hold(position)

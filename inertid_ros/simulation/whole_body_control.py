@@ -18,8 +18,8 @@ _CONTACT_WEIGHT = 100.0
 _CONTACT_HZ = 4.0
 _TORSO_WEIGHT = 0.3
 _FREE_JOINT_WEIGHT = 0.1
-_MOMENT_ARM = (0.06, 0.03, 0.05)  # m; a moment of a sole counts like this force beside the centre
-_TANGENTIAL = 0.5  # a tangential force counts like this much of a normal one
+_MOMENT_ARM_M = (0.06, 0.03, 0.05)  # a moment of a sole counts like a force at this distance from its centre
+_TANGENTIAL_SHARE = 0.5  # of a normal force, for which a tangential force counts
 
 
 @dataclass(frozen=True)
@@ -98,16 +98,16 @@ class WholeBodyController:
         self._passive, self._start = np.asarray(passive, dtype=bool), np.array(start)
         supporting = supporting_joints(model, soles)
         self._joint_hz = np.where(supporting, options.posture_hz, options.free_joint_hz)
-        # Only the legs shall move the centre of mass.
+        # Only the legs move the centre of mass.
         self._joint_weight = np.where(supporting, options.posture_weight, _FREE_JOINT_WEIGHT)
         self._frames = [model.getFrameId(sole.frame) for sole in soles]
         pin.framesForwardKinematics(model, self._data, start)
         self._stance = [self._sole_pose(index) for index in range(len(soles))]
         self._com = pin.centerOfMass(model, self._data, start).copy()
         self._torso = pin.Quaternion(start[3:7]).toRotationMatrix()
-        weights = np.array([_TANGENTIAL, _TANGENTIAL, 1.0, *_MOMENT_ARM])
+        weights = np.array([_TANGENTIAL_SHARE, _TANGENTIAL_SHARE, 1.0, *_MOMENT_ARM_M])
         self._wrench_cost = np.tile(np.where(np.arange(6) < 3, weights, 1.0 / weights) ** 2, len(soles))
-        self._wrench_cost[[6 * i + k for i in range(len(soles)) for k in (0, 1)]] = 1.0 / _TANGENTIAL**2
+        self._wrench_cost[[6 * i + k for i in range(len(soles)) for k in (0, 1)]] = 1.0 / _TANGENTIAL_SHARE**2
 
     def torque(self, q: Array, v: Array, wanted: Reference) -> Array:
         """``(n,)`` joint torques [N m] at a measured state."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import InertidError

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 
-from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.app.screened_samples import cutoff_of, screened
+from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.report.report_content import report_content
@@ -33,15 +33,14 @@ def test_recordings_of_one_result_share_the_cutoff_and_the_report_holds_it(case)
 
 def test_a_configured_cutoff_and_that_of_a_result_go_before_the_automatic_one(case):
     configured = Configuration(prepare=PrepareOptions(cutoff_hz=3.0))
-    assert cutoff_of(screened(case.recordings, case.given, configured), fitted_hz=7.0) == 3.0
-    recordings = screened(case.recordings, case.given, Configuration())
-    assert cutoff_of(recordings, fitted_hz=7.0) == 7.0
+    assert Dataset.screened(case.given, configured, case.recordings).cutoff(7.0) == 3.0
+    assert Dataset.screened(case.given, Configuration(), case.recordings).cutoff(7.0) == 7.0
     rows = slice(None, None, 12)
     coarse = replace(
         case.recordings[2], time=case.recordings[2].time[rows], position=case.recordings[2].position[rows],
         effort=case.recordings[2].effort[rows], velocity=None,
     )  # fmt: skip
-    slow = cutoff_of(recordings[:2], screened([coarse], case.given, Configuration()))
+    slow = Dataset.screened(case.given, Configuration(), case.recordings[:2], [coarse]).cutoff()
     assert slow <= 0.4 / np.median(np.diff(coarse.time))
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import Case, synthetic_case
 
-from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.app.screened_samples import FurtherSamples, ScreenedRecording, prepared_alike
+from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.calibration.dataset import Dataset, FurtherSamples, ScreenedRecording
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.config.preparation import PrepareOptions
@@ -38,7 +38,7 @@ def parts_of(recording: Recording) -> list[Recording]:
 
 @pytest.fixture(scope="module")
 def long(case) -> LongRecording:
-    return LongRecording.of(lambda: iter(parts_of(case.recordings[0])), most=2)
+    return LongRecording.from_parts(lambda: iter(parts_of(case.recordings[0])), most=2)
 
 
 def test_all_parts_count_and_few_are_held(case, long):
@@ -79,14 +79,13 @@ def test_samples_and_parameters_of_parts_are_those_of_the_whole(case, jitter):
     period = float(np.median(np.diff(recording.time)))
     recording = replace(recording, time=recording.time + jitter * period * rng.uniform(-0.5, 0.5, len(recording)))
     parts = parts_of(recording)
-    long = LongRecording.of(lambda: iter(parts), most=2)
-    screened = [ScreenedRecording.of(part, case.given, Configuration()) for part in long.parts]
-    kept, cutoff = prepared_alike([long], screened, CUTOFF), CUTOFF
-    of_parts = [*(each.samples(cutoff) for each in kept), *FurtherSamples([long], kept, cutoff)]
+    long = LongRecording.from_parts(lambda: iter(parts), most=2)
+    dataset = Dataset.screened(case.given, Configuration(), [long]).prepared(CUTOFF)
+    of_parts = [*dataset.samples(), *dataset.further_samples()]
     of_parts.sort(key=lambda samples: float(samples.time[0]))
-    shared = kept[0].preparation.shared
+    shared = dataset.parts()[0].preparation.shared
     assert shared is not None
-    whole = replace(Preparation(recording, case.given), shared=shared).samples(cutoff)
+    whole = replace(Preparation(recording, case.given), shared=shared).samples(CUTOFF)
     for channel in ("time", "q", "v", "a", "tau", "mask", "usable", "sliding"):
         of_whole = getattr(whole, channel)
         joined = np.concatenate([getattr(samples, channel) for samples in of_parts])

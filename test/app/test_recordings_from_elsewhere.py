@@ -7,7 +7,7 @@ import pytest
 from support.recordings.message_bag import MessageBag
 from support.recordings.synthetic_calibration import synthetic_case
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.config.recording_topics import RecordingTopics

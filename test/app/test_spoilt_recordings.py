@@ -8,8 +8,8 @@ import pytest
 from support.recordings.simulated_arms import simulated_case
 from support.recordings.spoiling import counterbalanced, in_degrees, mistakes, with_gripper
 
-from inertid_ros.app.calibrate_offline import calibrate
-from inertid_ros.app.screened_samples import ScreenedRecording
+from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.calibration.dataset import ScreenedRecording
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import TERM_SHAPES
 from inertid_ros.core.errors import RecordingError

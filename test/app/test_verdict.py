@@ -8,7 +8,7 @@ from support.recordings.biped import biped, prior
 from support.recordings.synthetic_calibration import Case, synthetic_case
 from support.robots.floating_robots import motion, satellite, with_prior
 
-from inertid_ros.app.calibrate_offline import calibrate
+from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import RecordingError

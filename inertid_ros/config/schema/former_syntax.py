@@ -85,7 +85,7 @@ def _split(text: str, optional: bool = False) -> tuple[str, str]:
 
 
 def _value(text: str) -> Any:
-    from inertid_ros.core.formats.yaml_text import read_yaml  # only where there is an error to show
+    from inertid_ros.core.formats import read_yaml
 
     parts = [read_yaml(part) for part in text.split()]
     return parts[0] if len(parts) == 1 else parts

@@ -25,28 +25,12 @@ def write_bag(
     start_ns: int = 10**18,
     overwrite: bool = False,
 ) -> Path:
-    """Write a recording as a rosbag2 directory, which appears when it is complete.
+    """Write a recording as a rosbag2 directory ``path``, which appears when it is complete.
 
     Topics are ``/joint_states``, ``/wrench/<frame>`` for every wrench, and for a free base ``/odometry`` (or ``/pose``
     without a twist, ``/twist`` without a pose) and ``/imu``. These messages cannot hold a measured acceleration; it is
-    not written.
-
-    Parameters
-    ----------
-    recording : Recording
-    path : str or Path
-        Directory to make.
-    storage : {"mcap", "sqlite3"}
-        Format of the file in it.
-    start_ns : int
-        Header stamps are this plus the time from the first sample [ns].
-    overwrite : bool
-        Whether a bag that this function wrote is replaced.
-
-    Returns
-    -------
-    Path
-        ``path``.
+    not written. Header stamps are ``start_ns`` plus the time from the first sample; ``overwrite`` replaces a bag that
+    this function wrote.
 
     Raises
     ------

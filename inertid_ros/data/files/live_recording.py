@@ -103,7 +103,7 @@ class LiveRecording:
         stamp_ns: int,
         channels: tuple[ArrayLike, ArrayLike, ArrayLike],
     ) -> bool:
-        """Take one joint state.
+        """Take one joint state; False if it was rejected (:attr:`last_error`).
 
         Parameters
         ----------
@@ -117,11 +117,6 @@ class LiveRecording:
             Its header stamp [ns].
         channels : tuple of array_like
             Position, velocity, effort.
-
-        Returns
-        -------
-        bool
-            False if it was rejected (:attr:`last_error`).
         """
         position, velocity, effort = (np.asarray(values, dtype=float) for values in channels)
 

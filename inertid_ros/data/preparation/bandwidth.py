@@ -126,10 +126,10 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
 
 
 def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Array, float]]:
-    """Pieces without the few seconds in which a joint that moves accelerates far more than it usually does.
+    """Pieces without the few seconds in which a moving joint accelerates far more than it usually does.
 
     A controller that was held up and leaps after its trajectory moves so fast that tenths of a second of it outweigh
-    the spectrum of a minute; the bandwidth is that of the motion. What happens often is the motion itself.
+    the spectrum of a minute; the bandwidth is that of the motion. Frequent leaps are the motion itself.
 
     Parameters
     ----------
@@ -155,15 +155,15 @@ def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Arra
     for (piece, span), leaps in zip(windows, abrupt, strict=True):
         calm[piece][span] = not leaps
     runs = []
-    for (values, period), kept in zip(pieces, calm, strict=True):
-        edges = np.flatnonzero(np.diff(kept)) + 1
-        parts = zip(np.split(values, edges), np.split(kept, edges), strict=True)
+    for (values, period), usable in zip(pieces, calm, strict=True):
+        edges = np.flatnonzero(np.diff(usable)) + 1
+        parts = zip(np.split(values, edges), np.split(usable, edges), strict=True)
         runs += [(run, period) for run, flags in parts if flags[0]]
     return runs
 
 
 def _acceleration(values: Array, period: float) -> Array:
-    """``(n,)`` root mean square of second differences [rad/s^2 or m/s^2]; 0 where there are too few values."""
+    """Root mean square ``(n,)`` of second differences [rad/s^2 or m/s^2]; 0 for too few values."""
     lag = max(round(_ACCELERATION_LAG_S / period), 1)
     second = values[2 * lag :] - 2 * values[lag:-lag] + values[: -2 * lag]
     if not len(second):
@@ -293,19 +293,10 @@ def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> t
 def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum | None = None) -> float:
     """Cutoff of the low-pass [Hz]: the configured one, or if ``wanted_hz`` is 0, see :func:`automatic_cutoff`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the recording, for messages.
-    wanted_hz : float
-        As configured [Hz].
-    joints, base : Spectrum
-        Spectra of the joint positions and of the motion of a free base.
-
     Raises
     ------
     RecordingError
-        The wanted cutoff is not below half the sample rate.
+        The wanted cutoff is not below half the sample rate; ``name`` is that of the recording.
     """
     if wanted_hz == 0.0:
         if not joints.motion_hz.any():

@@ -75,19 +75,7 @@ class FilteredMotion:
 def filter_motion(
     name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions
 ) -> FilteredMotion:
-    """Low-pass motion and forces of one piece without phase.
-
-    Parameters
-    ----------
-    name : str
-        Name of the recording, for messages.
-    segment : Segment
-        Evenly spaced channels of the piece.
-    cutoff : float
-        Cutoff [Hz].
-    model : RobotModel
-    options : PrepareOptions
-        Order of the filter, sources of motion.
+    """Low-pass motion and forces of one piece at a cutoff [Hz], without phase.
 
     Raises
     ------
@@ -114,12 +102,12 @@ def filter_motion(
     wrenches = {contact.name: smooth[WRENCH_PREFIX + contact.name] for contact in model.options.contacts}
     usable = away_from_edges(segment, cutoff, options.edge_periods)
     usable &= hardly_interpolated(segment.bridged[:, None], segment.period, cutoff, options.filter_order)[:, 0]
-    known = {
+    measured = {
         channel: hardly_interpolated(flags, segment.period, cutoff, options.filter_order)
         for channel, flags in segment.replaced.items()
     }
-    effort_measured = known.pop("effort")
-    for flags in known.values():
+    effort_measured = measured.pop("effort")
+    for flags in measured.values():
         usable &= flags.all(axis=1)
     return FilteredMotion(segment.time, q, v, a, smooth["effort"], effort_measured, usable, wrenches)
 
@@ -163,20 +151,9 @@ def imu_placement(model: RobotModel, frame: str, name: str) -> ImuPlacement:
 
 
 def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], NDArray[np.bool_]]:
-    """Raw channels of the base that are to be filtered.
+    """Raw channels of the base that are to be filtered, and flags ``(N,)`` of samples with an invalid pose.
 
-    Parameters
-    ----------
-    recording : Recording
-    options : BaseMotionOptions
-        Source of velocity and acceleration.
-
-    Returns
-    -------
-    channels : dict of str to ndarray
-        By name; the pose ``(N, 7)`` with unit quaternions whose signs do not jump.
-    invalid : ndarray of bool, shape (N,)
-        Samples with an invalid pose.
+    The quaternions of the pose ``(N, 7)`` are units whose signs do not jump.
 
     Raises
     ------
@@ -209,28 +186,20 @@ def noisiest_channel(options: BaseMotionOptions) -> str:
 def base_motion(
     name: str, smooth: Mapping[str, Array], period: float, source: str, imu: ImuPlacement, gravity: Array
 ) -> tuple[Array, Array, Array]:
-    """Configuration, twist and derivative of the twist of the base, as in Pinocchio.
+    """Configuration ``(N, 7)``, twist and derivative of the twist ``(N, 6)`` of the base in its frame, as in Pinocchio.
 
     Parameters
     ----------
     name : str
         Name of the recording, for messages.
     smooth : mapping of str to ndarray
-        Filtered channels, evenly spaced.
+        Filtered channels, ``period`` [s] apart.
     period : float
-        Sample period [s].
     source : str
         Source of velocity and acceleration, one of ``BASE_MOTION_SOURCES``.
     imu : ImuPlacement
     gravity : ndarray, shape (3,)
         In the world [m/s^2].
-
-    Returns
-    -------
-    q : ndarray, shape (N, 7)
-        Position [m] and unit quaternion xyzw.
-    v, a : ndarray, shape (N, 6)
-        Twist and its derivative in the base's frame, linear then angular.
 
     Raises
     ------
@@ -264,26 +233,12 @@ def base_motion(
 def base_acceleration(
     specific_force: Array, rate: Array, rate_derivative: Array, velocity: Array, lever_arm: Array
 ) -> Array:
-    """Acceleration of a base (derivative of the twist in its frame) less gravity, from an inertial measurement unit.
+    """Acceleration ``(N, 6)`` of a base (derivative of the twist in its frame) less gravity, from an inertial unit.
 
     The specific force is moved to the origin of the base by the lever arm, and the turning of the frame is subtracted:
-    ``f - alpha x r - w x (w x r) - w x v``. Add gravity in the base frame to get the acceleration itself.
-
-    Parameters
-    ----------
-    specific_force : ndarray, shape (N, 3)
-        In the axes of the base; at rest it points up [m/s^2].
-    rate, rate_derivative : ndarray, shape (N, 3)
-        Angular velocity and acceleration, in the axes of the base [rad/s, rad/s^2].
-    velocity : ndarray, shape (N, 3)
-        Linear velocity of the origin of the base, in its axes [m/s].
-    lever_arm : ndarray, shape (3,)
-        Origin of the unit in the base frame [m].
-
-    Returns
-    -------
-    ndarray, shape (N, 6)
-        Linear then angular.
+    ``f - alpha x r - w x (w x r) - w x v``. Add gravity in the base frame to get the acceleration itself. All vectors
+    ``(N, 3)`` are in the axes of the base: specific force [m/s^2], which points up at rest, rate and its derivative,
+    velocity of the origin; the lever arm ``(3,)`` leads to the unit [m].
     """
     centripetal = np.cross(rate, np.cross(rate, lever_arm))
     linear = specific_force - np.cross(rate_derivative, lever_arm) - centripetal - np.cross(rate, velocity)
@@ -334,11 +289,6 @@ def segment_samples(
         Total external force [N], its moment about a point [N m], and that point [m].
     name : str
         Name of the recording.
-
-    Returns
-    -------
-    Samples
-        All equations used.
     """
     (rotation, origin), (v, w), (a, alpha) = poses, twists, accelerations
     count, bodies = origin.shape[:2]

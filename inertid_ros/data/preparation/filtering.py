@@ -157,24 +157,11 @@ class Segment:
 
 
 def resample(recorded: StampedChannels, longest_gap: float, grid: EvenGrid | None = None) -> list[Segment]:
-    """Split at long gaps, and put each piece on an even grid.
+    """Split at steps longer than ``longest_gap`` [s], and put each piece on an even grid.
 
     Interpolation is by cubic spline within a piece, after bursts of nearly equal stamps were averaged (a spline through
     them would overshoot), and by a monotone cubic where samples were lost, which stays between the values on both
-    sides of the gap.
-
-    Parameters
-    ----------
-    recorded : StampedChannels
-    longest_gap : float
-        Longer steps of the stamps split the recording; shorter ones are bridged [s].
-    grid : EvenGrid, optional
-        Grid of the longer recording that this is a part of; its first piece continues it.
-
-    Returns
-    -------
-    list of Segment
-        In the order of time.
+    sides of the gap. The first piece of a part continues the ``grid`` of its recording.
 
     Raises
     ------
@@ -247,25 +234,10 @@ def _interpolated(time: Array, values: Array, grid: Array, in_gap: NDArray[np.bo
 
 
 def low_pass(values: Array, period: float, cutoff_hz: float, order: int = 4) -> Array:
-    """Butterworth low-pass, run forwards and backwards: no phase, gain 1/2 at the cutoff.
+    """Butterworth low-pass of even samples ``(N, n)``, run forwards and backwards: no phase, gain 1/2 at the cutoff.
 
-    Ends are extended with their value, slope and curvature: after a mere reflection about the end, the acceleration of
-    a motion would jump there to its opposite.
-
-    Parameters
-    ----------
-    values : ndarray, shape (N, n)
-        Evenly spaced samples.
-    period : float
-        Sample period [s].
-    cutoff_hz : float
-        Cutoff [Hz].
-    order : int
-        Order of each of the two runs.
-
-    Returns
-    -------
-    ndarray, shape (N, n)
+    ``order`` is that of each run. Ends are extended with their value, slope and curvature: after a mere reflection
+    about the end, the acceleration of a motion would jump there to its opposite.
     """
     sections = scipy.signal.butter(order, cutoff_hz, fs=1.0 / period, output="sos")
     count = min(len(values) - 1, int(np.ceil(_EXTENSION_PERIODS / (cutoff_hz * period))))
@@ -296,24 +268,10 @@ def _extension(values: Array, count: int, window: int) -> Array:
 
 
 def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[Array, ...]:
-    """Derivatives by the interpolating quintic spline.
+    """Derivatives of even samples ``(N, n)``, of ``orders`` 1 to 3, by the interpolating quintic spline.
 
     Its error for a sinusoid of ten samples a period is below 0.1 % in the first and 1 % in the second derivative;
     central differences are 6 % off.
-
-    Parameters
-    ----------
-    values : ndarray, shape (N, n)
-        Evenly spaced samples.
-    period : float
-        Sample period [s].
-    orders : tuple of int
-        Orders of the derivatives, 1 to 3.
-
-    Returns
-    -------
-    tuple of ndarray, shape (N, n)
-        One per order.
     """
     knots = np.arange(float(len(values)))  # exactly even, as stamps in seconds are not
     spline = scipy.interpolate.make_interp_spline(knots, values, k=5)
@@ -369,20 +327,9 @@ def away_from_edges(segment: Segment, cutoff: float, edge_periods: float) -> NDA
 def hardly_interpolated(
     flags: NDArray[np.bool_], period: float, cutoff: float, order: int
 ) -> NDArray[np.bool_]:
-    """Flag ``(N, n)`` the samples into which the low-pass mixes less than a tenth of interpolated values.
+    """Flag ``(N, n)`` the samples into which the low-pass mixes less than a tenth of interpolated ones (``flags``).
 
     One replaced spike among many samples does no harm; a gap as long as the memory of the filter does.
-
-    Parameters
-    ----------
-    flags : ndarray of bool, shape (N, n)
-        Interpolated samples.
-    period : float
-        Sample period [s].
-    cutoff : float
-        Cutoff of the low-pass [Hz].
-    order : int
-        Order of the low-pass.
     """
     if not flags.any():
         return np.ones(flags.shape, dtype=bool)

@@ -61,26 +61,12 @@ def force_samples(
     options: PrepareOptions,
     shared: SharedByParts | None = None,
 ) -> Samples:
-    """Samples for :class:`~inertid_ros.regressors.force_equations.ForceEquations`.
+    """Samples for :class:`~inertid_ros.regressors.force_equations.ForceEquations`, below a cutoff [Hz].
 
     All channels pass the same zero-phase filter, so that they stay in phase and equally delayed; velocity and
     acceleration are derivatives of the filtered position (or of the channels of ``motion_from`` and
     ``base.motion_from``). External wrenches enter by their contacts; if one is faulty, the channels on which it acts
-    are masked.
-
-    Parameters
-    ----------
-    recorded : ForceChannels
-        Clean channels of a recording.
-    joints : Spectrum
-        Spectrum of the joint positions.
-    cutoff : float
-        Cutoff of the low-pass [Hz].
-    model : RobotModel
-    options : PrepareOptions
-        Filters, cuts and sources of motion.
-    shared : SharedByParts, optional
-        For a part of a long recording.
+    are masked. ``joints`` is the spectrum of the joint positions; ``shared`` is given for a part of a long recording.
 
     Raises
     ------
@@ -217,17 +203,10 @@ class FrictionDirection:
     def from_speeds(
         cls, fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout
     ) -> "FrictionDirection":
-        """Thresholds at a share of the fast speed, and above the noise.
+        """Thresholds at a share of the fast speeds ``(n + couplings,)``, and above the noise of the velocities.
 
-        Parameters
-        ----------
-        fast : ndarray, shape (n + couplings,)
-            See :func:`fast_speeds`.
-        noise_deviation : ndarray, shape (n,)
-            Standard deviation of the noise of the velocities.
-        low_speed_fraction : float
-            Share of the fast speed below which a drive counts as resting or presliding.
-        layout : ParameterLayout
+        ``noise_deviation (n,)`` is its standard deviation; below ``low_speed_fraction`` of its fast speed a drive
+        counts as resting or presliding.
         """
         noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
         return cls(layout, np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED))
@@ -235,14 +214,8 @@ class FrictionDirection:
     def defined(self, velocity: Array, low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
         """Flag ``(N, n)`` where all drives with friction that act on a joint slide; true if none is identified.
 
-        A filtered sample is a mixture; while a drive reverses swiftly, hardly any of it is slow.
-
-        Parameters
-        ----------
-        velocity : ndarray, shape (N, n)
-            Joint velocity of a piece, at the rate of the recording [rad/s or m/s].
-        low_pass : callable
-            That of the torque.
+        ``velocity (N, n)`` is that of a piece at the rate of the recording, ``low_pass`` the filter of the torque: a
+        filtered sample is a mixture, and while a drive reverses swiftly, hardly any of it is slow.
         """
         drives = self.layout.drive_ratios
         with_friction = np.ones(len(drives), dtype=bool)
@@ -253,19 +226,12 @@ class FrictionDirection:
 
 
 def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:
-    """Flag ``(N,)`` the samples between the start-up and the stopping jerk.
+    """Flag ``(N,)`` the samples between the start-up and the stopping jerk, by filtered accelerations ``(N, n)``.
 
     A controller that is switched onto a running motion jerks the robot into it; flexible joints and saturated drives
     then do what no rigid-body model describes. Such an end has accelerations several times above everything in the
     central three fifths, and is cut up to the last of them. Nothing within the centre is ever cut, and a recording that
     starts and ends at rest loses nothing.
-
-    Parameters
-    ----------
-    time : ndarray, shape (N,)
-        Time [s].
-    acceleration : ndarray, shape (N, n)
-        Filtered acceleration of the joints [rad/s^2 or m/s^2].
     """
     share = (time - time[0]) / (time[-1] - time[0])
     size = np.abs(acceleration)

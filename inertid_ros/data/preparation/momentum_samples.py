@@ -95,27 +95,12 @@ def momentum_samples(
     options: PrepareOptions,
     change: bool = False,
 ) -> Samples:
-    """Samples for :mod:`inertid_ros.regressors.momentum_equations`: momentum on the measured side, ``c = 6``.
+    """Samples for :mod:`inertid_ros.regressors.momentum_equations`, below a cutoff [Hz]; momentum is measured, ``c = 6``.
 
     The same zero-phase filter on all rates keeps them in step and removes noise, which would make least squares
     underestimate every parameter, as noise in the regressor does. A base pose that was not recorded is integrated from
-    the twist ([Naveen2019]_ sec. 7.3).
-
-    Parameters
-    ----------
-    recorded : MomentumChannels
-        Clean channels of a recording.
-    joints : Spectrum
-        Spectrum of the joint positions.
-    cutoff : float
-        Cutoff of the low-pass [Hz].
-    model : RobotModel
-        The robot, with its reaction wheels.
-    options : PrepareOptions
-        Filters and cuts.
-    change : bool
-        For equations of the change of momentum, in the world, see
-        :class:`~inertid_ros.regressors.momentum_equations.MomentumChangeEquations`.
+    the twist ([Naveen2019]_ sec. 7.3). ``joints`` is the spectrum of the joint positions; ``change`` selects equations
+    of the change of momentum, in the world.
 
     Raises
     ------
@@ -188,20 +173,9 @@ def _concatenate(pieces: list[Samples], stride: int) -> Samples:
 def check_conservation(name: str, time: Array, twist: Array, rates: Array, noise: Array) -> None:
     """Refuse a recording in which the base moves although joints and wheels stand still.
 
-    Momentum then came from outside, or was not zero at the start; no parameters are needed to see that.
-
-    Parameters
-    ----------
-    name : str
-        Name of the recording, for messages.
-    time : ndarray, shape (N,)
-        Time [s].
-    twist : ndarray, shape (N, 6)
-        Twist of the base, linear then angular [m/s, rad/s].
-    rates : ndarray, shape (N, n + w)
-        Velocities of joints and wheels [rad/s or m/s].
-    noise : ndarray, shape (6,)
-        Standard deviation of the twist.
+    Momentum then came from outside, or was not zero at the start; no parameters are needed to see that. ``twist (N,
+    6)`` is that of the base [m/s, rad/s], with standard deviations ``noise (6,)``, ``rates (N, n + w)`` the velocities
+    of joints and wheels.
 
     Raises
     ------
@@ -226,16 +200,7 @@ def check_conservation(name: str, time: Array, twist: Array, rates: Array, noise
 
 
 def check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
-    """Refuse a recording whose integrated twist drifts away from its pose, relative to the motion of the base.
-
-    Parameters
-    ----------
-    name : str
-        Name of the recording, for messages.
-    time : ndarray, shape (N,)
-        Time [s].
-    pose, integrated : ndarray, shape (N, 7)
-        Pose (x y z, qx qy qz qw) as recorded, and integrated from the twist.
+    """Refuse a recording whose integrated twist drifts away from its pose ``(N, 7)``, relative to its motion.
 
     Raises
     ------
@@ -262,45 +227,17 @@ def _largest(values: Array) -> float:
 
 
 def dead_reckoning(time: Array, twist: Array, start: Array) -> Array:
-    """Integrate poses from twists ([Naveen2019]_ eqs. 44-47).
+    """Integrate poses ``(N, 7)`` from body twists ``(N, 6)`` [m/s, rad/s] ([Naveen2019]_ eqs. 44-47).
 
     The twist between samples is the mean of its neighbours: exact to second order in the step, while the forward steps
-    of [Naveen2019]_ are to first.
-
-    Parameters
-    ----------
-    time : ndarray, shape (N,)
-        Time [s].
-    twist : ndarray, shape (N, 6)
-        In the body frame, linear then angular [m/s, rad/s].
-    start : ndarray, shape (7,)
-        First pose: x y z [m], qx qy qz qw.
-
-    Returns
-    -------
-    ndarray, shape (N, 7)
-        Poses; the signs of the quaternions do not jump.
+    of [Naveen2019]_ are to first. The signs of the quaternions (x y z, qx qy qz qw) do not jump.
     """
     steps = 0.5 * (twist[1:] + twist[:-1]) * np.diff(time)[:, None]
     return compose_twists(start, steps)
 
 
 def fine_dead_reckoning(period: float, twist: Array, start: Array) -> Array:
-    """Integrate poses to fourth order in the step, from twists at the samples and midway between them.
-
-    Parameters
-    ----------
-    period : float
-        Time between samples [s].
-    twist : ndarray, shape (2 N - 1, 6)
-        In the body frame, linear then angular [m/s, rad/s], half a period apart.
-    start : ndarray, shape (7,)
-        First pose: x y z [m], qx qy qz qw.
-
-    Returns
-    -------
-    ndarray, shape (N, 7)
-    """
+    """Integrate poses ``(N, 7)`` to fourth order in the step, from twists ``(2 N - 1, 6)``, half a period apart."""
     first, middle, last = twist[:-1:2], twist[1::2], twist[2::2]
     steps = period / 6 * (first + 4 * middle + last)
     return compose_twists(start, steps + period**2 / 12 * _bracket(first, last))

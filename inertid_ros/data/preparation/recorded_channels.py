@@ -273,8 +273,8 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     """
     missing = [name for name in model.joint_names if name not in recording.joint_names]
     if missing:
-        known = {*model.joint_names, *model.options.locked_joints}
-        names = proposed_names([name for name in recording.joint_names if name not in known], missing)
+        of_robot = {*model.joint_names, *model.options.locked_joints}
+        names = proposed_names([name for name in recording.joint_names if name not in of_robot], missing)
         same = f"if these are the same joints in their order, set robot.joint_names: {flow(names)}; else " * bool(names)
         raise RecordingError(
             f"{recording.name}: joint_names lacks {', '.join(missing)} (it has {', '.join(recording.joint_names)});"

@@ -24,20 +24,9 @@ _MIN_ERROR_WEIGHTS = 0.01  # error over the weight; smaller ones prove nothing
 
 
 def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOptions) -> dict[str, Array]:
-    """Measured force and torque on the robot, by contact.
+    """Measured force [N] and torque [N m] on the robot ``(N, 6)`` in the contact's frame, by contact.
 
-    Parameters
-    ----------
-    recording : Recording
-    model : RobotModel
-        The robot, with its contacts.
-    options : WrenchOptions
-        Wrenches of reversed sign, and those not on the robot.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (N, 6)
-        Force [N] and torque [N m] in the contact's frame; zero for components that a partial plate does not measure.
+    Components that a partial plate does not measure are zero.
 
     Raises
     ------
@@ -104,7 +93,6 @@ def check_wrenches(
     name : str
         Name of the recording, for messages.
     model : RobotModel
-        The robot as given.
     motion : tuple of ndarray, shapes (N, nq), (N, nv), (N, nv)
         Position, velocity and acceleration of usable samples.
     wrenches : mapping of str to ndarray, shape (N, 6)
@@ -151,27 +139,10 @@ def _pulls(lift: Array) -> bool:
 def slipping(
     model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array], options: WrenchOptions
 ) -> dict[str, NDArray[np.bool_]]:
-    """Flag where the centre of pressure of each loaded foot moves over its plate: the foot slips, or the pose drifts.
+    """Flag by contact where the centre of pressure of a loaded foot moves over its plate: it slips, or the pose drifts.
 
-    A rolling foot also moves, but not at that point. Sensors in the robot's own frames cannot show slip.
-
-    Parameters
-    ----------
-    model : RobotModel
-        The robot, with its contacts.
-    time : ndarray, shape (N,)
-        Time [s].
-    q : ndarray, shape (N, nq)
-        Positions in the model's order.
-    wrenches : mapping of str to ndarray, shape (N, 6)
-        Contact to force [N] and torque [N m] on the robot.
-    options : WrenchOptions
-        Thresholds of contact and of slip.
-
-    Returns
-    -------
-    dict of str to ndarray of bool, shape (N,)
-        By contact.
+    A rolling foot also moves, but not at that point. Sensors in the robot's own frames cannot show slip. ``wrenches``
+    hold force and torque on the robot ``(N, 6)`` by contact.
     """
     out = {}
     for contact in model.options.contacts:

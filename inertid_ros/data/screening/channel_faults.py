@@ -97,7 +97,7 @@ def resolution(values: Array) -> Array:
 
 
 def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None = None) -> NDArray[np.bool_]:
-    """Flag values far off the median of their neighbours.
+    """Flag values of finite channels ``(N, n)`` far off the median of their neighbours.
 
     The Hampel filter [Pearson2016]_: the distance from the median of a window of seven samples, in robust standard
     deviations. A step, such as Coulomb friction at a reversal, stays, because the centre of a window is always on the
@@ -108,23 +108,8 @@ def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None 
     - the size of its small steps, the quantum of a quantised channel,
 
     so that it is not zero if most values are equal. Normal noise exceeds the threshold once in a thousand recordings of
-    this length.
-
-    A position moves by more within the window than a stale value is off. With ``time``, the median slope of the window
-    is taken out first.
-
-    Parameters
-    ----------
-    values : ndarray, shape (N, n)
-        Finite values, in any unit.
-    noise : ChannelNoise, optional
-        Noise of the channels, if known.
-    time : ndarray, shape (N,), optional
-        Stamps [s] of channels that change steadily, such as positions.
-
-    Returns
-    -------
-    ndarray of bool, shape (N, n)
+    this length. A position moves by more within the window than a stale value is off: with its stamps ``time (N,)``
+    [s], the median slope of the window is taken out first.
     """
     noise = noise or ChannelNoise.from_values(values)
     flags = np.zeros(values.shape, dtype=bool)
@@ -332,23 +317,7 @@ def faulty_wrenches(recording: Recording, wrenches: Mapping[str, Array]) -> dict
 
 
 def flagged_within(flags: NDArray[np.bool_], time: Array, instants: Array, margin: float) -> NDArray[np.bool_]:
-    """Flag the instants near a flagged sample, into which a filter mixes it.
-
-    Parameters
-    ----------
-    flags : ndarray of bool, shape (N, n)
-        Flagged samples of each channel.
-    time : ndarray, shape (N,)
-        Time of the samples [s].
-    instants : ndarray, shape (M,)
-        Time of the instants [s].
-    margin : float
-        Largest distance that counts as near [s].
-
-    Returns
-    -------
-    ndarray of bool, shape (M, n)
-    """
+    """Flag ``(M, n)`` the instants ``(M,)`` within ``margin`` [s] of a sample flagged in ``(N, n)``."""
     out = np.zeros((len(instants), flags.shape[1]), dtype=bool)
     for channel, flagged in enumerate(flags.T):
         times = time[flagged]

@@ -1,6 +1,6 @@
 """Whether efforts are those of this robot on this motion: the cause that explains them far better than as recorded."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -190,102 +190,73 @@ def _finding_of(
     about = list(hypothesis.joints) or np.flatnonzero(counted).tolist()
     subjects = (hypothesis.link,) if hypothesis.link else tuple(names[joint] for joint in hypothesis.joints)
     before, after = (float(np.sqrt(np.mean(fit.share[about] ** 2))) for fit in fits)
-    cause, what, remedy = _DESCRIPTIONS[hypothesis.cause](hypothesis, [names[joint] for joint in about])
+    cause, what, remedy = _description(hypothesis, [names[joint] for joint in about])
     gravest = _MAX_SEVERITY.get(cause, Severity.REFUSE)
     if cause == "effort_current" and _largest(hypothesis.amount) < _CARE_FACTOR:
         gravest = Severity.CARE if _largest(hypothesis.amount) > _NOTICE_FACTOR else Severity.NOTICE
     if after < _CONVINCING_ERROR_RATIO * before:
-        evidence = f"{what}: error of {100 * before:.0f} % as recorded, {100 * after:.0f} % without"
+        evidence = f"{what}: torque error {100 * before:.0f} % as recorded, {100 * after:.0f} % when corrected"
     else:  # what it explains is in the bodies
         evidence = f"{what}; as recorded, only bodies unlike the URDF's explain them"
     return Finding(cause, gravest, evidence, remedy, subjects)
 
 
-def _sign(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    remedy = remedy_for("effort_sign", scales=_mapping(dict.fromkeys(names, -1.0)))
-    whose = names[0] if hypothesis.joints else "all joints"
-    return "effort_sign", f"effort of {whose} opposes what the URDF predicts", remedy
-
-
-def _exchange(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    what = f"efforts of {names[0]} and {names[1]} fit one another's motion"
-    return "effort_exchange", what, remedy_for("effort_exchange", one=names[0], other=names[1])
-
-
-def _joints(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    what = f"positions and efforts of {names[0]} and {names[1]} fit one another's place in the URDF"
-    return "joint_exchange", what, remedy_for("joint_exchange", one=names[0], other=names[1])
-
-
-def _factors(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    factors = np.array(hypothesis.amount)
-    finite = np.isfinite(factors)
-    power = 10.0 ** np.round(np.log10(np.median(np.abs(factors[finite]))))
-    alike = np.mean(np.abs(np.log(factors[finite] / power)) < _UNIT_LOG_SPREAD) > 0.75
-    if alike and power in (1e3, 1e-3):
-        return _unit(hypothesis, names)
-    scales = dict(zip(names, 1 / factors[finite], strict=False)) if len(names) == finite.sum() else {}
-    listed = ", ".join(f"{factor:.3g}" for factor in factors[finite])
-    what = f"efforts are {listed} times the torques that the URDF predicts"
-    return "effort_current", what, _gains(_mapping(scales) if scales else "")
-
-
-def _unit(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    power = float(10.0 ** np.round(np.log10(np.nanmedian(np.abs(hypothesis.amount)))))
-    unit = {1e3: "N mm or mN m", 1e-3: "kN m"}.get(power)
-    if unit is None:
-        what = f"efforts are about {power:g} times the torques that the URDF predicts, which is no unit of torque"
-        return "effort_current", what, _gains(f"{1 / power:g}")
-    what = f"efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"
-    return "effort_unit", what, remedy_for("effort_unit", scales=_mapping(dict.fromkeys(names, 1 / power)))
-
-
-def _gains(scales: str) -> str:
-    return remedy_for("effort_current", "estimated" if scales else "", scales=scales)
-
-
-def _compensated(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    return "gravity_compensated", "efforts lack the torque of gravity", remedy_for("gravity_compensated")
-
-
-def _gravity(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    vector = "[" + ", ".join(f"{round(x, 2) + 0.0:g}" for x in hypothesis.amount) + "]"
-    what = f"efforts fit a gravity of {vector} in the root frame"
-    return "gravity_direction", what, remedy_for("gravity_direction", vector=vector)
-
-
-def _delay(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    milliseconds = 1e3 * hypothesis.amount[0]
-    order = "after" if milliseconds > 0 else "before"
-    what = f"efforts are stamped about {abs(milliseconds):.0f} ms {order} the motion"
-    return "delay", what, remedy_for("delay")
-
-
-def _coupling(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    what = f"efforts of {names[0]} and {names[1]} follow the {'sum' if hypothesis.amount[1] > 0 else 'difference'} of"
-    ratios = ", ".join(f"{ratio:g}" for ratio in hypothesis.amount)
-    drive = f"{{wrist: {{joints: [{', '.join(names)}], ratios: [{ratios}]}}}}"
-    return "coupling", f"{what} their speeds", remedy_for("coupling", drive=drive)
-
-
-def _counterbalance(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    what = f"a torque that follows the position of {names[0]} acts beside the URDF's bodies"
-    return "counterbalance", what, remedy_for("counterbalance", joint=names[0])
-
-
-def _offset(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    turn = hypothesis.amount[0]
-    what = f"gravity of {names[0]} fits positions that are {-turn:g} degrees further"
-    return "position_offset", what, remedy_for("position_offset", turn=f"{turn:g}", joint=names[0])
-
-
-def _degrees(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+def _description(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
+    """Cause, evidence and remedy of a hypothesis on joints with ``names``."""
+    cause, amount = hypothesis.cause, hypothesis.amount
+    if cause in ("effort_current", "effort_unit"):
+        return _factor_description(cause, np.array(amount), names)
+    if cause == "effort_sign":
+        whose = names[0] if hypothesis.joints else "all joints"
+        remedy = remedy_for(cause, scales=_mapping(dict.fromkeys(names, -1.0)))
+        return cause, f"effort of {whose} opposes what the URDF predicts", remedy
+    if cause == "effort_exchange":
+        what = f"efforts of {names[0]} and {names[1]} fit one another's motion"
+        return cause, what, remedy_for(cause, one=names[0], other=names[1])
+    if cause == "joint_exchange":
+        what = f"positions and efforts of {names[0]} and {names[1]} fit one another's place in the URDF"
+        return cause, what, remedy_for(cause, one=names[0], other=names[1])
+    if cause == "gravity_compensated":
+        return cause, "efforts lack the torque of gravity", remedy_for(cause)
+    if cause == "gravity_direction":
+        vector = "[" + ", ".join(f"{round(x, 2) + 0.0:g}" for x in amount) + "]"
+        return cause, f"efforts fit a gravity of {vector} in the root frame", remedy_for(cause, vector=vector)
+    if cause == "delay":
+        order = "after" if amount[0] > 0 else "before"
+        return cause, f"efforts are stamped about {abs(1e3 * amount[0]):.0f} ms {order} the motion", remedy_for(cause)
+    if cause == "coupling":
+        what = f"efforts of {names[0]} and {names[1]} follow the {'sum' if amount[1] > 0 else 'difference'} of"
+        ratios = ", ".join(f"{ratio:g}" for ratio in amount)
+        drive = f"{{wrist: {{joints: [{', '.join(names)}], ratios: [{ratios}]}}}}"
+        return cause, f"{what} their speeds", remedy_for(cause, drive=drive)
+    if cause == "counterbalance":
+        what = f"a torque that follows the position of {names[0]} acts beside the URDF's bodies"
+        return cause, what, remedy_for(cause, joint=names[0])
+    if cause == "undeclared_load":
+        what = f"{hypothesis.link} carries about {amount[0]:.2g} kg more than in the URDF"
+        return cause, what, remedy_for(cause)
+    if cause == "position_offset":
+        what = f"gravity of {names[0]} fits positions that are {-amount[0]:g} degrees further"
+        return cause, what, remedy_for(cause, turn=f"{amount[0]:g}", joint=names[0])
     return "position_unit", "efforts fit positions in degrees", remedy_for("position_unit", "by_effort")
 
 
-def _load(hypothesis: Hypothesis, names: list[str]) -> tuple[str, str, str]:
-    what = f"{hypothesis.link} carries about {hypothesis.amount[0]:.2g} kg more than in the URDF"
-    return "undeclared_load", what, remedy_for("undeclared_load")
+def _factor_description(cause: str, factors: Array, names: list[str]) -> tuple[str, str, str]:
+    """Description of efforts that are factors ``(n,)`` times the torques: a unit, currents, or gains."""
+    finite = factors[np.isfinite(factors)]
+    power = float(10.0 ** np.round(np.log10(np.median(np.abs(finite)))))
+    unit = {1e3: "N mm or mN m", 1e-3: "kN m"}.get(power)
+    alike = np.mean(np.abs(np.log(finite / power)) < _UNIT_LOG_SPREAD) > 0.75
+    if unit and (alike or cause == "effort_unit"):
+        what = f"efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"
+        return "effort_unit", what, remedy_for("effort_unit", scales=_mapping(dict.fromkeys(names, 1 / power)))
+    if cause == "effort_unit":
+        what = f"efforts are about {power:g} times the torques that the URDF predicts, which is no unit of torque"
+        scales = f"{1 / power:g}"
+    else:
+        what = f"efforts are {', '.join(f'{x:.3g}' for x in finite)} times the torques that the URDF predicts"
+        scales = _mapping(dict(zip(names, 1 / finite, strict=False))) if len(names) == len(finite) else ""
+    return "effort_current", what, remedy_for("effort_current", "estimated" if scales else "", scales=scales)
 
 
 def _mapping(values: dict[str, float]) -> str:
@@ -296,20 +267,3 @@ def _largest(factors: Sequence[float]) -> float:
     """Largest factor or inverse factor."""
     size = np.abs(np.log(np.abs(np.array(factors))))
     return float(np.exp(np.nanmax(size)))
-
-
-_DESCRIPTIONS: dict[str, Callable[[Hypothesis, list[str]], tuple[str, str, str]]] = {
-    "effort_sign": _sign,
-    "effort_exchange": _exchange,
-    "joint_exchange": _joints,
-    "effort_current": _factors,
-    "effort_unit": _unit,
-    "gravity_compensated": _compensated,
-    "gravity_direction": _gravity,
-    "delay": _delay,
-    "coupling": _coupling,
-    "counterbalance": _counterbalance,
-    "undeclared_load": _load,
-    "position_offset": _offset,
-    "position_unit": _degrees,
-}

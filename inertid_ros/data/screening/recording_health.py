@@ -219,9 +219,8 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     channels = {name: values[:, columns] for name, values in recorded.items()}
     finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
     effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
-    known = noise is not None and len(noise) == len(joints)
-    own = recording.time[recording.own_rows]
-    span = f", {own[0]:.0f} s to {own[-1]:.0f} s" if any(recording.continued) else ""
+    time = recording.time[recording.own_rows]
+    span = f", {time[0]:.0f} s to {time[-1]:.0f} s" if any(recording.continued) else ""
     name = recording.name + span
     return RecordingHealth(
         name,
@@ -238,6 +237,6 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
         {name: joint_spikes(recording.time, name, values).sum(axis=0) for name, values in finite.items()},
         {name: held(values, steps=name == "effort").sum(axis=0) for name, values in finite.items()},
         {"effort": saturated(effort).sum(axis=0)},
-        noise if known and noise is not None else np.full(len(joints), np.nan),
+        noise if noise is not None and len(noise) == len(joints) else np.full(len(joints), np.nan),
         effort_spectrum(name, recording.time, effort, samples.cutoff_hz) if effort.any() else None,
     )

@@ -144,11 +144,11 @@ def without_repeated_states(recording: Recording) -> Recording:
     every = int(np.median(lengths))
     if np.quantile(lengths, _EVEN_QUANTILE) > _EVEN_RATIO * every:
         return recording
-    kept = ~same
+    remaining = ~same
     for start, end in zip(starts[~moving].tolist(), ends[~moving].tolist(), strict=True):
-        kept[start + every - 1 : end : every] = True
+        remaining[start + every - 1 : end : every] = True
     count = replace(recording.repairs, stale=repeated, total=max(recording.repairs.total, len(same)))
-    return replace(recording.select(kept), repairs=count)
+    return replace(recording.select(remaining), repairs=count)
 
 
 def _equal_to_last(values: Array) -> NDArray[np.bool_]:

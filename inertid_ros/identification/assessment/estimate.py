@@ -33,22 +33,18 @@ NORMAL_95 = 1.96  # deviations on either side of the mean that hold 95 % of a no
 
 @dataclass(frozen=True)
 class TermChoice:
-    """Whether a user term was kept.
+    """Whether a user term was kept, see :mod:`inertid_ros.identification.term_choice`.
 
     Attributes
     ----------
-    term : UserTerm
-        As it was given.
-    kept : bool
-        Whether it is part of the result.
     gain : float
-        Share of the weighted squared error of a held-out block that it removes, geometric mean over the blocks; NaN
-        where it was not asked.
+        Share of the weighted squared error of a held-out block that the term removes, geometric mean over the blocks;
+        NaN if it was not tested.
     deviation : float
         Standard deviation of the gain, from its scatter over the blocks.
     body_log_odds : float
-        Logarithm of the odds, by the prior of bodies and drives alone, of what is found of them with the term over what
-        is found without it: high where the bodies would have to make its torque. NaN where it was not asked.
+        Logarithm of the odds, by the prior of bodies and drives alone, of the estimate with the term over that without
+        it: high if the bodies would have to make its torque. NaN if it was not tested.
     """
 
     term: UserTerm
@@ -67,17 +63,17 @@ class Identifiability:
     parameter : str
         Its name in the layout.
     verdict : str
-        :data:`IDENTIFIED` or :data:`COMBINED` where the data carries nine tenths, :data:`PARTLY` where it carries half
-        or the value is three prior deviations off the prior, else :data:`PRIOR`.
+        :data:`IDENTIFIED` or :data:`COMBINED` if the data carries nine tenths, :data:`PARTLY` if it carries half or the
+        value is three prior deviations off the prior, else :data:`PRIOR`.
     combinations : tuple of str
-        Base parameters that the data determines so far and that it matters in, most first; of itself where it is
-        identified.
+        Base parameters with this one that the data determines to this degree, most important first; the parameter
+        itself if it is identified.
     share : float
         Largest share of the prior variance, 0 to 1, that the data removes from a base parameter with this one.
     relative_deviation : float
-        Standard deviation of the estimate over the size of its value; infinite where the value is zero.
+        Standard deviation of the estimate over its value; infinite if the value is zero.
     moved : float
-        Value less that of the prior, in prior deviations; in its own where they are larger.
+        Value less that of the prior, in prior deviations; in its own if they are larger.
     """
 
     parameter: str
@@ -89,7 +85,7 @@ class Identifiability:
 
     @property
     def shown_by_data(self) -> bool:
-        """Whether the data show half of a base parameter with it; how far it moved counts for nothing here."""
+        """Whether the data show half of a base parameter with it, regardless of how far it moved."""
         return self.share >= _PARTLY_SHARE
 
     def __str__(self) -> str:
@@ -106,13 +102,13 @@ def identifiability(
     Parameters
     ----------
     base : BaseParameters
-        Of the data.
+        Base parameters of the data.
     base_shares : ndarray, shape (r,)
         Share of the prior variance of each base parameter that the data removes, 0 to 1.
     prior : ndarray, shape (p, p)
         Covariance of the standard parameters before the data.
     relative_deviation, moved : ndarray, shape (p,)
-        Of the standard parameters, see :class:`Identifiability`.
+        Values of the standard parameters, see :class:`Identifiability`.
     """
     deviation = np.abs(base.projection) * np.sqrt(np.diagonal(prior))
     weight = deviation / np.maximum(deviation.max(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -136,14 +132,14 @@ def identifiability(
 
 
 def log_normal_interval(median: Array, deviation: Array) -> Array:
-    """``(k, 2)`` intervals of 95 % of log-normal distributions.
+    """Intervals ``(k, 2)`` of 95 % of log-normal distributions.
 
     Parameters
     ----------
     median : ndarray, shape (k,)
         Above zero.
     deviation : ndarray, shape (k,)
-        Standard deviations, of which the ratio to ``median`` is taken for that to the mean.
+        Standard deviations; their ratio to ``median`` stands for that to the mean.
     """
     of_logarithm = np.sqrt(np.log1p((deviation / median) ** 2))
     return np.asarray(median[:, None] * np.exp(NORMAL_95 * of_logarithm[:, None] * [-1.0, 1.0]))
@@ -156,44 +152,42 @@ class Estimate:
     Attributes
     ----------
     equations : Equations
-        What was fitted, of which robot.
+        Equations that were fitted, with their robot.
     parameters : ndarray, shape (p,)
         In the order of ``model.layout``.
     covariance : ndarray, shape (p, p)
-        Expected products of the errors of ``parameters``, of data and prior together, with what blocks of the residuals
-        show of the model's own deficiencies.
+        Expected products of the errors of ``parameters``, of data and prior together, with the deficiencies of the
+        model that blocks of the residuals show.
     residual_deviation : ndarray, shape (c,)
         Standard deviation of the fit's residual per channel.
     effective_counts : ndarray, shape (c,)
-        Number of independent samples per channel that tell of the parameters as much as its correlated residuals.
+        Number of independent samples per channel with the information of its correlated residuals.
     base : BaseParameters
         Base parameters of the data.
     train_relative_error : float
         ``|error| / |measured|`` over all channels on the data fitted.
     prior_spread : float
-        Standard deviation of the geodesic distance to the prior that was given or estimated from the data.
-    solution : Solution
-        Of the solver.
+        Standard deviation of the geodesic distance to the prior, given or estimated from the data.
     recordings : tuple of str
         Names of the recordings fitted.
     information : Information
-        Of the recordings, without outliers.
+        Information of the recordings, without outliers.
     weights : ndarray, shape (c,)
-        Of the channels' residuals in the fit.
+        Residual weight per channel.
     outliers : ndarray or None, shape (c,)
-        Samples per channel that were left out as gross outliers; ``None`` where none were sought.
+        Samples per channel that were left out as gross outliers; None if none were sought.
     delay : float
         Delay of effort after motion that has been removed [s].
     delay_found : Delay or None
-        Delay that was found, removed or not; None where none was looked for.
+        Estimated delay, removed or not; None if no delay was estimated.
     identifiability : tuple of Identifiability
         One per parameter.
     own_prior_spreads : ndarray or None, shape (nb,)
-        Prior spreads of links and rotors that were given one of their own; NaN where ``prior_spread`` holds.
+        Prior spreads of single links and rotors; NaN for those with ``prior_spread``.
     term_choices : tuple of TermChoice
-        Of every user term, also of those that are not in ``parameters``.
+        One per user term, also of terms that are not in ``parameters``.
     bounded_interval : ndarray or None, shape (p, 2)
-        Intervals of 95 % of parameters that cannot be negative, one-sided where zero is near; NaN of all others.
+        Intervals of 95 % of parameters that cannot be negative, one-sided if zero is near; NaN of all others.
     """
 
     equations: Equations
@@ -223,7 +217,7 @@ class Estimate:
 
     @property
     def layout(self) -> ParameterLayout:
-        """Of the parameter vector."""
+        """Layout of the parameter vector."""
         return self.model.layout
 
     @property
@@ -242,7 +236,7 @@ class Estimate:
         return self.layout.rotor_bodies(self.parameters)
 
     def drive(self, term: str) -> Array:
-        """``(n,)`` values of a drive term; zeros where it was not identified."""
+        """Values ``(n,)`` of a drive term; zeros if it was not identified."""
         if term not in self.layout.drive_terms:
             return np.zeros(self.model.joints)
         return self.parameters[self.layout.drive(term)]
@@ -261,12 +255,12 @@ class Estimate:
 
     @cached_property
     def interval(self) -> Array:
-        """``(p, 2)`` interval of 95 % of every parameter.
+        """Interval ``(p, 2)`` of 95 % of every parameter.
 
-        Of what is positive of every physically consistent body (mass, diagonal of the inertia) it is a log-normal
-        distribution's: the prior is normal along geodesics, which are exponential in these ([Lee2019]_ sec. 3.3), so
-        that a mass that the data leave open is three times the URDF's as easily as a third of it. Where the deviation
-        is small both are the same.
+        Parameters that are positive for every consistent body (mass, diagonal of the inertia) have a log-normal
+        interval: the prior is normal along geodesics, which are exponential in these ([Lee2019]_ sec. 3.3), so that a
+        mass that the data leave open is three times the URDF's as easily as a third of it. For small deviations it
+        equals the normal interval.
         """
         normal = self.parameters[:, None] + NORMAL_95 * self.standard_deviation[:, None] * [-1.0, 1.0]
         positive = self.layout.positive_of_bodies
@@ -277,10 +271,10 @@ class Estimate:
 
     @cached_property
     def shown_by_data(self) -> NDArray[np.bool_]:
-        """``(p,)`` whether the data show a parameter, by itself or in combination.
+        """Whether the data show a parameter ``(p,)``, by itself or in combination.
 
         The value of any other one is the prior's, or was drawn along by parameters that the data do show: a link that
-        takes up a large first moment becomes heavy with it, even where no torque depends on its mass.
+        takes up a large first moment becomes heavy with it, even if no torque depends on its mass.
         """
         return np.array([each.shown_by_data for each in self.identifiability], dtype=bool)
 
@@ -296,9 +290,9 @@ class Estimate:
 
     @property
     def distance_to_prior(self) -> Array:
-        """``(nb,)`` geodesic distance of each body to the URDF as given (repaired where it is inconsistent)."""
+        """Geodesic distance ``(nb,)`` of each body to the URDF as given (repaired if inconsistent)."""
         return geodesic_distance(self.bodies, self.model.consistent_body_prior)
 
     def torque(self, samples: Samples) -> Array:
-        """``(N, c)`` predicted measurement along samples: joint torque, of equations of force."""
+        """Predicted measurement ``(N, c)`` along samples: joint torque for equations of force."""
         return self.equations.predict(self.parameters, samples)

@@ -37,7 +37,7 @@ class Posterior:
     bounded : ndarray of int, shape (k,)
         Parameters that cannot be negative.
     intervals : ndarray, shape (k, 2)
-        Theirs of 95 %; one-sided where the bound is near.
+        Their intervals of 95 %, one-sided if the bound is near.
     """
 
     covariance: Array
@@ -47,16 +47,16 @@ class Posterior:
 
 @dataclass(frozen=True)
 class ErrorSources:
-    """What makes an estimate differ from the truth.
+    """Sources of the difference between an estimate and the truth.
 
     Attributes
     ----------
     equations : tuple of ndarray, shapes (p, p) and (p,)
-        In normalised coordinates, whitened with the weights of the noise, which need not be those of the fit.
+        Equations in normalised coordinates, whitened with the weights of the noise, which need not be those of the fit.
     covariance : ndarray or None, shape (p, p)
-        Further covariance in normalised coordinates, of what the equations take as known.
+        Further covariance in normalised coordinates, of quantities that the equations take as known.
     left_out : ndarray of bool, shape (p,)
-        Parameters that the fit has left out; they may be there all the same.
+        Parameters that the fit has left out; their true values need not be zero.
     """
 
     equations: tuple[Array, Array]
@@ -72,7 +72,7 @@ def posterior(
     coordinates: Coordinates,
     regularization: Regularization,
 ) -> Posterior:
-    """Posterior under noise that need not be the one that the weights of the fit stand for.
+    """Posterior under noise that may differ from the noise that the weights of the fit stand for.
 
     Normal about the optimum, with the curvature of data and regularizer there; bounds cut it off. With other weights
     than those of the fit the optimum moves, so that the estimate is not the mean: errors count from the estimate.
@@ -83,7 +83,7 @@ def posterior(
     fitted : tuple of ndarray, shapes (p, p) and (p,)
         Whitened equations in normalised coordinates, with the weights of the fit.
     convex_program : ConvexProgram
-        That was solved, for its bounds.
+        Program that was solved, for its bounds.
     """
     size, bounded = coordinates.layout.size, convex_program.positive
     x = np.where(sources.left_out, 0.0, solution.x)
@@ -155,10 +155,10 @@ class TruncatedNormal:
     Attributes
     ----------
     mean, covariance : ndarray, shape (p,) and (p, p)
-        Within the bounds.
+        Moments within the bounds.
     centres, deviations : ndarray, shape (k,)
-        Of the normal distribution of every bounded quantity by itself, whose part above zero is its distribution within
-        the bounds, where it is not zero.
+        Normal distribution of every bounded quantity by itself: its part above zero is the distribution within the
+        bounds, if the quantity is not zero.
     present : ndarray, shape (k,)
         Probability that the quantity is not zero.
     """
@@ -179,17 +179,17 @@ class TruncatedNormal:
 def truncated_normal(
     mean: Array, covariance: Array, rows: Array, shift: Array, absent: Array | None = None
 ) -> TruncatedNormal:
-    """Normal distribution where no element of ``rows @ x + shift`` is below zero.
+    """Normal distribution with no element of ``rows @ x + shift`` below zero.
 
     Parameters
     ----------
     mean, covariance : ndarray, shape (p,) and (p, p)
-        Without the bounds.
+        Moments without the bounds.
     rows, shift : ndarray, shape (k, p) and (k,)
-        Of the bounds.
+        The bounds.
     absent : ndarray, shape (k,), optional
-        Of quantities that are zero with even odds before the data: density there of their prior where they are not,
-        which is part of the normal distribution. NaN of all others.
+        Density at zero of the prior of quantities that are zero with even odds before the data; it is part of the
+        normal distribution. NaN of all others.
     """
     mean, covariance = mean.copy(), covariance.copy()
     absent, present = np.full(len(rows), np.nan) if absent is None else absent, np.ones(len(rows))
@@ -239,7 +239,7 @@ def _probability(centre: float, variance: float, density: float) -> float:
 
 
 def _or_zero(mean: float, variance: float, probability: float, scale: float) -> tuple[float, float]:
-    """Mean and variance of a quantity that is zero but for a probability; never quite without variance."""
+    """Mean and variance of a quantity that is zero but for a probability; the variance stays above zero."""
     whole = probability * (variance + (1 - probability) * mean**2)
     return probability * mean, max(whole, _ZERO_VARIANCE_SHARE * scale)
 

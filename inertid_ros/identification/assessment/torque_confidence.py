@@ -49,7 +49,7 @@ class TorqueConfidence:
 
     @cached_property
     def shares(self) -> Array:
-        """``(n,)`` deviation as a share of torque; of the largest torque where a joint has none of its own."""
+        """Deviation ``(n,)`` as a share of torque; of the largest torque for a joint without torque."""
         return self.deviation / np.maximum(self.torque, 1e-3 * max(float(self.torque.max()), 1e-300))
 
     @property
@@ -88,7 +88,7 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
     Parameters
     ----------
     states : Samples, optional
-        To predict at; random ones by default, the same for every estimate of one robot.
+        States to predict at; random ones by default, identical for every estimate of one robot.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class StateTorques:
     model : RobotModel
         Robot on a fixed base.
     states : Samples, optional
-        Random ones by default, the same for every estimate of one robot.
+        Random ones by default, identical for every estimate of one robot.
 
     Raises
     ------
@@ -140,14 +140,14 @@ class StateTorques:
 
 @dataclass(frozen=True)
 class TorqueScale:
-    """Size of the torque of every channel; ``|`` takes the larger.
+    """Size of the torque of every channel, by which errors are measured; ``|`` takes the larger.
 
     Attributes
     ----------
     torque : ndarray, shape (c,)
         Root mean square [N m or N].
     variation : ndarray, shape (c,)
-        The same about the mean: a constant is explained by an offset, whatever else is wrong.
+        Root mean square about the mean: an offset explains a constant, even if all else is wrong.
     """
 
     torque: Array
@@ -158,7 +158,7 @@ class TorqueScale:
 
     @classmethod
     def of_recordings(cls, recordings: Sequence[Samples]) -> "TorqueScale":
-        """Of all that was measured and is usable; zero where nothing was."""
+        """Scale of everything measured and usable; zero for unmeasured channels."""
         valid = np.concatenate([samples.valid for samples in recordings])
         tau = np.where(valid, np.concatenate([samples.tau for samples in recordings]), 0.0)
         counts = np.maximum(valid.sum(axis=0), 1)
@@ -167,16 +167,16 @@ class TorqueScale:
 
     @classmethod
     def of_information(cls, information: Information) -> "TorqueScale":
-        """Of what was fitted; a channel without an offset among its parameters shows no mean."""
+        """Scale of the data fitted; a channel without an offset among its parameters shows no mean."""
         means = [_mean(channel, information) for channel in information.channels]
         square = information.rms_measured**2
         return cls(np.sqrt(square), np.sqrt(np.maximum(square - np.square(means), 0.0)))
 
     @classmethod
     def over_range(cls, equations: Equations, parameters: Array) -> "TorqueScale":
-        """Of random states of a robot on a fixed base, by its parameters ``(p,)``; zero elsewhere.
+        """Scale at random states of a robot on a fixed base, by its parameters ``(p,)``; zero for other robots.
 
-        No variation: what a recording shows of a joint must be explained in that recording.
+        Without variation: a recording must explain what it shows of a joint.
         """
         torque = variation = np.zeros(equations.count)
         if isinstance(equations, ForceEquations) and not equations.model.free:
@@ -185,7 +185,7 @@ class TorqueScale:
         return cls(torque, variation)
 
     def of_measured(self, measured: Array, equations: Equations) -> "TorqueScale":
-        """Zero where nothing was measured ``(c,)``, and no joint far below the others."""
+        """Set channels without measurement ``(c,)`` to zero, and raise joints far below the others."""
         joints, sizes = equations.joint_channels, []
         for size in (self.torque, self.variation):
             size = size.copy()
@@ -195,7 +195,7 @@ class TorqueScale:
 
 
 def bodies_as_given(layout: ParameterLayout, given: Array, own: Array) -> Array:
-    """``(p,)`` bodies of one parameter set with the drives of another.
+    """Bodies of one parameter set with the drives of another, ``(p,)``.
 
     Friction is most of a wrist's torque and in no URDF; but bodies that came out far too heavy must not excuse the
     errors that they make.
@@ -204,7 +204,7 @@ def bodies_as_given(layout: ParameterLayout, given: Array, own: Array) -> Array:
 
 
 def _mean(channel: Channel, information: Information) -> float:
-    """Mean of a channel's measurement, by its equations' column of ones; 0 where it has none."""
+    """Mean of a channel's measurement, by its equations' column of ones; 0 without such a column."""
     names = [information.layout.names[column] for column in channel.columns]
     offsets = [index for index, name in enumerate(names) if name.endswith(".offset")]
     if len(offsets) != 1:
@@ -219,12 +219,10 @@ class ParameterSet:
 
     Attributes
     ----------
-    model : RobotModel
-        The robot.
     parameters : ndarray, shape (p,)
-        In the order of its layout.
+        In the order of the model's layout.
     covariance : ndarray, shape (p, p)
-        Of their errors.
+        Covariance of their errors.
     """
 
     model: RobotModel
@@ -234,16 +232,14 @@ class ParameterSet:
 
 @dataclass(frozen=True)
 class ParameterChange:
-    """One parameter that both results have.
+    """Change of one parameter between two results.
 
     Attributes
     ----------
-    name : str
-        Of the parameter.
     first, second : float
         Its values.
     deviations : float
-        Difference in standard deviations of both together; NaN where neither has one.
+        Difference in standard deviations of both together; NaN if neither has one.
     """
 
     name: str
@@ -254,7 +250,7 @@ class ParameterChange:
 
 @dataclass(frozen=True)
 class ResultComparison:
-    """How two results of one robot differ.
+    """Differences between two results of one robot.
 
     Attributes
     ----------

@@ -27,18 +27,18 @@ class Uncertainty:
     values : ndarray, shape (r,)
         Base parameters.
     base_covariance : ndarray, shape (r, r)
-        Of the base parameters by the data alone.
+        Covariance of the base parameters by the data alone.
     base_shares : ndarray, shape (r,)
-        Of the prior variance of each base parameter that the data takes away, 0 to 1, when all are held for
-        independent: what the prior merely correlates with something identified does not count as identified.
+        Share of the prior variance of each base parameter that the data removes, 0 to 1, if all are taken as
+        independent: a mere correlation of the prior with something identified does not count as identified.
     prior, posterior : ndarray, shape (p, p)
         Covariance of the standard parameters before and after the data. Normal under the pullback metric at the prior
-        ([Lee2019]_ eq. 4.3.37), whatever the regularizer and the hard constraints of the fit.
+        ([Lee2019]_ eq. 4.3.37), for every regularizer and all hard constraints of the fit.
     relative_deviation : ndarray, shape (p,)
         Standard deviation of the estimate over its value.
     moved : ndarray, shape (p,)
-        Estimate less prior, in deviations of the prior or of the estimate, whichever is larger; of bodies, those of the
-        typical prior spread where a larger one was estimated from the same data.
+        Estimate less prior, in deviations of the prior or of the estimate, the larger of the two; of bodies, those of
+        the typical prior spread if a larger one was estimated from these data.
     """
 
     base: BaseParameters
@@ -57,7 +57,7 @@ class Uncertainty:
 
     @cached_property
     def relative_standard_deviation(self) -> Array:
-        """``(r,)`` of the base parameters, in per cent of their values; infinite where one is zero."""
+        """Standard deviation ``(r,)`` in per cent of the value; infinite if it is zero."""
         with np.errstate(divide="ignore"):
             return 100 * self.standard_deviation / np.abs(self.values)
 
@@ -74,7 +74,7 @@ class Uncertainty:
 
 
 def with_identifiability(estimate: _AnyEstimate) -> _AnyEstimate:
-    """The estimate with its :attr:`~inertid_ros.identification.assessment.estimate.Estimate.identifiability`."""
+    """Estimate with the identifiability of its parameters."""
     return replace(estimate, identifiability=uncertainty(estimate, estimate.information).identifiability)
 
 
@@ -84,7 +84,7 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
     Parameters
     ----------
     information : Information
-        Of the data that was fitted.
+        Information of the data that was fitted.
     """
     fraction = estimate.effective_counts / np.maximum(information.counts, 1)
     R, _ = information.whitened(np.sqrt(fraction) / estimate.residual_deviation)

@@ -134,18 +134,14 @@ def _cvxpy() -> ModuleType:
 def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:
     """Minimise a convex program over masses of points instead of body parameters, plus ``weight`` times their distance.
 
-    Bodies are made of point masses that must not be negative ([Lee2019]_ eq. 3.5.54), a quadratic program for OSQP.
+    Bodies are made of point masses that must not be negative ([Lee2019]_ eq. 3.5.54), a quadratic program for OSQP. The
+    Hessian is that of the parameters without the bounds on masses.
 
     Parameters
     ----------
     convex_program : ConvexProgram
         Program without any distance of the bodies; with linear constraints but no blocks. Weak log barriers of its
         positive parameters become plain bounds.
-
-    Returns
-    -------
-    Solution
-        Parameters of the bodies in ``x``. The Hessian is that of the parameters without the bounds on masses.
 
     Raises
     ------

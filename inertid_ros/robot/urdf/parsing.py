@@ -243,7 +243,6 @@ def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
 
     Parameters
     ----------
-    path : Path
     arguments : mapping of str to str
         ``xacro:arg`` to value.
 

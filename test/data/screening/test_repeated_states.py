@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 
-from inertid_ros.app.screened_samples import ScreenedRecording
+from inertid_ros.calibration.dataset import ScreenedRecording
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.preparation.prepare import prepare

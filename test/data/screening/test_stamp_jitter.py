@@ -8,7 +8,7 @@ from support.recordings.arrival_stamps import burst_stamps, late_stamps
 from support.recordings.synthetic import random_motion
 from support.recordings.synthetic_calibration import synthetic_case
 
-from inertid_ros.app.screened_samples import ScreenedRecording
+from inertid_ros.calibration.dataset import ScreenedRecording
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Severity

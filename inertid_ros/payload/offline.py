@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from inertid_ros.calibration.dataset import TRAIN, VALIDATION, Dataset
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity
@@ -19,8 +20,6 @@ from inertid_ros.payload.payload import Payload, identify_payload, payload_conte
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.report_content import plain
 from inertid_ros.report.results import REPORT, ResultError, StoredResult, as_written
-
-from .screened_samples import cutoff_of, screened
 
 
 @dataclass(frozen=True)
@@ -98,19 +97,17 @@ def payload_offline(
     options, configuration = options or PayloadOptions(), configuration or Configuration()
     robot, delay, cutoff = calibrated_robot(result)
     model = robot.equations.model
-    tool = ToolFrame.of(model, options.frame)
+    tool = ToolFrame.from_link(model, options.frame)
     everything = [*loaded, *reference]
     _check_new(result, everything)
     check_recordings(model, everything)
-    recordings, samples = screened(everything, model, _without_effort_checks(configuration)), []
-    cutoff = cutoff_of(recordings[: len(loaded)], recordings[len(loaded) :], cutoff)
-    for index, recording in enumerate(recordings):
-        progress("preparing", index / len(everything))
-        samples.append(without_delay(recording.samples(cutoff), delay))
+    dataset = Dataset.screened(model, _without_effort_checks(configuration), loaded, reference)
+    dataset = dataset.prepared(dataset.cutoff(cutoff), lambda fraction: progress("preparing", fraction))
+    dataset = dataset.changed(lambda _part, samples: without_delay(samples, delay))
     progress("solving", 0.9)
-    findings = tuple(finding for each in samples for finding in each.findings)
+    findings = dataset.findings
     _refuse_rejected(findings)
-    with_payload, without = samples[: len(loaded)], samples[len(loaded) :]
+    with_payload, without = dataset.samples(TRAIN), dataset.samples(VALIDATION)
     payload = identify_payload(robot, tool, with_payload, without, options.drift)
     check_payload(robot, payload, with_payload, options.largest_mass)
     roles = ["payload"] * len(loaded) + ["reference"] * len(reference)
@@ -118,7 +115,7 @@ def payload_offline(
         payload,
         findings,
         notices(robot, payload),
-        tuple(recording_source(*each) for each in zip(everything, samples, roles, strict=True)),
+        tuple(recording_source(*each) for each in zip(everything, dataset.samples(), roles, strict=True)),
         options,
     )
 

@@ -1,7 +1,7 @@
 """Samples of recordings that have been screened: what every command and node fits or validates with."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -12,20 +12,20 @@ from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.findings import Finding
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.ahead import ahead
-from inertid_ros.data.cleaning.clean import repaired
-from inertid_ros.data.filtering.filters import memory
-from inertid_ros.data.long_recording import LongRecording, kept_parts
+from inertid_ros.data.long_recording import LongRecording, ahead, kept_parts
+from inertid_ros.data.preparation.filtering import memory
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff, shared_by_parts
+from inertid_ros.data.preparation.recorded_channels import repaired
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.effort_noise import EffortNoise
-from inertid_ros.data.screening.efforts.checks import check_efforts
-from inertid_ros.data.screening.screen import refuse, screen_channels
-from inertid_ros.identification.provenance import RecordingSource
-from inertid_ros.regressors.load_torque import without_load
-from inertid_ros.robot.loads import load_bodies
+from inertid_ros.data.screening.channel_checks import refuse, screen_channels
+from inertid_ros.data.screening.effort_checks import check_efforts
+from inertid_ros.data.screening.recording_health import EffortNoise
+from inertid_ros.identification.provenance import RecordingSource, recording_source
+from inertid_ros.regressors.force_equations import without_load
+from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import RobotModel
 
+TRAIN, VALIDATION = "train", "validation"
 _AHEAD = 1  # parts that are prepared while another is compressed
 
 
@@ -65,7 +65,7 @@ class ScreenedRecording:
         refuse(findings)
         lacking = set(model.joint_names) - set(recording.joint_names)  # which the preparation refuses
         momentum = configuration.identify.equations in MOMENTUM_EQUATIONS
-        noise = None if lacking or momentum else EffortNoise.of(readable, model)
+        noise = None if lacking or momentum else EffortNoise.from_recording(readable, model)
         return replace(own, findings=findings, noise=noise)
 
     @classmethod
@@ -132,7 +132,7 @@ class FurtherSamples:
     ----------
     recordings : sequence of LongRecording
     kept : sequence of ScreenedRecording
-        The parts that are kept, of :func:`prepared_alike`.
+        The parts in memory, of :meth:`Dataset.prepared`.
     cutoff_hz : float
         That of the parts that are kept [Hz].
     """
@@ -207,65 +207,157 @@ def without_notices() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def screened(
-    recordings: Sequence[Recording], model: RobotModel, configuration: Configuration
-) -> list[ScreenedRecording]:
-    """Screen recordings; raises RecordingError for the first that does not belong to this robot."""
-    return [ScreenedRecording.of(recording, model, configuration) for recording in recordings]
+@dataclass(frozen=True)
+class DatasetRecording:
+    """A recording with its role, screened and prepared; of a long one the parts in memory.
 
-
-def prepared_alike(
-    given: Sequence[Recording | LongRecording], kept: Sequence[ScreenedRecording], cutoff_hz: float
-) -> list[ScreenedRecording]:
-    """The same recordings and kept parts, where parts of one recording share what they are prepared by.
-
-    Parameters
+    Attributes
     ----------
-    given : sequence of Recording or LongRecording
-    kept : sequence of ScreenedRecording
-        Those of :func:`.long_recording.kept_parts`, in the same order.
+    source : Recording or LongRecording
+    role : str
+        ``train`` or ``validation``.
+    parts : tuple of ScreenedRecording
+    samples : tuple of Samples
+        Of the parts; empty until they are prepared.
+    """
+
+    source: Recording | LongRecording
+    role: str
+    parts: tuple[ScreenedRecording, ...]
+    samples: tuple[Samples, ...] = ()
+
+    def sharing(self, cutoff_hz: float) -> "DatasetRecording":
+        """Let the parts of a long recording share noise, limits and fast speeds, as if filtered as a whole."""
+        source, preparations = self.source, [part.preparation for part in self.parts]
+        if not isinstance(source, LongRecording) or preparations[0].equation_type in MOMENTUM_EQUATIONS:
+            return self
+        with without_notices():
+            shared = shared_by_parts(preparations, cutoff_hz, source.period, source.samples)
+        parts = [replace(part, preparation=replace(part.preparation, shared=shared)) for part in self.parts]
+        return replace(self, parts=tuple(parts))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Recordings to fit and to validate with: screened, then prepared with one cutoff for all.
+
+    Attributes
+    ----------
+    model : RobotModel
+    configuration : Configuration
+    recordings : tuple of DatasetRecording
+        Those to fit first.
     cutoff_hz : float
-        With which all are filtered [Hz].
-
-    Raises
-    ------
-    RecordingError
-        A part cannot be used.
+        Of the low-pass that all went through [Hz]; 0 until they are prepared.
     """
-    screened_parts, alike = iter(kept), []
-    for each in given:
-        own = [next(screened_parts) for _ in kept_parts([each])]
-        preparations = [part.preparation for part in own]
-        if isinstance(each, LongRecording) and preparations[0].equation_type not in MOMENTUM_EQUATIONS:
-            with without_notices():
-                shared = shared_by_parts(preparations, cutoff_hz, each.period, each.samples)
-            own = [replace(part, preparation=replace(part.preparation, shared=shared)) for part in own]
-        alike += own
-    return alike
+
+    model: RobotModel
+    configuration: Configuration
+    recordings: tuple[DatasetRecording, ...]
+    cutoff_hz: float = 0.0
+
+    @classmethod
+    def screened(
+        cls,
+        model: RobotModel,
+        configuration: Configuration,
+        train: Iterable[Recording | LongRecording],
+        validation: Iterable[Recording | LongRecording] = (),
+    ) -> "Dataset":
+        """Screen recordings.
+
+        Raises
+        ------
+        RecordingError
+            One does not belong to this robot.
+        """
+        roles = [*((source, TRAIN) for source in train), *((source, VALIDATION) for source in validation)]
+        recordings = [
+            DatasetRecording(
+                source,
+                role,
+                tuple(ScreenedRecording.of(part, model, configuration) for part in kept_parts([source])),
+            )
+            for source, role in roles
+        ]
+        return cls(model, configuration, tuple(recordings))
+
+    def cutoff(self, fitted_hz: float = 0.0) -> float:
+        """Choose the one cutoff [Hz] from the recordings to fit, such that it suits the rates of all.
+
+        Parameters
+        ----------
+        fitted_hz : float
+            Cutoff with which a result was identified [Hz]; it takes precedence over what the recordings suggest, and
+            the configured one over both.
+
+        Raises
+        ------
+        RecordingError
+            A recording cannot be used.
+        """
+        if fitted_hz and not self.configuration.prepare.cutoff_hz:
+            return fitted_hz
+        others = [part.preparation.fresh for part in self.parts(VALIDATION)]
+        return common_cutoff([part.preparation for part in self.parts(TRAIN)], others)
+
+    def prepared(self, cutoff_hz: float, progress: Callable[[float], None] = lambda fraction: None) -> "Dataset":
+        """Prepare all recordings with one cutoff [Hz]; ``progress`` is called with the fraction done.
+
+        Raises
+        ------
+        ModelError, RecordingError
+            As :meth:`ScreenedRecording.samples`.
+        """
+        recordings, count, done = [], len(self.parts()), 0
+        for recording in self.recordings:
+            recording, samples = recording.sharing(cutoff_hz), []
+            for part in recording.parts:
+                progress(done / count)
+                samples.append(part.samples(cutoff_hz))
+                done += 1
+            recordings.append(replace(recording, samples=tuple(samples)))
+        return replace(self, recordings=tuple(recordings), cutoff_hz=cutoff_hz)
+
+    def changed(self, change: Callable[[ScreenedRecording, Samples], Samples]) -> "Dataset":
+        """Replace the samples of every part."""
+        recordings = [
+            replace(entry, samples=tuple(map(change, entry.parts, entry.samples))) for entry in self.recordings
+        ]
+        return replace(self, recordings=tuple(recordings))
+
+    def of_role(self, role: str = "") -> tuple[DatasetRecording, ...]:
+        """Recordings of a role, all without one."""
+        return tuple(recording for recording in self.recordings if role in ("", recording.role))
+
+    def parts(self, role: str = "") -> tuple[ScreenedRecording, ...]:
+        """Screened recordings of a role, all without one."""
+        return tuple(part for recording in self.of_role(role) for part in recording.parts)
+
+    def samples(self, role: str = "") -> tuple[Samples, ...]:
+        """Prepared samples of a role, all without one."""
+        return tuple(samples for recording in self.of_role(role) for samples in recording.samples)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings on all samples."""
+        return tuple(finding for samples in self.samples() for finding in samples.findings)
+
+    def further_samples(self) -> FurtherSamples:
+        """Samples of the parts of long recordings to fit that are not in memory."""
+        long = [entry.source for entry in self.of_role(TRAIN) if isinstance(entry.source, LongRecording)]
+        return FurtherSamples(long, self.parts(TRAIN), self.cutoff_hz)
+
+    def sources(self, further: FurtherSamples) -> tuple[RecordingSource, ...]:
+        """Provenance of every recording, once all further samples have been read."""
+        return tuple(_source(recording, further) for recording in self.recordings)
 
 
-def cutoff_of(
-    recordings: Sequence[ScreenedRecording], others: Sequence[ScreenedRecording] = (), fitted_hz: float = 0.0
-) -> float:
-    """The one cutoff [Hz] that all recordings of a result are filtered with.
-
-    Parameters
-    ----------
-    recordings : sequence of ScreenedRecording
-        Those from which the cutoff is chosen; the configured one goes before all others.
-    others : sequence of ScreenedRecording
-        Recordings that will be filtered alike; the cutoff suits their sample rates.
-    fitted_hz : float
-        Cutoff with which a result was identified [Hz], where there is one; it goes before what recordings suggest.
-
-    Raises
-    ------
-    RecordingError
-        A recording cannot be used.
-    """
-    configured = recordings[0].configuration.prepare.cutoff_hz
-    if fitted_hz and not configured:
-        return fitted_hz
-    return common_cutoff(
-        [each.preparation for each in recordings], [other.preparation.fresh for other in others]
-    )
+def _source(entry: DatasetRecording, further: FurtherSamples) -> RecordingSource:
+    part, *_ = entry.parts
+    first, *_ = entry.samples
+    source = recording_source(part.preparation.recording, first, entry.role)
+    if not isinstance(entry.source, LongRecording):
+        return source
+    used = sum(int(samples.usable.sum()) for samples in entry.samples)
+    return further.source(entry.source, replace(source, used_samples=used))

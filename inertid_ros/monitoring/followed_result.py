@@ -13,10 +13,9 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
 from inertid_ros.monitoring.change_detector import with_stream_noise
 from inertid_ros.monitoring.followed_robot import FollowedRobot, FollowOptions
+from inertid_ros.payload.offline import calibrated_robot
 from inertid_ros.report.results import REPORT, StoredResult, as_written
 from inertid_ros.robot.model import RobotModel
-
-from .payload_offline import calibrated_robot
 
 _log = logging.getLogger(__name__)
 _BLOCK_S = 0.125  # length of the blocks of samples

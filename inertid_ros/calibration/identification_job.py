@@ -18,7 +18,7 @@ from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import read_result, write_result
 from inertid_ros.robot.model import load_model, model_options
 
-from .calibrate_offline import calibrate
+from .calibrate import calibrate
 
 _READ, _SOLVED = 0.1, 0.9
 

@@ -9,7 +9,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.payload.payload import Payload
 from inertid_ros.report.results import read_result
 
-from .payload_offline import PayloadOptions, outcome_content, payload_offline
+from .offline import PayloadOptions, outcome_content, payload_offline
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,167 @@
+"""The whole offline path in one call: recordings in, outcome with validation and provenance out."""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import chain
+
+import attrs
+import numpy as np
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.core.findings import subjects_of
+from inertid_ros.core.samples import Samples
+from inertid_ros.data.long_recording import LongRecording, all_parts, kept_parts
+from inertid_ros.data.preparation.bandwidth import MAX_CUTOFF_PER_RATE
+from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.channel_checks import refuse
+from inertid_ros.data.screening.motion_checks import check_different_samples, check_motion
+from inertid_ros.data.screening.recording_health import recording_health
+from inertid_ros.identification.assessment.estimate import Estimate
+from inertid_ros.identification.assessment.validation import BandErrors, torque_errors, validate
+from inertid_ros.identification.continuation import UNKNOWN_LOAD_SPREAD
+from inertid_ros.identification.held_out import check_new_motion, validate_on_blocks
+from inertid_ros.identification.identify import IdentificationProgress, identify, takes_further
+from inertid_ros.identification.information.delay import without_delay
+from inertid_ros.identification.prior.constraints import configured_constraints
+from inertid_ros.identification.prior.regularizers import OWN_SPREADS
+from inertid_ros.identification.provenance import provenance
+from inertid_ros.report.pages import CalibrationOutcome
+from inertid_ros.robot.model import RobotModel
+
+from .dataset import TRAIN, VALIDATION, Dataset, ScreenedRecording, without_notices
+from .earlier_result import earlier_fit
+from .known_loads import with_drive_gains, with_gain_uncertainty
+
+FIXED_BANDS_HZ = (2.0, 5.0, 10.0)  # in which results with different cutoffs are compared
+_MIN_BAND_PERIODS = 20.0  # of a band's highest frequency in the shortest recording; less is all filter transient
+_PREPARED_FRACTION, _SOLVED_FRACTION = 0.3, 0.9
+
+
+def calibrate(
+    model: RobotModel,
+    train: Sequence[Recording | LongRecording],
+    held_out: Sequence[Recording | LongRecording] = (),
+    configuration: Configuration | None = None,
+    progress: Callable[[IdentificationProgress], None] = lambda report: None,
+) -> CalibrationOutcome:
+    """Prepare, identify and validate; the command line and the identifier node both do exactly this.
+
+    Parameters
+    ----------
+    train : sequence of Recording or LongRecording
+        Recordings to fit. All parts of a long one count for parameters and covariance; delay, outliers, noise, errors
+        and details are of the parts in memory.
+    held_out : sequence of Recording or LongRecording
+        Recordings to validate the result with, of another motion; of long ones the parts in memory. Without any,
+        blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
+
+    Raises
+    ------
+    InertidError
+        A recording cannot be used, or there is no solution.
+    """
+    configuration, clock = configuration or Configuration(), _Clock()
+    options = configuration.identify
+    if not takes_further(model, options):
+        train = list(chain.from_iterable(map(all_parts, train)))
+    check_different_samples(kept_parts(train), kept_parts(held_out))
+
+    # Recordings: screened, prepared with one cutoff, with efforts in newton metres.
+    dataset = Dataset.screened(model, configuration, train, held_out)
+    dataset = dataset.prepared(
+        dataset.cutoff(),
+        lambda fraction: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * fraction)),
+    )
+    dataset, gains = with_drive_gains(dataset) if options.drive_gains else (dataset, None)
+    fitted, further, raw = dataset.samples(TRAIN), dataset.further_samples(), kept_parts([*train, *held_out])
+    motion = check_motion(fitted, dataset.model)
+    refuse(motion)
+    findings = (*motion, *(gains.findings if gains else ()), *dataset.findings)
+    options = _with_loaded_links(options, fitted)
+    constraints = configured_constraints(dataset.model, configuration.constraints)
+    earlier, source = earlier_fit(options.prior, dataset.model, raw) if options.prior else (None, None)
+    clock.stop("preparing")
+
+    # Parameters.
+    solving = lambda report: progress(report.within(_PREPARED_FRACTION, _SOLVED_FRACTION))  # noqa: E731
+    estimate = identify(dataset.model, fitted, options, constraints, solving, earlier, further)
+    estimate = with_gain_uncertainty(estimate, gains, dataset) if gains else estimate
+    clock.stop("identifying")
+
+    # Errors on what was not fitted.
+    progress(IdentificationProgress("validating", _SOLVED_FRACTION))
+    validation = validate(estimate, dataset.samples(VALIDATION)) if held_out else None
+    aligned = dataset.changed(lambda _part, samples: without_delay(samples, estimate.delay))
+    fitted, validated = aligned.samples(TRAIN), aligned.samples(VALIDATION)
+    blocks = None if held_out else validate_on_blocks(estimate, fitted, options, constraints)
+    bands = () if gains else band_errors(estimate, dataset.parts(VALIDATION) or dataset.parts())
+    findings += further.findings_beside(findings)
+    findings += check_new_motion(estimate, fitted, validated, options, constraints)
+    health = tuple(recording_health(*entry, dataset.model) for entry in zip(raw, dataset.samples(), strict=True))
+    clock.stop("validating")
+    progress(IdentificationProgress("validating", 1.0))
+    return CalibrationOutcome(
+        estimate,
+        fitted,
+        validated,
+        validation,
+        provenance(dataset.model, dataset.sources(further), configuration, source),
+        clock.seconds,
+        findings=findings,
+        blocks=blocks,
+        constraints=constraints,
+        drive_gains=gains,
+        bands=bands,
+        health=health,
+    )
+
+
+def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> tuple[BandErrors, ...]:
+    """Errors of an estimate and of the URDF as given below 2, 5 and 10 Hz, as far as the sample rates allow.
+
+    Returns
+    -------
+    tuple of BandErrors
+        In ascending order; empty for equations other than those of force.
+    """
+    if estimate.equations.equation_type != "force":
+        return ()
+    raw = [recording.preparation.fresh for recording in recordings]
+    slowest = max(float(np.median(np.diff(recording.time))) for recording in raw)
+    shortest = min(recording.duration for recording in raw)
+    lowest, highest = _MIN_BAND_PERIODS / shortest, MAX_CUTOFF_PER_RATE / slowest
+    errors = []
+    with without_notices():
+        for band in FIXED_BANDS_HZ:
+            if lowest < band < highest:
+                samples = [without_delay(recording.prepared(band), estimate.delay) for recording in recordings]
+                calibrated, prior = (
+                    torque_errors(estimate.equations, parameters, samples)
+                    for parameters in (estimate.parameters, estimate.prior)
+                )
+                errors.append(BandErrors(band, calibrated, prior))
+    return tuple(errors)
+
+
+def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> IdentifyOptions:
+    """Give links that carry an undeclared load a prior spread of their own.
+
+    The load would otherwise make the prior of all other links as weak.
+    """
+    if options.estimator != "consistent" or options.regularizer not in OWN_SPREADS:
+        return options
+    loaded = subjects_of(chain.from_iterable(samples.findings for samples in fitted), "undeclared_load")
+    return attrs.evolve(options, spread={**dict.fromkeys(sorted(loaded), UNKNOWN_LOAD_SPREAD), **options.spread})
+
+
+class _Clock:
+    """Seconds per stage."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self.seconds: dict[str, float] = {}
+
+    def stop(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.seconds[stage], self._last = now - self._last, now
