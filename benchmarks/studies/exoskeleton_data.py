@@ -12,8 +12,8 @@ from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectrum
 from inertid_ros.data.preparation.filtering import derivatives, low_pass
 from inertid_ros.robot.contacts import Contact, Plate, external_force
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.simulation.example_robots import legged_robot
-from inertid_ros.simulation.legged_robot import LeggedRobot, LeggedRobotDescription
+from inertid_ros.simulation.example_robots import LeggedRobotDescription, legged_robot
+from inertid_ros.simulation.legged_robot import LeggedRobot
 
 RATE_HZ, SAMPLE_HZ = 500.0, 50.0
 EDGE_S = 0.3  # left out at both ends, where filters settle

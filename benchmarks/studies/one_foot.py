@@ -12,8 +12,8 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.contacts import contact_jacobians
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.simulation.example_robots import legged_robot
-from inertid_ros.simulation.legged_robot import LeggedRobotDescription, solve_stance
+from inertid_ros.simulation.example_robots import LeggedRobotDescription, legged_robot
+from inertid_ros.simulation.legged_robot import solve_stance
 
 SECONDS, RATE_HZ, CHECK_HZ = 3.0, 300.0, 15.0
 CONTROL_POINTS, RANGE_RAD, SMALLER, TRIES = 4, 0.5, 0.93, 200

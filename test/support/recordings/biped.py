@@ -11,8 +11,8 @@ from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.example_robots import legged_robot
-from inertid_ros.simulation.legged_robot import LeggedRobot, LeggedRobotDescription, simulate_movements
+from inertid_ros.simulation.example_robots import LeggedRobotDescription, legged_robot
+from inertid_ros.simulation.legged_robot import LeggedRobot, simulate_movements
 
 
 def model_options(robot: LeggedRobotDescription, **changes) -> ModelOptions:
