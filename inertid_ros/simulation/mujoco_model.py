@@ -213,8 +213,9 @@ def build_world(
             inward = sole.rotation[:, 2] * _CORNER_RADIUS_M
             for number, corner in enumerate(sole.corners):
                 body.add_geom(
-                    name=f"{sole.frame}_corner_{number}", type=mujoco.mjtGeom.mjGEOM_SPHERE, size=(_CORNER_RADIUS_M, 0, 0),
-                    pos=corner + inward, mass=0.0, condim=3, solref=_CONTACT_SOLREF, friction=(options.friction, 0.0, 0.0),
+                    name=f"{sole.frame}_corner_{number}", type=mujoco.mjtGeom.mjGEOM_SPHERE,
+                    size=(_CORNER_RADIUS_M, 0, 0), pos=corner + inward, mass=0.0, condim=3, solref=_CONTACT_SOLREF,
+                    friction=(options.friction, 0.0, 0.0),
                 )
         model = spec.compile()
     except ValueError as error:
