@@ -40,17 +40,17 @@ class EarlierFit:
     Attributes
     ----------
     layout : ParameterLayout
-        Of the parameters below.
+        Layout of its parameters.
     robot : str
-        Fingerprint of its equations, see :func:`~.information.fingerprint`.
+        Fingerprint of its equations, see :func:`.fingerprint`.
     equations : EarlierEquations
-        Of all its recordings, by the weights of its fit.
+        Equations of all its recordings, with the weights of its fit.
     prior, parameters : ndarray, shape (p,)
         Before and after it.
     covariance : ndarray, shape (p, p)
-        Of the parameters, of data and prior together.
+        Covariance of the parameters, by data and prior together.
     prior_spread : float
-        Of its bodies.
+        Prior spread of its bodies.
     """
 
     layout: ParameterLayout
@@ -64,12 +64,12 @@ class EarlierFit:
 
 @dataclass(frozen=True)
 class Continuation:
-    """What an earlier result gives to a fit of one robot under some options.
+    """Contribution of an earlier result to a fit of one robot under some options.
 
     Raises
     ------
     IdentificationError
-        The result is of another robot, or the options name a link that the robot does not have.
+        The result is of another robot, or the options name an unknown link.
     """
 
     earlier: EarlierFit
@@ -84,20 +84,21 @@ class Continuation:
 
     @property
     def changed(self) -> Mapping[int, float]:
-        """Index of every link that may have changed to its prior spread as given."""
+        """Prior spread of every link that may have changed, by its index."""
         spreads = own_prior_spreads(self.model, self.options.spread)
         return {int(i): float(spreads[i]) for i in np.flatnonzero(~np.isnan(spreads))}
 
     @property
     def prior_model(self) -> RobotModel:
-        """The robot with the prior of the earlier result; its estimate of links that may have changed since then."""
+        """Robot with the prior of the earlier result; links that may have changed have its estimate."""
         bodies = self.earlier.layout.bodies(self.earlier.prior).copy()
         changed = list(self.changed)
         bodies[changed] = self.earlier.layout.bodies(self.earlier.parameters)[changed]
         return self.model.with_prior_bodies(bodies)
 
     def of(self, data: FitData) -> FitData:
-        """Data of a fit with all that the earlier result adds; its equations are those of :attr:`prior_model`."""
+        """Data of a fit with everything that the earlier result adds; its equations are those of
+        :attr:`prior_model`."""
         if fingerprint(data.equations) != self.earlier.robot:
             raise IdentificationError(
                 "identify.prior: its equations differ from these (kinematics, gravity or type of equations); identify"
@@ -107,7 +108,7 @@ class Continuation:
         return replace(data, information=information, prior_spreads=self._prior_spreads())
 
     def _equations(self, equations: Equations) -> EarlierEquations:
-        """The earlier equations in the columns of these, without what may have changed."""
+        """Earlier equations in the columns of these, with everything that may have changed marginalised out."""
         earlier, layout = self.earlier.layout, equations.model.layout
         place = {name: column for column, name in enumerate(layout.names)}
         columns = np.array([place.get(name, -1) for name in earlier.names])
@@ -124,7 +125,7 @@ class Continuation:
         return rows.without(np.flatnonzero(columns < 0)).in_columns(columns, layout.size)
 
     def _prior_equations(self, link: int) -> EarlierEquations:
-        """The prior of a link as it was on the earlier day, as equations."""
+        """The prior of a link on the earlier day, as equations."""
         root = prior_covariance_root(self._coordinates(self.earlier.prior), self.earlier.prior_spread)
         span = self.earlier.layout.body(link)
         R = np.zeros((BODY_PARAMETERS, self.earlier.layout.size))
@@ -132,7 +133,7 @@ class Continuation:
         return EarlierEquations(R, R @ self.earlier.prior)
 
     def _prior_spreads(self) -> Array:
-        """``(nb,)`` prior spreads of links and rotors; NaN where the fit finds or is given one for all."""
+        """Prior spreads ``(nb,)`` of links and rotors; NaN for those with the common one."""
         coordinates = self._coordinates(self.earlier.parameters)
         spreads = np.full(len(self.model.layout.body_names), np.nan)
         for link, given in self.changed.items():
@@ -154,7 +155,7 @@ class Continuation:
 
 
 def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
-    """``(nb,)`` prior spreads of links and rotors, by the names of links; NaN where there is none for the link or all.
+    """Prior spreads ``(nb,)`` of links and rotors from names of links; NaN without an entry for the link or all.
 
     Raises
     ------

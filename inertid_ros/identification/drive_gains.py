@@ -52,13 +52,13 @@ class DriveGains:
     joint_names : tuple of str
         In the order of the model.
     values : ndarray, shape (n,)
-        Gains; beyond ``robot.effort_scale`` as it was given.
+        Gains, on top of ``robot.effort_scale``.
     covariance : ndarray, shape (n, n)
-        Of their logarithms.
+        Covariance of their logarithms.
     identified : tuple of bool
         Whether the loads determine a gain; else it is near the common factor of all.
     findings : tuple of Finding
-        ``load_elsewhere`` where a load does not act as declared.
+        ``load_elsewhere`` if a load does not act as declared.
     """
 
     joint_names: tuple[str, ...]
@@ -73,12 +73,12 @@ class DriveGains:
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
 
     def widened_to(self, deviation: Array) -> "DriveGains":
-        """The same gains with relative standard deviations of at least ``deviation`` ``(n,)``."""
+        """Widen the covariance to relative standard deviations of at least ``deviation`` ``(n,)``."""
         factor = np.maximum(deviation / self.relative_deviation, 1.0)
         return replace(self, covariance=self.covariance * np.outer(factor, factor))
 
     def widened(self, estimate: Estimate, efforts: Array) -> Estimate:
-        """An estimate that was fitted with these gains, with their uncertainty in its covariance.
+        """Add the uncertainty of the gains to the covariance of an estimate that was fitted with them.
 
         Parameters
         ----------
@@ -91,21 +91,21 @@ class DriveGains:
 
 
 def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> DriveGains:
-    """Gain of every joint's drive.
+    """Estimate the gain of every joint's drive.
 
     Parameters
     ----------
     equations : Equations
-        Of joint torques on a fixed base.
+        Equations of joint torques on a fixed base.
     recordings : sequence of Samples
-        Less the torque of their loads.
+        Recordings less the torque of their loads.
     loads : sequence of ndarray, shape (nb, 10)
         Load of each recording.
 
     Raises
     ------
     IdentificationError
-        All recordings have the same load, or the equations are others.
+        All recordings have equal loads, or the equations are others.
     """
     model = equations.model
     if equations.equation_type != "force" or model.free or model.options.contacts:
@@ -152,14 +152,14 @@ def effort_products(equations: Equations, recordings: Sequence[Samples], loads: 
 
 @dataclass(frozen=True)
 class GainFit:
-    """Least squares of the reported efforts.
+    """Least squares of the reported efforts by parameters and gains at once ([Gautier2014]_).
 
     Attributes
     ----------
     blocks : list of (ndarray, Information)
         Parameters ``(p,)`` of the load of each block of samples, and its information with efforts as reported.
     root : ndarray, shape (p, p)
-        Of the covariance of the parameters, all but flat.
+        Root of the covariance of the parameters, nearly flat.
     parameters : ndarray, shape (p,)
         x.
     inverse : ndarray, shape (n,)
@@ -174,7 +174,7 @@ class GainFit:
 
     @classmethod
     def of(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "GainFit":
-        """The fit of blocks of samples, each with its load, started at the gains as given."""
+        """Fit blocks of samples, each with its load, starting at the gains as given."""
         model = equations.model
         padded = []
         for load, information in blocks:
@@ -186,7 +186,7 @@ class GainFit:
         return cls(equations, padded, root, model.prior, np.ones(model.joints)).converged()
 
     def converged(self) -> "GainFit":
-        """The same at its least squares.
+        """Iterate Gauss-Newton steps to the minimum.
 
         Raises
         ------
@@ -210,11 +210,11 @@ class GainFit:
         )
 
     def scatter(self) -> Array:
-        """``(n,)`` relative standard deviation of the gains by the jackknife over blocks.
+        """Relative standard deviation ``(n,)`` of the gains by the jackknife over blocks.
 
-        Errors of the model count in it that residuals as independent noise would hide. Blocks are few, and some tell
-        more than others: the deviation is that of a normal distribution whose interval of 95 % is as wide as that of
-        Student's t distribution with the degrees of freedom of their scatter ([Cameron2015]_ sec. VI).
+        It counts errors of the model that residuals as independent noise would hide. Blocks are few, and some carry
+        more information than others: the deviation is that of a normal distribution whose interval of 95 % is as wide
+        as that of Student's t distribution with the degrees of freedom of their scatter ([Cameron2015]_ sec. VI).
         """
         count = len(self.blocks)
         if count < _MIN_JACKKNIFE_BLOCKS:
@@ -229,7 +229,7 @@ class GainFit:
         return np.asarray(wider * np.sqrt((count - 1) / count * squares.sum(axis=0)))
 
     def merged(self) -> list[tuple[Array, Information]]:
-        """One block of all samples with the same load."""
+        """One block of all samples with equal loads."""
         loads = {load.tobytes(): load for load, _ in self.blocks}
         return [
             (load, _sum([information for own, information in self.blocks if own.tobytes() == key]))
@@ -243,7 +243,7 @@ class GainFit:
         return np.asarray(np.sqrt(squares / counts))
 
     def weights(self, fraction: Array | float) -> Array:
-        """``(n,)`` of the residuals, by the independent share ``(n,)`` of samples."""
+        """Residual weights ``(n,)``, by the independent share ``(n,)`` of samples."""
         return np.asarray(np.sqrt(fraction) / np.maximum(self.deviation(), 1e-9))
 
     def system(self, weights: Array) -> tuple[Array, Array]:
@@ -303,16 +303,16 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
 
     The mass of a load sets the scale of all gains; if its centre of mass was declared wrongly, gains are wrong with it,
     and no interval shows it. So first moments and inertia of the loads are estimated with the gains once more, by their
-    mass alone, and compared with what was declared.
+    mass alone, and compared with the declaration.
 
     Parameters
     ----------
     fit : GainFit
-        With the loads as declared.
+        Fit with the loads as declared.
     fraction : ndarray, shape (n,)
         Independent share of the samples.
     wider : float
-        Factor of the deviations over those that residuals as independent noise give.
+        Factor of the deviations over those by residuals as independent noise.
     """
     fit = replace(fit, blocks=fit.merged())
     declared = [load for load, _ in fit.blocks if len(_bodies(load)) == 1]
@@ -381,7 +381,7 @@ def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: 
 
 
 def _bodies(load: Array) -> list[int]:
-    """Bodies that a load ``(p,)`` is on."""
+    """Bodies of a load ``(p,)``."""
     return sorted({int(column) // BODY_PARAMETERS for column in np.flatnonzero(load)})
 
 

@@ -35,7 +35,7 @@ _LOG_SPEED_PRECISION = 12 / np.log(MAX_STRIBECK_SPEED / MIN_STRIBECK_SPEED) ** 2
 
 @dataclass(frozen=True)
 class DriveTermFit:
-    """Linear fit of everything, with what the data alone tell of one drive term.
+    """Linear fit of everything, with the information of the data alone about one drive term.
 
     Attributes
     ----------
@@ -64,14 +64,15 @@ class DriveTermFit:
 
 @dataclass(frozen=True)
 class DriveTermTest:
-    """Test of the data with the prior of bodies, normal under the pullback metric ([Lee2019]_ eq. 4.3.37).
+    """Test whether data show a drive term, with a normal prior of bodies under the pullback metric ([Lee2019]_ eq.
+    4.3.37).
 
-    As many samples count as are independent. One-sided, since the parameters cannot be negative.
+    Only independent samples count. One-sided, since the parameters cannot be negative.
 
     Attributes
     ----------
     weights : ndarray, shape (c,)
-        Of the equations of every channel, by which they are of unit variance and independent.
+        Weights for equations of unit variance per channel.
     counts : ndarray, shape (c,)
         Number of independent samples per channel.
     prior_spreads : ndarray, shape (nb,)
@@ -83,7 +84,7 @@ class DriveTermTest:
     prior_spreads: Array
 
     def fit(self, equations: Equations, information: Information, term: str) -> DriveTermFit:
-        """Fit under equations in which all joints have the term."""
+        """Fit equations in which all joints have the term."""
         layout, coordinates = equations.model.layout, prior_coordinates(equations.model, information)
         root, given = prior_covariance_root(coordinates, self.prior_spreads), coordinates.physical(coordinates.prior)
         weight, tested = np.ones(layout.size), np.arange(layout.size)[layout.drive(term)]
@@ -97,7 +98,7 @@ class DriveTermTest:
         return DriveTermFit(given + root[:, order] @ whole, factor[last, last], factor[last, -1])
 
     def passed(self, equations: Equations, significance: Array, tried: int) -> NDArray[np.bool_]:
-        """``(n,)`` where noise alone would hardly make the best of ``tried`` parameters as significant."""
+        """Whether noise alone would hardly make the best of ``tried`` parameters as significant, ``(n,)``."""
         chance = scipy.special.stdtr(np.maximum(self.counts[equations.joint_channels], 1.0), -significance)
         return np.asarray(tried * chance < _FALSE_POSITIVE_RATE)
 
@@ -113,11 +114,10 @@ class DriveTermTest:
 
 
 def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) -> Equations:
-    """The equations of the same robot with friction that turns within the noise of velocity.
+    """Set transition speeds of friction to the noise of velocity.
 
-    Near zero the sign of a measured velocity is not sure. The expected sign, given what was measured, makes friction
-    parameters come out right on average, where the bare sign would make them too small. Transition speeds that the
-    robot has already stay.
+    Near zero the sign of a measured velocity is uncertain. Its expectation, given the measurement, makes friction
+    parameters right on average; the bare sign would make them too small. Transition speeds of the robot stay.
     """
     for samples in recordings:
         equations.check(samples)
@@ -130,12 +130,12 @@ def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) 
 
 
 def has_joints(equations: Equations) -> bool:
-    """Whether there are equations of the torque of joints, in which their friction is."""
+    """Whether there are equations of the torque of joints, which contain their friction."""
     return len(range(equations.count)[equations.joint_channels]) > 0
 
 
 def check_stribeck(equations: Equations) -> None:
-    """Check that there is Stribeck friction whose speed could be fitted.
+    """Check that there is Stribeck friction whose speed can be fitted.
 
     Raises
     ------
@@ -156,7 +156,7 @@ class ChosenStribeck:
     Attributes
     ----------
     covariance : ndarray, shape (p, p)
-        Of the parameters, by the uncertainty of fitted speeds; zero where they were given.
+        Covariance of the parameters by the uncertainty of fitted speeds; zero for given speeds.
     """
 
     equations: Equations
@@ -167,7 +167,7 @@ class ChosenStribeck:
     def of(
         cls, equations: Equations, information: Information, present: NDArray[np.bool_], covariance: Array | None = None
     ) -> "ChosenStribeck":
-        """With the columns of joints without Stribeck friction set to zero."""
+        """Set the columns of joints without Stribeck friction to zero."""
         model, size = equations.model, equations.model.layout.size
         covariance = np.zeros((size, size)) if covariance is None else covariance
         if np.array_equal(present, model.layout.with_stribeck):
@@ -185,7 +185,7 @@ class ChosenStribeck:
 
 
 def stribeck_where_significant(equations: Equations, information: Information, test: DriveTermTest) -> ChosenStribeck:
-    """Stribeck friction at the speeds that the robot has, of joints that show it."""
+    """Keep Stribeck friction, at the robot's speeds, of joints that show it."""
     present = equations.model.layout.with_stribeck
     if present.any() and has_joints(equations):
         present = present & test.passed(equations, test.fit(equations, information, "stribeck").significance, 1)
@@ -194,14 +194,14 @@ def stribeck_where_significant(equations: Equations, information: Information, t
 
 @dataclass(frozen=True)
 class _SpeedGrid:
-    """Fits at speeds of every joint that lie on a grid, compressed once.
+    """Fits at speeds of every joint on a grid, compressed once.
 
     Attributes
     ----------
     equations : Equations
-        Of the robot, with Stribeck friction in all joints.
+        Equations of the robot, with Stribeck friction in all joints.
     informations : tuple of Information
-        Under the speeds of all joints at the first point of the grid, at the second, and so on.
+        Information with the speeds of all joints at each point of the grid.
     """
 
     equations: Equations
@@ -217,24 +217,24 @@ class _SpeedGrid:
         test: DriveTermTest,
         speeds: Array,
     ) -> "_SpeedGrid":
-        """Of a grid of speeds ``(k, n)``."""
+        """Compress at a grid of speeds ``(k, n)``."""
         model, kind = equations.model, equations.equation_type
         tried = [equations_of(model.with_stribeck_speeds(speed), kind) for speed in speeds]
         return cls(equations, tuple(replace(compress(each, recordings), earlier=earlier) for each in tried), test)
 
     def information(self, points: NDArray[np.intp]) -> Information:
-        """With every joint at its own point ``(n,)`` of the grid."""
+        """Information with every joint at its own point ``(n,)`` of the grid."""
         channels = list(self.informations[0].channels)
         for channel, point in zip(range(len(channels))[self.equations.joint_channels], points, strict=True):
             channels[channel] = self.informations[point].channels[channel]
         return replace(self.informations[0], channels=tuple(channels))
 
     def fit(self, points: NDArray[np.intp]) -> DriveTermFit:
-        """With every joint at its own point ``(n,)`` of the grid."""
+        """Fit with every joint at its own point ``(n,)`` of the grid."""
         return self.test.fit(self.equations, self.information(points), "stribeck")
 
     def misfits(self, parameters: Array) -> Array:
-        """``(k, n)`` halves of the squared errors of every joint at every point, of the same parameters, weighted."""
+        """Half the weighted squared errors ``(k, n)`` of every joint at every point, under equal parameters."""
         joints = self.equations.joint_channels
         squares = [
             [channel.squared_error(parameters) for channel in each.channels[joints]] for each in self.informations
@@ -280,7 +280,7 @@ def fitted_stribeck(
 
 
 def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """``(n,)`` candidate of every joint that explains most, the others at theirs; ``hidden`` ``(n, k)`` are none."""
+    """Best candidate ``(n,)`` of every joint, given those of the others; ``hidden`` ``(n, k)`` are excluded."""
     layout = grid.equations.model.layout
     joints, count = len(layout.joints), len(grid.informations)
 

@@ -39,14 +39,14 @@ _MIN_SAMPLES_PER_BLOCK = 10  # usable samples of a block per period of the cutof
 def validate_on_blocks(
     estimate: Estimate, recordings: Sequence[Samples], options: IdentifyOptions, constraints: Constraints
 ) -> Validation | None:
-    """Errors on contiguous blocks, each predicted by a fit to all other blocks; None where there is too little data.
+    """Errors on contiguous blocks, each predicted by a fit to all other blocks; None if there is too little data.
 
     Between a block and the data fitted lies a period of the filter's cutoff, within which samples share their noise.
 
     Parameters
     ----------
     recordings : sequence of Samples
-        Those that were fitted, with the delay of effort removed.
+        Recordings that were fitted, with the delay of effort removed.
     """
     residuals = [samples.tau - estimate.torque(samples) for samples in recordings]
     kept, _ = without_outliers(estimate.equations.channels, recordings, residuals, options.outlier_threshold)
@@ -75,16 +75,14 @@ def refitted(
     options: IdentifyOptions,
     constraints: Constraints,
 ) -> Array:
-    """Parameters ``(p,)`` by a part of the data, with the weights of data and prior of the whole.
+    """Fit parameters ``(p,)`` to a part of the data, with the weights of data and prior of the whole.
 
     Parameters
     ----------
     estimate : Estimate
-        By the whole.
-    recordings : sequence of Samples
-        The part, of which classical estimators see every sample.
-    information : Information
-        Of the part.
+        Estimate by the whole.
+    recordings, information : sequence of Samples and Information
+        The part; classical estimators use every sample.
 
     Raises
     ------
@@ -103,12 +101,11 @@ def _duration(samples: Samples) -> float:
 
 
 def _cut(samples: Samples, duration: float) -> list[Samples]:
-    """Contiguous blocks of about a duration [s] each."""
     return samples.blocks(max(1, round(_duration(samples) / duration)) if duration > 0 else 1)
 
 
 def _without_ends(block: Samples) -> Samples:
-    """The samples of a block that share no noise with its neighbours."""
+    """Drop the samples of a block that share noise with its neighbours."""
     gap = 1 / block.cutoff_hz if block.cutoff_hz else 0.0
     inside = (block.time >= block.time[0] + gap) & (block.time <= block.time[-1] - gap)
     rows = np.flatnonzero(inside)
@@ -123,15 +120,15 @@ def check_new_motion(
     options: IdentifyOptions,
     constraints: Constraints,
 ) -> tuple[Finding, ...]:
-    """Findings on held-out recordings that repeat the motion of some that were fitted.
+    """Findings on held-out recordings that repeat the motion of fitted ones.
 
-    Such a recording still says something of generalisation where others of another motion were fitted beside: a fit to
-    those alone, which has not seen the motion, must predict it.
+    Such a recording still tests generalisation if others of another motion were fitted, too: a fit to those alone,
+    which has not seen the motion, must predict it.
 
     Parameters
     ----------
     recordings : sequence of Samples
-        Those that were fitted, with the delay of effort removed.
+        Recordings that were fitted, with the delay of effort removed.
     held_out : sequence of Samples
         With the delay of effort removed.
     """
@@ -153,7 +150,7 @@ def _error_of_fit_to(
     options: IdentifyOptions,
     constraints: Constraints,
 ) -> float | None:
-    """Relative torque error on some samples of a fit to other recordings alone; None where it does not pass."""
+    """Relative torque error on some samples of a fit to other recordings alone; None if its checks fail."""
     equations = estimate.equations
     parameters = refitted(estimate, others, compress(equations, others), options, constraints)
     errors = [torque_errors(equations, each, [samples]) for each in (parameters, estimate.prior)]

@@ -47,12 +47,12 @@ class LeastSquaresEstimate(Estimate):
     rank : int
         Directions fitted.
     spectrum : ParameterSpectrum
-        All directions that motion shows at all, best determined first.
+        All directions that motion shows, best determined first.
     variances : ndarray, shape (r,)
-        Of each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); those of the prior are ``prior_spread**2``
-        under the metric.
+        Variance along each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); those of the prior are
+        ``prior_spread**2`` under the metric.
     scores : ndarray, shape (r + 1,)
-        Criterion per rank from zero where the rank was chosen by one, else empty.
+        Criterion per rank from zero if one chose the rank, else empty.
     clipped : ndarray, shape (n,)
         Share of equations whose residual the robust loss clipped, zero for squares.
     """
@@ -140,7 +140,7 @@ def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
 
 
 def _plain_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:
-    """Fit of full rank; of recordings, samples count as the independent share of their correlated residuals."""
+    """Fit of full rank; samples of recordings count by the correlation of their residuals."""
     fit = linear_problem.weighted(information, np.ones(linear_problem.equations.count))
     if not recordings or linear_problem.options.independent:
         return fit
@@ -155,7 +155,7 @@ def choose_rank(
     recordings: Sequence[Samples],
     held_out: Sequence[Samples] | Information,
 ) -> tuple[int, Array]:
-    """Rank, and the score of every rank ``(r + 1,)`` from zero where it was chosen by one, else none ``(0,)``."""
+    """Rank, and the score of every rank ``(r + 1,)`` from zero if a score chose it, else none ``(0,)``."""
     rule = linear_problem.options.rank
     if rule == "full":
         return fit.spectrum.count, np.zeros(0)
@@ -206,7 +206,7 @@ def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) 
 
 
 def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> Array:
-    """``(m,)`` weighted squared error per equation of ``(m, p)`` parameter vectors on data they were not fitted to."""
+    """``(m,)`` weighted squared error per equation of ``(m, p)`` parameter vectors on held-out data."""
     total = np.zeros(len(solutions))
     for channel, weight in zip(held_out.channels, weights, strict=True):
         extended = np.column_stack([solutions[:, channel.columns], np.full(len(solutions), -1.0)])
@@ -248,7 +248,13 @@ def cross_validation_sets(recordings: Sequence[Samples], count: int) -> tuple[Sa
 
 
 def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:
-    """Fit of full rank under Huber's loss.
+    """Fit of full rank under Huber's loss, which bounds the influence of gross outliers.
+
+    The scale is the median absolute residual. At the minimum the loss has the solution of least squares on
+    pseudo-values, the prediction plus the clipped residual ([Huber1981]_ sec. 7.6-7.8); their information is ordinary
+    information, so that ranks, variances and covariances follow as usual. Newton's method finds the minimum: iterating
+    pseudo-values to their fixed point takes dozens of passes over recordings of real arms, whose residuals are clipped
+    in whole stretches.
 
     Raises
     ------
@@ -275,7 +281,7 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
 
 
 def _settle(linear_problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
-    """Residuals and their scale, at a fixed point of both."""
+    """Iterate residuals and their scale to a fixed point."""
     least = least_deviation(fit.information)
     residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
     scale = residuals.scale(least)

@@ -28,9 +28,9 @@ _TINY_TORQUE_SHARE = 1e-12  # of the strongest joint's torque: a weaker one coun
 
 @dataclass(frozen=True)
 class ParameterSpectrum:
-    """Equations ``R x = z`` around a centre, by the singular directions of scaled parameters.
+    """Equations ``R x = z`` around a centre, by the singular directions of scaled parameters ([vanDerGaag2024]_ eq.
+    15-23).
 
-    The decomposition is [vanDerGaag2024]_ eq. 15-23.
     With base parameters ``x_B = B x``, metric ``G`` of the scaling and its pushforward ``H0 = (B G^-1 B^T)^-1``
     ([Lee2019]_ eq. 4.3.35), ``B @ directions`` are the ``v_i`` of [Lee2019]_ eq. 4.5.53 and ``1 / strengths**2`` the
     ``lambda_i``: eigenvalues of the covariance normalised by ``H0``.
@@ -40,11 +40,11 @@ class ParameterSpectrum:
     centre : ndarray, shape (p,)
         Parameters in directions that are not fitted.
     directions : ndarray, shape (p, r)
-        Of length one and at right angles under the scaling, and to all that no motion excites.
+        Orthonormal under the scaling, and orthogonal to everything that no motion excites.
     strengths : ndarray, shape (r,)
         Singular values, descending: effect of a unit step along a direction on the equations.
     left : ndarray, shape (k, r)
-        Orthonormal, the same directions in the equations.
+        Orthonormal directions in the equations.
     projections : ndarray, shape (r,)
         ``left.T @ (z - R centre)``.
     """
@@ -62,15 +62,15 @@ class ParameterSpectrum:
 
     @cached_property
     def solutions(self) -> Array:
-        """``(r + 1, p)`` of every rank from zero."""
+        """Solutions ``(r + 1, p)`` of every rank from zero."""
         excited = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
         steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=excited)
         return np.vstack([self.centre, self.centre + np.cumsum(steps[:, None] * self.directions.T, axis=0)])
 
     def solution(self, rank: int) -> Array:
-        """``(p,)`` least squares along the first directions, the centre along all others.
+        """Least squares ``(p,)`` along the first directions, the centre along all others.
 
-        The solution is [vanDerGaag2024]_ eq. 20-23, [Lee2019]_ eq. 4.5.60.
+        See [vanDerGaag2024]_ eq. 20-23 and [Lee2019]_ eq. 4.5.60.
         """
         return self.solutions[rank]
 
@@ -80,16 +80,16 @@ class ParameterSpectrum:
 
 
 def parameter_spectrum(R: Array, z: Array, base: BaseParameters, scaling: Array, centre: Array) -> ParameterSpectrum:
-    """ParameterSpectrum of equations.
+    """Spectrum of equations.
 
     Parameters
     ----------
     R, z : ndarray, shape (k, p) and (k,)
         Whitened equations, ``k >= p``.
     base : BaseParameters
-        Directions that motion excites at all. Only these count, so that the rank is decided once.
+        Directions that motion excites. Only these count, so that the rank is decided once.
     scaling : ndarray, shape (p, p)
-        See :func:`~inertid_ros.identification.prior.coordinates.scaling_matrix`.
+        See :func:`.scaling_matrix`.
     centre : ndarray, shape (p,)
         Parameters in directions that are not fitted.
     """
@@ -113,12 +113,12 @@ def _svd(matrix: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class LinearFit:
-    """Fit of full rank. Noise is the residual's: where weights are too, every weighted equation has variance one.
+    """Fit of full rank. Noise is the residual's: if weights are too, every weighted equation has variance one.
 
     Attributes
     ----------
     information : Information
-        What was fitted.
+        Information that was fitted.
     weights : ndarray, shape (n,)
         Factor on every joint's equations.
     deviation : ndarray, shape (n,)
@@ -126,7 +126,7 @@ class LinearFit:
     fraction : ndarray, shape (n,)
         Independent share of the samples per joint.
     scale : ndarray, shape (n,)
-        Of a robust loss per joint [N m or N]; infinite for squares.
+        Scale of a robust loss per joint [N m or N]; infinite for squares.
     clipped : ndarray, shape (n,)
         Share of equations whose residual the loss clipped.
     gap : float
@@ -173,14 +173,14 @@ def _level(information: Information) -> Array:
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """Linear least-squares problem: what stays the same while weights, pseudo-values and ranks change.
+    """Linear least-squares problem, without the weights, pseudo-values and ranks that change between fits.
 
     Attributes
     ----------
     base : BaseParameters
-        Base parameters of the motion, which decide what it excites at all.
+        Base parameters of the motion, which decide what it excites.
     scaling : ndarray, shape (p, p)
-        See :func:`~inertid_ros.identification.prior.coordinates.scaling_matrix`.
+        See :func:`.scaling_matrix`.
     """
 
     equations: Equations
@@ -208,11 +208,11 @@ class LinearProblem:
 
     @property
     def centre(self) -> Array:
-        """``(p,)`` where the solution stays in directions that are not fitted."""
+        """Value ``(p,)`` of the solution in directions that are not fitted."""
         return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
 
     def spectrum(self, information: Information, weights: Array) -> ParameterSpectrum:
-        """ParameterSpectrum under weights ``(n,)``."""
+        """Spectrum under weights ``(n,)``."""
         return parameter_spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
 
     def fit(self, information: Information, weights: Array, fraction: Array) -> LinearFit:
@@ -223,7 +223,7 @@ class LinearProblem:
         return LinearFit(information, weights, deviation, fraction, spectrum, none + np.inf, none)
 
     def weighted(self, information: Information, fraction: Array, start: Array | None = None) -> LinearFit:
-        """Fit with the weights that the options want, at their fixed point ([vanDerGaag2024]_ eq. 29-32)."""
+        """Fit with the weights of the options, at their fixed point ([vanDerGaag2024]_ eq. 29-32)."""
         weighted, weights = self.options.weighting == "residual", start
         if weights is None:
             weights = 1 / (_level(information) if information.noise is None else information.deviation(self.prior))

@@ -49,18 +49,14 @@ class FitData:
 
     Attributes
     ----------
-    equations : Equations
-        Of the robot.
     recordings : tuple of Samples
-        Empty where only their information is given.
-    information : Information
-        Of the recordings.
+        Empty if only their information is given.
     delay : Delay or None
-        Delay of effort that was found; None where none was looked for.
+        Estimated delay of effort; None if no delay was estimated.
     prior_spreads : ndarray or None, shape (nb,)
-        Prior spreads of single bodies; NaN, or None for all, where it is that of the options.
+        Prior spreads of single bodies; NaN, or None for all, for that of the options.
     further : iterable of Samples
-        What memory need not hold, read at every pass; see :meth:`MapFit.with_further`.
+        Samples that memory need not hold, read at every pass; see :meth:`MapFit.with_further`.
     """
 
     equations: Equations
@@ -108,13 +104,13 @@ class Weighting:
 
     @property
     def weights(self) -> Array:
-        """``(c,)`` of residuals."""
+        """Residual weight ``(c,)`` per channel."""
         return np.asarray(np.sqrt(self.fraction * self.discount) / self.deviation)
 
 
 @dataclass(frozen=True)
 class MapFit:
-    """MAP fit of one set of data: what stays the same while weights are iterated.
+    """MAP fit of one set of data, without the weights that are iterated.
 
     Attributes
     ----------
@@ -123,10 +119,10 @@ class MapFit:
     speed_covariance : ndarray or None, shape (p, p)
         Covariance of the parameters by the uncertainty of fitted speeds of Stribeck friction.
     complete : Information or None
-        With the columns of Stribeck friction that was left out: it may be there, too small to show, and is an error of
-        all friction.
+        Information with the columns of Stribeck friction that was left out: it may exist, too small to show, and is an
+        error of all friction.
     left_out : tuple of str
-        Parameters that are zero, since no joint shows them. They may be there, too small to show.
+        Parameters set to zero, since no joint shows them. They may exist, too small to show.
     """
 
     data: FitData
@@ -157,23 +153,23 @@ class MapFit:
 
     @cached_property
     def _held(self) -> NDArray[np.bool_]:
-        """``(p,)`` parameters that stay as they were given."""
+        """Parameters ``(p,)`` that keep their given values."""
         fixed = self.map_problem.constraints.fixed
         return np.isin(self.data.equations.model.layout.names, (*fixed, *self.left_out))
 
     @property
     def initial_weighting(self) -> Weighting:
-        """Weights before anything is fitted: by the errors of the prior."""
+        """Weights by the errors of the prior."""
         information, recordings = self.data.information, self.data.recordings
         deviation = np.maximum(information.deviation(self.data.equations.model.prior), 0.01 * information.rms_measured)
         fraction = band_fraction(recordings) if recordings else np.ones(len(deviation))
         return Weighting(np.maximum(deviation, self.data.least_deviation), fraction, self.regularization)
 
     def undiscounted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
-        """Weights and solution with all independent samples, under the prior spread that was estimated with fewer.
+        """Reweight with all independent samples, under the prior spread that was estimated with fewer.
 
-        With all, residuals that go along with the regressor would be taken for bodies far from the prior. Under that
-        prior all may count: on recorded arms parameters then predict other motions better.
+        With all, residuals that go along with the regressor would pass for bodies far from the prior. Under that prior
+        all may count: on recorded arms parameters then predict other motions better.
         """
         options = attrs.evolve(self.options, prior_spread=weighting.regularization.prior_spread)
         return replace(self, options=options).reweighted(replace(weighting, discount=1.0))
@@ -209,7 +205,7 @@ class MapFit:
         return weighting, solution
 
     def _most_weighted(self, weighting: Weighting) -> str:
-        """The channel that outweighs the prior most, for a message."""
+        """Name the channel that outweighs the prior most, for a message."""
         information = self.data.information
         relative = weighting.deviation / np.maximum(information.rms_measured, 1e-300)
         channel = int(np.argmin(np.where(information.counts > 0, relative, np.inf)))
@@ -225,16 +221,16 @@ class MapFit:
         return R, z
 
     def refitted(self, estimate: Estimate) -> Array:
-        """Parameters ``(p,)`` of this fit with the weights of data and prior of an estimate, not iterated again."""
+        """Parameters ``(p,)`` of this fit with the weights of data and prior of an estimate, without iteration."""
         regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
         R, z = self.normalised_equations(estimate.weights)
         return self._parameters(self.map_problem.solve(R, z, regularization))
 
     def without_outliers(self, weighting: Weighting, solution: Solution) -> tuple["MapFit", Weighting, np.ndarray]:
-        """The fit without outliers, its weights, and the number of outliers ``(c,)``.
+        """Fit without outliers, its weights, and the number of outliers ``(c,)``.
 
         All follow from the residuals of a first solution, in which samples count as far as the filter leaves them
-        independent, so that data outweighs the prior: residuals must not show where the prior is wrong.
+        independent, so that data outweighs the prior: residuals must not show errors of the prior.
         """
         recordings, residuals = self.data.recordings, self._residuals(solution)
         channels, threshold = self.data.equations.channels, self.options.outlier_threshold
@@ -248,7 +244,7 @@ class MapFit:
         return *fit._discounted(weighting, solution, residuals), outliers
 
     def with_further(self, solution: Solution) -> tuple["MapFit", np.ndarray]:
-        """The fit with the equations of further samples as well, and the number of outliers in these ``(c,)``.
+        """Fit with the equations of further samples as well, and the number of outliers in these ``(c,)``.
 
         They are taken one at a time, and only their information stays. Their delay, their outliers and their weights
         follow from the samples that are kept.
@@ -272,7 +268,7 @@ class MapFit:
         return replace(self, data=replace(data, information=information, further=())), count
 
     def _parameters(self, solution: Solution) -> Array:
-        """``(p,)`` physical parameters; what is held has exactly its value."""
+        """Physical parameters ``(p,)``, with held ones exactly at their values."""
         parameters, prior = self.map_problem.coordinates.physical(solution.x), self.data.equations.model.prior
         held = np.union1d(self.data.equations.model.layout.absent, np.flatnonzero(self._held))
         parameters[held] = prior[held]
@@ -286,10 +282,10 @@ class MapFit:
     def _discounted(
         self, weighting: Weighting, solution: Solution, residuals: Sequence[Array]
     ) -> tuple["MapFit", Weighting]:
-        """The fit with its noise, and weights by the independent share of the samples.
+        """Fit with its noise, and weights by the independent share of the samples.
 
-        Channels have the proportions that the correlation of their residuals shows, which is less noisy than their own
-        scores; one factor by the scores of all sets data against the prior.
+        Channels have the proportions of the correlation of their residuals, which is less noisy than their own scores;
+        one factor by the scores of all weighs data against the prior.
         """
         recordings = self.data.recordings
         scores = block_scores(self.data.equations, recordings, residuals)
@@ -304,10 +300,11 @@ class MapFit:
         return replace(self, noise_ratio=ratio), replace(weighting, fraction=fraction, discount=1 / max(excess, 1.0))
 
     def with_chosen_rotor_inertia(self, weighting: Weighting) -> "MapFit":
-        """The fit without rotor inertia where the joints together show none.
+        """Fit without rotor inertia if the joints together show none.
 
-        Efforts are measured before the gears or behind them, of all joints alike: torque sensors know of no motor, and
-        what they measured is no reason to take inertia from the links. What the robot is said to have stays.
+        Efforts are measured before the gears or behind them, of all joints alike: torque sensors do not see the motor's
+        inertia, and their data is no reason to take inertia from the links. Rotor inertia that the robot declares
+        stays.
         """
         equations, layout = self.data.equations, self.data.equations.model.layout
         names = layout.names[layout.drive("rotor_inertia")]
@@ -325,9 +322,10 @@ class MapFit:
         return DriveTermTest(weighting.weights, counts, weighting.regularization.spreads(bodies))
 
     def with_chosen_stribeck(self, weighting: Weighting) -> tuple["MapFit", Weighting]:
-        """The fit with Stribeck friction only of joints that show it, at the best speed where that is asked for.
+        """Fit with Stribeck friction only of joints that show it, at the best speed if the options ask for it.
 
-        Residuals at speeds as given are no noise: with what is left at the best ones, these are found once more.
+        Residuals at given speeds are no noise: the best speeds are found once more with the residuals at the first
+        ones.
         """
         chosen = self._with_stribeck_by(weighting)
         if chosen is not self and self.options.fit_stribeck_speed:
@@ -338,7 +336,7 @@ class MapFit:
         return chosen, weighting
 
     def _with_stribeck_by(self, weighting: Weighting) -> "MapFit":
-        """The fit with Stribeck friction only of joints that show it, by given weights."""
+        """Fit with Stribeck friction only of joints that show it, by given weights."""
         equations, information = self.data.equations, self.data.information
         test = self._test(weighting)
         if self.options.fit_stribeck_speed:
@@ -409,7 +407,7 @@ class MapFit:
         )
 
     def _covariance(self, R: Array, solution: Solution) -> Array:
-        """``(p, p)`` inverse Hessian of a solution, of physical parameters; those that are held have no variance."""
+        """Inverse Hessian ``(p, p)`` of a solution in physical parameters; held ones have no variance."""
         coordinates = self.map_problem.coordinates
         root = coordinates.matrix[:, ~self._held] @ covariance_root(R, solution, ~self._held)
         return root @ root.T

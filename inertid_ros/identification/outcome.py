@@ -70,7 +70,7 @@ class Round:
     recordings : tuple of str
         Recordings fitted, those of earlier rounds included.
     deviation : float
-        Standard deviation of predicted torque, as a share of torque, of the joint where it is largest.
+        Standard deviation of predicted torque, as a share of torque, of the joint with the largest one.
     joint : str
         That joint.
     """
@@ -108,7 +108,7 @@ class RoundDecision:
     gain : float
         Share by which the last round lowered the deviation; NaN in the first.
     reason : str
-        Why this was the last round; empty where another one follows.
+        Reason to stop after this round; empty if another one follows.
     """
 
     gain: float
@@ -116,16 +116,14 @@ class RoundDecision:
 
 
 def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True) -> RoundDecision:
-    """Decision after the last of ``rounds``.
+    """Decide whether another round of excitation and identification follows.
+
+    Rounds end when torque is known well enough, or no better any more, see :class:`.TorqueConfidence`.
 
     Parameters
     ----------
-    rounds : sequence of Round
-        So far.
-    options : RoundsOptions
-        When they end.
     usable : bool
-        Whether the last result may be used; the confidence of one that may not is not to be relied on.
+        Whether the last result may be used; the confidence of one that may not is unreliable.
 
     Raises
     ------
@@ -148,12 +146,12 @@ def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True)
 
 @dataclass(frozen=True)
 class ResultDetails:
-    """Details of an estimate; every attribute is described in the module that makes it.
+    """Details of an estimate for reports; every attribute is described by its class.
 
     Attributes
     ----------
     predictions : tuple of PredictionCurves
-        Of every held-out recording, or of those fitted where nothing was held out.
+        Of every held-out recording, or of those fitted if nothing was held out.
     friction : tuple of FrictionCurve
         With the data that were fitted.
     """
@@ -174,7 +172,7 @@ class ResultDetails:
         held_out: Sequence[Samples],
         confidence: TorqueConfidence | None,
     ) -> "ResultDetails":
-        """Details of an estimate by the samples that it was fitted to and validated on, their delay removed."""
+        """Derive details from an estimate and the samples it was fitted to and validated on, without delay."""
         return cls(
             body_intervals(estimate),
             inertia_ellipsoids(estimate),
@@ -188,35 +186,30 @@ class ResultDetails:
 
 @dataclass(frozen=True)
 class IdentificationOutcome:
-    """One identification with all that a result directory and a report message are made from.
+    """One identification with the content of its result directory and report message.
 
     Attributes
     ----------
-    estimate : Estimate
-        Parameters and their uncertainty.
     train, held_out : tuple of Samples
-        Prepared samples; ``held_out`` is empty where nothing was held out.
+        Prepared samples; ``held_out`` may be empty.
     validation : Validation or None
-        Errors on held-out data; None where nothing was held out.
-    provenance : Provenance
-        Recordings, robot, configuration and versions.
+        Errors on held-out data, if there are any.
     timing : mapping
         Stage to seconds.
     findings : tuple of Finding
-        What was found in the recordings before anything was fitted.
+        Findings on the recordings before the fit.
     constraints : Constraints
-        Of the fit, beyond physical consistency.
+        Constraints of the fit, beyond physical consistency.
     blocks : Validation or None
-        Errors on blocks of the training data, each held out in turn, where no recording was; None also of too little
-        data.
+        Errors on blocks of the training data, each held out in turn, if no recording was; None also of too little data.
     drive_gains : DriveGains or None
-        Where they were asked for.
+        If the options ask for them.
     bands : tuple of BandErrors
-        Errors in fixed bands, on held-out recordings, or on those fitted where nothing was held out.
+        Errors in fixed bands, on held-out recordings, or on those fitted if nothing was held out.
     rounds : tuple
         Options of the rounds that this is one of, and the torque confidence after each round before it.
     health : tuple of RecordingHealth
-        Of every recording, those fitted first.
+        Health of every recording, those fitted first.
     """
 
     estimate: Estimate
@@ -261,12 +254,12 @@ class IdentificationOutcome:
 
     @property
     def passed(self) -> bool:
-        """Whether the result may be used, be it with care."""
+        """Whether the result may be used, possibly with care."""
         return self.gate.verdict is not Verdict.REJECT
 
     @property
     def realizable(self) -> bool:
-        """Whether every body, and what it has beyond links behind locked joints, is physically consistent."""
+        """Whether every body, also without the links behind locked joints, is physically consistent."""
         return all(finding.cause != "inconsistent" for finding in check_solution(self.estimate))
 
     @cached_property
@@ -326,7 +319,6 @@ class IdentificationOutcome:
 
     @property
     def next_action(self) -> NextAction:
-        """What to do next with this result."""
         return next_action(self.gate, self.provenance.names_in_commands)
 
     @property

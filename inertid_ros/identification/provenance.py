@@ -30,7 +30,7 @@ class RecordingSource:
     Attributes
     ----------
     name : str
-        Its file, or how it was named.
+        Its file, or its given name.
     role : str
         ``train`` or ``validation``.
     samples : int
@@ -42,7 +42,7 @@ class RecordingSource:
     cutoff_hz : float
         Cutoff of the low-pass filter [Hz].
     sha256 : str
-        Checksum of the file or the bag's storage files; of the samples where the recording is no file.
+        Checksum of the file or the bag's storage files; of the samples if the recording is no file.
     notices : tuple of str
         See :class:`.Recording`.
     """
@@ -64,7 +64,7 @@ class EarlierSource:
     Attributes
     ----------
     directory : str
-        Where it was read.
+        Its directory.
     sha256 : str
         Checksum of its ``parameters.yaml``.
     created : str
@@ -88,13 +88,11 @@ class Provenance:
     urdf_sha256 : str
         Checksum of the URDF text as given.
     cutoff_hz : float
-        Cutoff of the low-pass that all recordings went through [Hz].
+        Cutoff of the low-pass of all recordings [Hz].
     created : str
         Time of creation, UTC, ISO 8601.
-    earlier : EarlierSource or None
-        The result that it continued.
     command : str
-        The command line that made it; empty where a node or Python code did.
+        Command line that made it; empty for a node or Python code.
     """
 
     robot: str
@@ -110,7 +108,7 @@ class Provenance:
 
     @property
     def names_in_commands(self) -> dict[str, str]:
-        """What ``RECORDINGS``, ``RECORDING``, and of a command line ``URDF`` and ``RESULT`` stand for, quoted."""
+        """Quoted values of ``RECORDINGS``, ``RECORDING``, and of a command line ``URDF`` and ``RESULT``."""
         fitted = [source.name for source in self.recordings if source.role == "train"]
         names = {"RECORDINGS": shlex.join(fitted), "RECORDING": shlex.quote(fitted[0])} if fitted else {}
         words = shlex.split(self.command)
@@ -141,7 +139,7 @@ def provenance(
 
 
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
-    """Source of a result: a recording and its prepared samples."""
+    """Source entry of a recording and its prepared samples."""
     return RecordingSource(
         name=recording.name,
         role=role,

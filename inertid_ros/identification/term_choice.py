@@ -31,9 +31,9 @@ _BLOCK_WEIGHT_ITERATIONS, _BOUND_ITERATIONS = 3, 20
 
 
 def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[TermChoice, ...]:
-    """Choice of every user term of a robot, in the order of its layout.
+    """Choose every user term of a robot, in the order of its layout.
 
-    Terms that are to stay always, and those whose parameters are known, are kept unasked.
+    Terms that are to stay always, and those whose parameters are known, are kept without a test.
     """
     terms = equations.model.layout.terms
     choices = [TermChoice(term, True) for term in terms]
@@ -83,9 +83,9 @@ class _BlockFits:
     rest : ndarray, shape (blocks,)
         Squared error of every block that no parameters remove.
     columns : tuple of ndarray
-        Of every term.
+        Columns of every term.
     lowest : ndarray, shape (p,)
-        Of parameters that cannot be negative, in units of the prior; minus infinity of others.
+        Lower bounds in units of the prior; minus infinity of unbounded parameters.
     independent : float
         Largest independent share of the samples.
     """
@@ -122,8 +122,15 @@ class _BlockFits:
         return cls(np.array(rows), np.array(rest), columns, lowest, float(band_fraction(blocks).mean()))
 
     def without(self, removed: Sequence[int]) -> tuple[Array, float]:
-        """Squared error ``(blocks,)`` of each block by the fit of all others, without some terms, and the logarithm of
-        the prior's probability of what all blocks determine then, up to a constant."""
+        """Errors of held-out blocks, and log-probability of the whole, without some terms.
+
+        Returns
+        -------
+        errors : ndarray, shape (blocks,)
+            Squared error of each block by the fit of all others.
+        log_probability : float
+            Of the estimate by all blocks, under the prior, up to a constant.
+        """
         size = self.rows.shape[1]
         gone = np.concatenate([np.zeros(0, dtype=int), *(self.columns[index] for index in removed)])
         kept = np.setdiff1d(np.arange(size), gone)
@@ -141,7 +148,7 @@ class _BlockFits:
 
 
 def _bounded(normal: Array, side: Array, lowest: Array) -> Array:
-    """Minimum of ``y^T normal y / 2 - side^T y`` with ``y >= lowest``: what falls below is held there, in turns."""
+    """Minimise ``y^T normal y / 2 - side^T y`` with ``y >= lowest``: parameters below are held there, in turns."""
     y, free = np.zeros(len(side)), np.ones(len(side), dtype=bool)
     for _ in range(_BOUND_ITERATIONS):
         held = ~free

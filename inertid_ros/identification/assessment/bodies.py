@@ -37,7 +37,8 @@ class BodyIntervals:
     com_interval : ndarray, shape (3, 2)
         Centre of mass x, y, z in the joint frame [m]; NaN of a body without mass.
     inertia_interval : ndarray, shape (6, 2)
-        xx, xy, yy, xz, yz, zz about the centre of mass in the axes of the joint frame [kg m^2]; NaN likewise.
+        xx, xy, yy, xz, yz, zz about the centre of mass in the axes of the joint frame [kg m^2]; NaN of a body without
+        mass.
     determined : dict
         ``mass`` (a word), ``com`` (three) and ``inertia`` (six, in the order of ``inertia_interval``): identifiability
         of the parameter about the joint frame that each belongs to.
@@ -50,7 +51,12 @@ class BodyIntervals:
 
 
 def body_intervals(estimate: Estimate) -> tuple[BodyIntervals, ...]:
-    """Intervals of every moving body of an estimate, in the order of the model."""
+    """Intervals of every moving body of an estimate, in the order of the model.
+
+    Standard deviations of an estimate are those of the ten parameters about the joint frame; a report shows masses,
+    centres of mass and inertias about these. To first order both agree: ``c = h / m`` and ``I_c = I_o - (|h|^2 1 - h
+    h^T) / m`` with ``h = m c``.
+    """
     layout = estimate.layout
     return tuple(_of_body(estimate, layout.body(index)) for index in range(len(layout.links)))
 
@@ -97,13 +103,11 @@ class FeasibilityMargin:
 
     Attributes
     ----------
-    link : str
-        Its name.
     smallest_eigenvalue : float
-        Of the pseudo-inertia; its unit depends on the frame.
+        Smallest eigenvalue of the pseudo-inertia; its unit depends on the frame.
     relative_eigenvalue : float
-        Smallest eigenvalue of the pseudo-inertia over that of the URDF as given (repaired where it is inconsistent),
-        as of a generalised eigenvalue problem: free of units and frames, 1 where nothing changed.
+        Smallest eigenvalue of the pseudo-inertia over that of the URDF as given (repaired if inconsistent), as of a
+        generalised eigenvalue problem: free of units and frames, 1 if nothing changed.
     triangle : float
         Sum of the two smaller principal moments of inertia less the largest, over the largest: 0 of a flat plate, 1 of
         a ball.
@@ -139,7 +143,7 @@ def feasibility_margins(estimate: Estimate) -> tuple[FeasibilityMargin, ...]:
 
 @dataclass(frozen=True)
 class PlacedEllipsoid:
-    """Solid ellipsoid of even density that has the inertia of a body, in the root frame.
+    """Solid ellipsoid of even density with the inertia of a body, in the root frame.
 
     Attributes
     ----------
@@ -159,16 +163,14 @@ class InertiaEllipsoids:
 
     Attributes
     ----------
-    link : str
-        Name of the link.
     origin : ndarray, shape (3,)
         Origin of its joint frame in the root frame [m].
     parent : int
         Index of the body before it; -1 for the root.
     given, calibrated : PlacedEllipsoid or None
-        None where the body is not physically consistent.
+        None if the body is not physically consistent.
     axes_interval : ndarray, shape (3, 2)
-        Semi-axes of the calibrated ellipsoid, as shares of their lengths: 95 %, not below zero.
+        Interval of 95 % of the calibrated semi-axes as shares of their lengths, not below zero.
     centre_deviation : ndarray, shape (3, 3)
         Covariance of the calibrated centre of mass in the root frame [m^2].
     """
@@ -230,14 +232,12 @@ def _axes_interval(pi: Array, covariance: Array) -> Array:
 
 @dataclass(frozen=True)
 class CorrelatedPair:
-    """Two base parameters of which the data show a combination better than either.
+    """Two base parameters whose combination the data show better than either.
 
     Attributes
     ----------
-    first, second : str
-        Names of the base parameters.
     correlation : float
-        Of their errors, -1 to 1.
+        Correlation of their errors, -1 to 1.
     """
 
     first: str

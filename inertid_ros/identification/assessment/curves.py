@@ -31,18 +31,16 @@ _ADVICE = ("through more of its range", "faster", "with more acceleration")
 
 @dataclass(frozen=True)
 class PredictionCurves:
-    """Curves of one recording, at some of its usable samples.
+    """Measured and predicted torque of one recording, at some of its usable samples.
 
     Attributes
     ----------
-    name : str
-        Of the recording.
     time : ndarray, shape (K,)
         [s].
     measured, given, calibrated : ndarray, shape (K, c)
-        Measured, predicted by the URDF as given, predicted by the estimate; NaN where nothing was measured.
+        Measured, predicted by the URDF as given, predicted by the estimate; NaN without measurement.
     deviation : ndarray, shape (K, c)
-        Standard deviation of calibrated less measured that residual and covariance of the estimate make expect.
+        Standard deviation of calibrated less measured by residual and covariance of the estimate.
     """
 
     name: str
@@ -54,7 +52,7 @@ class PredictionCurves:
 
 
 def prediction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[PredictionCurves, ...]:
-    """Curves of recordings whose delay of effort has been removed; the fewer points, the more there are of them."""
+    """Curves of recordings without delay of effort; the more curves, the fewer points of each."""
     curves = max(1, len(recordings) * estimate.equations.count)
     points = int(np.clip(_MAX_POINTS_PER_PAGE / curves, MIN_CURVE_POINTS, MAX_CURVE_POINTS))
     return tuple(_of_recording(estimate, samples, points) for samples in recordings)
@@ -81,15 +79,13 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
 
 @dataclass(frozen=True)
 class FrictionCurve:
-    """Friction of one joint.
+    """Friction of one joint over its velocity, and the data that show it.
 
     Attributes
     ----------
-    joint : str
-        Its name.
     velocity, torque : ndarray, shape (K,)
-        Of some samples: velocity [rad/s or m/s], and measured torque less what all else of the estimate predicts, that
-        is friction and residual [N m or N]; NaN of samples that rest, whose friction has no direction.
+        Velocity of some samples [rad/s or m/s], and measured torque less all other terms of the estimate, that is
+        friction and residual [N m or N]; NaN of samples that rest, whose friction has no direction.
     speeds, friction, deviation : ndarray, shape (S,)
         Friction of the estimate over velocity, and its standard deviation.
     """
@@ -103,7 +99,7 @@ class FrictionCurve:
 
 
 def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[FrictionCurve, ...]:
-    """Curve of every joint whose torque and friction were identified; none where equations are not those of force."""
+    """Curve of every joint with identified torque and friction; none for equations other than of force."""
     layout, equations = estimate.layout, estimate.equations
     if not isinstance(equations, ForceEquations) or not set(FRICTION_TERMS) & set(layout.drive_terms) or not recordings:
         return ()
@@ -154,20 +150,18 @@ class JointCoverage:
 
     Attributes
     ----------
-    joint : str
-        Its name.
     lowest, highest : float
         Positions [rad or m].
     fastest, sharpest : float
         Largest speed and acceleration after the low-pass [rad/s or m/s, per s].
     range_used, velocity_used : float
-        Shares of the limits of position and velocity; NaN where the URDF has none.
+        Shares of the limits of position and velocity; NaN without limits in the URDF.
     reversals : int
         Changes of the direction of motion, which separate dry from viscous friction.
     torque_deviation : float
         Standard deviation of predicted torque over the robot's range as a share of torque; NaN on a free base.
     advice : str
-        What to move next; empty where nothing is to be gained, or others come first.
+        Motion to record next; empty if there is nothing to gain, or other joints come first.
     """
 
     joint: str
@@ -184,7 +178,7 @@ class JointCoverage:
 
 @dataclass(frozen=True)
 class MotionExtent:
-    """How far and how fast joints moved; ``|`` joins that of more samples.
+    """Range, speed and acceleration that joints covered; ``|`` joins that of more samples.
 
     Attributes
     ----------
@@ -235,12 +229,12 @@ def motion_coverage(
 def coverage_of_extent(
     model: RobotModel, extent: MotionExtent, confidence: TorqueConfidence | None
 ) -> tuple[JointCoverage, ...]:
-    """Coverage of every joint, with advice for the joints whose torque is known least.
+    """Coverage of every joint, with advice for the joints of the most uncertain torque.
 
     Parameters
     ----------
     confidence : TorqueConfidence or None
-        Of what was fitted; None on a free base.
+        Confidence of the fit; None on a free base.
     """
     span = extent.highest - extent.lowest
     used = np.stack(
@@ -264,7 +258,7 @@ def _share(values: Array, limits: Array) -> Array:
 
 
 def _advice(open_torque: Array, used: Array) -> list[str]:
-    """What to do per joint ``(n,)``: for those least known, the ways in which they hardly moved."""
+    """Advice per joint ``(n,)``: for the most uncertain ones, the ways in which they hardly moved."""
     advice = [""] * len(open_torque)
     known = np.nan_to_num(open_torque)
     for joint in np.argsort(-known)[:_MAX_ADVISED_JOINTS]:

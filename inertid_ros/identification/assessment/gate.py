@@ -74,9 +74,9 @@ class GateDecision:
     verdict : Verdict
         By the gravest finding.
     reasons : tuple of Finding
-        Those that stand against using the result, gravest first; empty where the verdict is ``USE``.
+        Findings against using the result, gravest first; empty if the verdict is ``USE``.
     notices : tuple of Finding
-        What was found beside them and is only told.
+        Findings without influence on the verdict.
     """
 
     verdict: Verdict
@@ -85,7 +85,7 @@ class GateDecision:
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> "GateDecision":
-        """Decision from all findings; one that was made twice counts once."""
+        """Decide from all findings; duplicates count once."""
         found = tuple(dict.fromkeys(findings))
         gravest = max((finding.severity for finding in found), default=Severity.NOTICE)
         verdict = (
@@ -106,7 +106,7 @@ class GateDecision:
         return f"{self.reasons[0]}{more}"
 
     def content(self) -> dict[str, Any]:
-        """Return it as plain data, as in ``report.json``."""
+        """Plain data, as in ``report.json``."""
         return {
             "verdict": self.verdict.value,
             "reasons": [finding.content() for finding in self.reasons],
@@ -146,10 +146,10 @@ def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
 
 
 def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding, ...]:
-    """Findings on parameters that lie at a border of ``at_most`` or ``mass``: the data wants them beyond it.
+    """Findings on parameters at a border of ``at_most`` or ``mass``: the data wants them beyond it.
 
-    Only a notice where the data do not show the parameter, since then the prior alone is beyond the border. Parameters
-    that cannot be negative, such as friction, are no borders that somebody set.
+    Only a notice if the data do not show the parameter, since then the prior alone is beyond the border. Bounds at
+    zero, as of friction, are no borders that a user set.
     """
     layout, values = estimate.layout, dict(zip(estimate.layout.names, estimate.parameters.tolist(), strict=True))
     shown = dict(zip(layout.names, estimate.shown_by_data.tolist(), strict=True))
@@ -176,7 +176,7 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
     Parameters
     ----------
     confidence : TorqueConfidence or None
-        Of the estimate; None on a free base.
+        Confidence of the estimate; None on a free base.
     """
     findings = []
     remedy = remedy_for("little_excited")
@@ -207,20 +207,18 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Find
 
     Parameters
     ----------
-    estimate : Estimate
-        Result of a fit.
     loaded : collection of str
-        Links that hold what the URDF does not know, whose masses may be anything.
+        Links that hold a load that is not in the URDF, whose masses may be anything.
 
     Returns
     -------
     tuple of Finding
-        ``mass_implausible``: rejected where a link or the whole robot has a mass that no URDF is wrong by.
-        ``mass_open`` is a notice in its place where the data do not show the mass so well.
-        ``friction_excluded`` for friction of the URDF that the measured efforts exclude, which was not used.
-        ``effort_without_friction`` where bodies alone explain all efforts, as those that a controller computes.
-        ``parameter_implausible`` for a stiffness that holds most of a joint's torque. ``delay`` where one was taken out
-        of the effort, or where held-out blocks are predicted better by one that is longer than drivers can have.
+        ``mass_implausible``: rejected if no URDF is wrong by so much about a link or the whole robot. ``mass_open`` is
+        a notice in its place if the data do not show the mass so well. ``friction_excluded`` for friction of the URDF
+        that the measured efforts exclude, which was not used. ``effort_without_friction`` if bodies alone explain all
+        efforts, as those that a controller computes. ``parameter_implausible`` for a stiffness that holds most of a
+        joint's torque. ``delay`` if one was taken out of the effort, or if held-out blocks are predicted better by one
+        that is longer than plausible.
     """
     return (
         *_masses(estimate, loaded),
@@ -268,7 +266,7 @@ def _far(
 
 
 def _nearest(mass: float, given: float, deviation: float) -> float:
-    """End of a mass's interval towards the URDF's, or the URDF's where it lies within.
+    """End of a mass's interval towards the URDF's, or the URDF's mass if it lies within.
 
     The wider one of a normal and a log-normal distribution: of the mass towards less, of its logarithm towards more.
     """
@@ -361,7 +359,7 @@ class NextAction:
     text : str
         An imperative.
     command : str
-        That does it; names in capitals stand for what the reader has.
+        Its command; names in capitals stand for the reader's own.
     """
 
     text: str
@@ -369,12 +367,12 @@ class NextAction:
 
 
 def next_action(gate: GateDecision, names: Mapping[str, str]) -> NextAction:
-    """The remedy of the gravest reason; what the result is for where there is none.
+    """The remedy of the gravest reason; the use of the result if there is none.
 
     Parameters
     ----------
     names : mapping of str to str
-        What the names in capitals stand for, as far as it is known: ``URDF``, ``RESULT``, ``RECORDINGS``.
+        Values of the names in capitals, as far as known: ``URDF``, ``RESULT``, ``RECORDINGS``.
     """
     if not gate.reasons:
         use = "give calibrated.urdf to what uses the URDF, or follow the robot with this result"

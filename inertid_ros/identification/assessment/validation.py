@@ -37,27 +37,27 @@ _MIN_NOISE_SHARE = 1e-6  # of the torque; less is no noise of a sensor
 
 @dataclass(frozen=True)
 class ErrorComparison:
-    """Torque errors of a parameter set on recordings, beside what they are measured by.
+    """Torque errors of a parameter set on recordings, with the scales that they are measured by.
 
     Attributes
     ----------
     channels : tuple of str
         Joints, or other channels of the equations.
     error : ndarray, shape (c,)
-        Root mean square, over all usable samples [N m or N].
+        Root mean square over all usable samples [N m or N].
     given : ndarray or None, shape (c,)
-        The same of the URDF as given; None where there is none to compare with.
+        Root mean square error of the URDF as given; None without one to compare with.
     relative : tuple[float, float | None]
         Error over torque of all channels together: of the parameter set, of the URDF.
     scale : TorqueScale
-        Torque that the joint has: the largest of these and of other recordings, and over its range.
+        Torque of each joint: the largest in these and other recordings, and over its range.
     noise : ndarray, shape (c,)
-        Standard deviation of the sensor's noise below the cutoff; zero where it is not known.
+        Standard deviation of the sensor's noise below the cutoff; zero if unknown.
     sliding, expected : ndarray or None, shape (c,)
-        Error over the samples that a fit would use, and what is expected of it by the residual and the covariance of
-        the parameters; None where these are not known.
+        Error over the samples that a fit would use, and its expectation by the residual and the covariance of the
+        parameters; None if these are unknown.
     quantity : tuple of str
-        What is measured, and its unit, see :class:`Equations`.
+        Quantity measured, and its unit, see :class:`Equations`.
     """
 
     channels: tuple[str, ...]
@@ -97,12 +97,12 @@ def _overall(errors: ErrorComparison) -> Iterator[Finding]:
 
 
 def _remedy(errors: ErrorComparison, cause: str) -> str:
-    """The remedy of errors of torque; another one where no torque is measured."""
+    """Remedy of torque errors, or of momentum if no torque is measured."""
     return remedy_for(cause, "" if errors.quantity[0] == "torque" else "momentum")
 
 
 def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
-    """Channels whose torque is not explained, neither by the model nor as noise."""
+    """Channels whose torque neither the model nor noise explains."""
     quantity, unit = errors.quantity
     remedy = _remedy(errors, "above_noise")
     for channel, name in _measured(errors):
@@ -144,7 +144,7 @@ def _worse(errors: ErrorComparison) -> Iterator[Finding]:
 
 
 def _unexpected(errors: ErrorComparison) -> Iterator[Finding]:
-    """Channels with a much larger error than the fit and its uncertainty make expect."""
+    """Channels with a much larger error than the fit and its uncertainty predict."""
     if errors.sliding is None or errors.expected is None:
         return
     for channel, name in _measured(errors):
@@ -172,22 +172,21 @@ class TorqueErrors:
     relative_error : float
         ``|error| / |torque|`` over all channels and samples.
     rms_torque, rms_error : ndarray, shape (c,)
-        Per channel of the equations [N m or N of forces]; zero where nothing was measured.
+        Per channel of the equations [N m or N of forces]; zero without measurement.
     rms_error_sliding, rms_error_resting : ndarray, shape (c,)
-        The same error where all drives that act on the channel slide, and where one rests or hardly moves, so that
-        stiction, which no model here has, is part of it; NaN where there is no such sample.
+        The error while all drives that act on the channel slide, and while one rests or hardly moves, so that it
+        contains stiction, which no model here has; NaN without such a sample.
     samples : int
         Number of samples.
     recordings : tuple of str
         Their names.
     quantity, unit : str
-        What the channels measure, see :class:`Equations`; "torque" stands for it everywhere else.
+        Quantity of the channels, see :class:`Equations`; "torque" stands for it everywhere else.
     r_squared : ndarray or None, shape (c,)
-        Share of the torque's variance about its mean that is explained; negative where the mean alone does better, NaN
-        where nothing varies.
+        Share of the torque's variance about its mean that is explained; negative if the mean alone does better, NaN
+        without variation.
     noise : ndarray or None, shape (c,)
-        Standard deviation of the sensor's noise below the cutoff, the least error there can be; NaN where it is not
-        known.
+        Standard deviation of the sensor's noise below the cutoff, the least possible error; NaN if unknown.
     """
 
     relative_error: float
@@ -212,7 +211,7 @@ class BandErrors:
     cutoff_hz : float
         Cutoff of the low-pass on motion and torque alike [Hz].
     calibrated, prior : TorqueErrors
-        Of the estimate, and of the URDF as given.
+        Errors of the estimate, and of the URDF as given.
     """
 
     cutoff_hz: float
@@ -222,17 +221,16 @@ class BandErrors:
 
 @dataclass(frozen=True)
 class Validation:
-    """Held-out errors of the estimate and of the URDF as given, and what they show.
+    """Held-out errors of the estimate and of the URDF as given, with findings.
 
     Attributes
     ----------
     calibrated, prior : TorqueErrors
-        Of the estimate, and of the URDF as given.
+        Errors of the estimate, and of the URDF as given.
     findings : tuple of Finding
-        What stands against the result, and what is only told.
+        Findings on the result, notices included.
     blocks : int
-        Number of blocks of the data fitted that these errors are of, each held out in turn; 0 where they are of other
-        recordings.
+        Number of blocks of the data fitted, each held out in turn; 0 if other recordings were held out.
     """
 
     calibrated: TorqueErrors
@@ -254,7 +252,7 @@ class Validation:
 
     @property
     def message(self) -> str:
-        """One line with the errors, and why the result was rejected where it was."""
+        """One line with the errors, and the reason of a rejection."""
         rejected = [finding for finding in self.findings if finding.severity >= Severity.REJECT]
         return f"rejected: {self.comparison}; {rejected[0]}" if rejected else f"accepted: {self.comparison}"
 
@@ -309,19 +307,19 @@ def errors_of_each(
 
 
 def _known_noise(noise: Array, measured: Array) -> Array:
-    """``(c,)`` noise where it is one: what a driver has low-passed has none in the band where noise is looked for."""
+    """Noise ``(c,)``; NaN if a driver has low-passed it out of the band in which noise is measured."""
     return np.where(noise > _MIN_NOISE_SHARE * np.sqrt(np.mean(measured**2, axis=0)), noise, np.nan)
 
 
 def _rms(values: Array, of: NDArray[np.bool_]) -> Array:
-    """``(c,)`` root mean square of some values ``(N, c)``; NaN where there are none."""
+    """Root mean square ``(c,)`` of some values ``(N, c)``; NaN without values."""
     counts = of.sum(axis=0)
     squares = np.sum(np.where(of, values, 0.0) ** 2, axis=0)
     return np.sqrt(np.divide(squares, counts, out=np.full(len(counts), np.nan), where=counts > 0))
 
 
 def _explained(values: Array, residual: Array, of: NDArray[np.bool_]) -> Array:
-    """``(c,)`` coefficient of determination of some values ``(N, c)``; NaN where they do not vary."""
+    """Coefficient of determination ``(c,)`` of some values ``(N, c)``; NaN without variation."""
     mean = np.sum(np.where(of, values, 0.0), axis=0) / np.maximum(of.sum(axis=0), 1)
     total = np.sum(np.where(of, values - mean, 0.0) ** 2, axis=0)
     left = np.sum(np.where(of, residual, 0.0) ** 2, axis=0)
@@ -347,12 +345,12 @@ def compared(
     errors: tuple[TorqueErrors, TorqueErrors | None],
     other: TorqueScale | None = None,
 ) -> ErrorComparison:
-    """Errors of a parameter set, and those of the URDF as given where there are any, for their checks.
+    """Compare errors of a parameter set with those of the URDF as given, if there is one.
 
     Parameters
     ----------
     parameters : ndarray, shape (p,)
-        By which the torque over the robot's range is predicted, see :func:`.torque_scale.bodies_as_given`.
+        Parameters that predict the torque over the robot's range, see :func:`.bodies_as_given`.
     other : TorqueScale, optional
         Torque in other recordings.
     """
@@ -372,7 +370,7 @@ def compared(
 
 
 def with_expected(errors: ErrorComparison, estimate: Estimate, recordings: Sequence[Samples]) -> ErrorComparison:
-    """The same with the error that an estimate's residual and covariance make expect on the samples of a fit."""
+    """Add the error that an estimate's residual and covariance predict on the samples of a fit."""
     information = compress(estimate.equations, recordings)
     values, vectors = np.linalg.eigh(estimate.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -384,7 +382,7 @@ def with_expected(errors: ErrorComparison, estimate: Estimate, recordings: Seque
 
 
 def _noise(equations: Equations, recordings: Sequence[Samples]) -> Array:
-    """``(c,)`` noise of the measurement below the cutoff, as far as recordings know it; the largest of them."""
+    """Noise ``(c,)`` of the measurement below the cutoff, the largest that recordings report."""
     noise = np.zeros(equations.count)
     for samples in recordings:
         if samples.effort_noise is not None and len(noise[equations.joint_channels]) == len(samples.effort_noise):
