@@ -4,7 +4,7 @@ import argparse
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from inertid_ros.calibration.earlier_result import earlier_result
-from inertid_ros.cli.printing import number, percent, print_json, print_table, progress_bar
+from inertid_ros.cli.printing import ShowProgress, number, percent, print_json, print_table, progress_bar
 from inertid_ros.cli.settings import configuration, inputs, named_numbers
 from inertid_ros.cli.stopping import ends_early
 from inertid_ros.config.configuration import ExcitationConfiguration
@@ -21,7 +21,7 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.outputs import check_directory, write_directory
-from inertid_ros.excitation.constraints.constraint import Clearance, Constraint
+from inertid_ros.excitation.constraints.constraint import Clearance
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, surroundings
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.motion_limits import MotionLimits, check_curve, motion_limits
@@ -39,7 +39,7 @@ from inertid_ros.report.report_content import plain
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 
 _log = logging.getLogger(__name__)
-_RAMP_USE = 0.8  # of the limits, on the way to the first waypoint
+_RAMP_LIMIT_USE = 0.8  # share of the limits on the way to the first waypoint
 MOTION = "motion"  # kind of output
 PLAN, VALIDATION_PLAN = "plan.yaml", "validation_plan.yaml"
 SUMMARY, TRAJECTORY = "excitation.json", "joint_trajectory.yaml"
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         model, earlier = earlier_result(options.prior, model)
     limits = motion_limits(model, config.limits)
     if model.free and model.wheels.names:
-        return excite_floating(options, model, config, limits, _start(options.start, limits))
+        return _excite_floating(options, model, config, limits, _start(options.start, limits))
     refuse_free_base(model)
     constraints = motion_constraints(model, limits, config.excitation)
     around = surroundings(model, limits, config.excitation)
@@ -68,46 +68,48 @@ def run(options: argparse.Namespace) -> int:
     planned: dict[str, PlanningProgress | None] = {}
     inspections: dict[str, Inspection] = {}
     with progress_bar(options, "checking" if options.check else "planning") as progress:
-        for purpose, plan, end in _plans(options, config, model, limits, constraints, earlier, progress):
+        plans: Iterable[tuple[str, Plan, PlanningProgress | None]]
+        if options.check:
+            plans = [("", load_motion(options.check, limits), None)]
+        else:
+            named = [name in named_numbers(options.start, "--start") for name in limits.joint_names]
+            start = rest_pose(model, limits, constraints, _start(options.start, limits), np.array(named))
+            plans = _planned(config.excitation, model, limits, start, earlier, progress)
+        for purpose, plan, end in plans:
             check_plan(plan, model, limits, constraints=constraints)
             inspections[purpose] = inspect_plan(plan, model, limits, constraints, earlier, around)
             planned[purpose] = end
         progress("checking", 1.0)
     for finding in dict.fromkeys(finding for motion in inspections.values() for finding in motion.findings):
         _log.warning("warning: %s", finding)
-    summaries = {name: summarise(motion, model, config, planned[name]) for name, motion in inspections.items()}
+    summaries = {name: _summary(motion, model, config, planned[name]) for name, motion in inspections.items()}
     first, held_out = next(iter(summaries.values())), summaries.get(HELD_OUT)
     summary = {**first, **({"held_out": held_out} if held_out else {})}
     written = {"plan_file": str(options.check)}
     if options.output:
         pages = motion_files([(name, motion, summaries[name]) for name, motion in inspections.items()])
-        plans = [motion.plan for motion in inspections.values()]
-        written = write_motion(plans, summary, Path(options.output), options.force, pages)
+        planned_motions = [motion.plan for motion in inspections.values()]
+        written = _write_motion(planned_motions, summary, Path(options.output), options.force, pages)
     if options.json:
         print_json({**summary, **written})
         return 0
     for name, motion in summaries.items():
-        print_motion(motion, name)
+        _print_motion(motion, name)
     print(f"written to {' and '.join(written.values())}" if options.output else f"{options.check}: keeps every limit")
     return 0
 
 
-def _plans(
-    options: argparse.Namespace,
-    config: ExcitationConfiguration,
+def _planned(
+    options: ExcitationOptions,
     model: RobotModel,
     limits: MotionLimits,
-    constraints: Sequence[Constraint],
+    start: Array,
     earlier: EarlierInformation | None,
-    progress: Callable[[str, float], None],
+    progress: ShowProgress,
 ) -> Iterator[tuple[str, Plan, PlanningProgress | None]]:
-    """Purpose, plan and end of planning of every motion; one to check has neither purpose nor planning."""
-    if options.check:
-        yield "", load_motion(options.check, limits), None
-        return
-    named = [name in named_numbers(options.start, "--start") for name in limits.joint_names]
-    start = rest_pose(model, limits, constraints, _start(options.start, limits), np.array(named))
-    for purpose, wanted in _motions(config.excitation, bool(options.prior)).items():
+    """Purpose, plan and end of planning of every motion; an earlier result has its held-out recordings already."""
+    motions = {FITTED: options} if earlier is not None else {FITTED: options, HELD_OUT: options.held_out}
+    for purpose, wanted in motions.items():
         reports: list[PlanningProgress] = []
 
         def report(
@@ -121,11 +123,6 @@ def _plans(
         yield purpose, plan, reports[0] if reports else None
 
 
-def _motions(options: ExcitationOptions, continues: bool) -> Mapping[str, ExcitationOptions]:
-    """What to plan, by what each motion is for; recordings that are continued have held-out ones already."""
-    return {FITTED: options} if continues else {FITTED: options, HELD_OUT: options.held_out}
-
-
 def _start(texts: Sequence[str], limits: MotionLimits) -> Array:
     """Middle of the ranges, except for the joints that ``--start`` names."""
     start = 0.5 * (limits.lower + limits.upper)
@@ -137,19 +134,19 @@ def _start(texts: Sequence[str], limits: MotionLimits) -> Array:
     return start
 
 
-def excite_floating(
+def _excite_floating(
     options: argparse.Namespace,
     model: RobotModel,
     config: ExcitationConfiguration,
     limits: MotionLimits,
     start: Array,
 ) -> int:
-    """Plan from ``start`` ``(n,)`` of the joints, write plan and summary, print the summary; return the exit status.
+    """Plan direction combinations of joints and reaction wheels for a robot that floats; return the exit status.
 
     Raises
     ------
     ExcitationError
-        Another type of motion than combinations, a plan to check, or no wheels.
+        Another kind of motion, a plan to check, or an earlier result.
     """
     if config.excitation.kind != "combinations" or options.check or options.prior:
         raise ExcitationError(
@@ -167,7 +164,7 @@ def excite_floating(
         plan = _plan(best, model, config, limits, start)
     summary: dict[str, Any] = plain(
         {
-            **outline(plan, model),
+            **_outline(plan, model),
             "condition_number": plan.condition_number,
             "significant_singular_values": best.significant,
             "intervals_offered": len(best.whole.directions),
@@ -181,7 +178,7 @@ def excite_floating(
             "configuration": attrs.asdict(config),
         }
     )
-    write_motion([plan], summary, Path(options.output), options.force)
+    _write_motion([plan], summary, Path(options.output), options.force)
     plan_file = str(Path(options.output) / PLAN)
     if options.json:
         print_json({**summary, "plan_file": plan_file})
@@ -202,7 +199,7 @@ def _plan(
     whole = with_wheels(limits, model, config.excitation.combinations)
     first, begin = best.motion.waypoints[0], best.motion.waypoints[0].copy()
     begin[: model.joints] = start
-    ramp = QuinticRamp.within(begin, first, _RAMP_USE * whole.velocity, _RAMP_USE * whole.acceleration)
+    ramp = QuinticRamp.within(begin, first, _RAMP_LIMIT_USE * whole.velocity, _RAMP_LIMIT_USE * whole.acceleration)
     plan = plan_of(
         Concatenation([ramp, best.motion.trajectory]), whole, knot_step=config.excitation.knot_step_s,
         motion_type="combinations", model_hash=model.hash, seed=config.excitation.seed,
@@ -211,8 +208,7 @@ def _plan(
     return replace(plan, condition_number=best.condition_number)
 
 
-def outline(plan: Plan, model: RobotModel) -> dict[str, Any]:
-    """First part of the summary of every motion."""
+def _outline(plan: Plan, model: RobotModel) -> dict[str, Any]:
     return {
         "robot": model.name,
         "model_hash": model.hash,
@@ -223,13 +219,13 @@ def outline(plan: Plan, model: RobotModel) -> dict[str, Any]:
     }
 
 
-def summarise(
+def _summary(
     inspection: Inspection,
     model: RobotModel,
     config: ExcitationConfiguration,
     planned: PlanningProgress | None = None,
 ) -> dict[str, Any]:
-    """Content of ``excitation.json``; shares of limits are fractions. ``planned`` is the end of planning."""
+    """Content of ``excitation.json``; shares of limits are fractions."""
     plan, wanted = inspection.plan, config.excitation
     criterion = None
     if planned is not None:
@@ -248,7 +244,7 @@ def summarise(
     ]
     summary: dict[str, Any] = plain(
         {
-            **outline(plan, model),
+            **_outline(plan, model),
             "criterion": criterion,
             "condition_number": inspection.condition_number,
             "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
@@ -265,8 +261,7 @@ def summarise(
     return summary
 
 
-def print_motion(summary: Mapping[str, Any], purpose: str = "") -> None:
-    """Print a motion as a table with a row per joint, its criterion and how much of the constraints it uses."""
+def _print_motion(summary: Mapping[str, Any], purpose: str = "") -> None:
     header = ("joint", "from", "to", "peak speed", *(f"of the {name}" for name in _USED.values()))
     title = f"{summary['kind']} motion of {number(summary['duration'])} s{f' {purpose}' if purpose else ''}"
     print_table(title, header, map(_row, summary["joints"]))
@@ -290,25 +285,14 @@ def print_motion(summary: Mapping[str, Any], purpose: str = "") -> None:
     print(f"at rest within {number(summary['longest_stop'])} s, whatever fails")
 
 
-def write_motion(
+def _write_motion(
     plans: Sequence[Plan],
     summary: Mapping[str, Any],
     target: Path,
     force: bool,
     pages: Mapping[str, bytes] | None = None,
 ) -> dict[str, str]:
-    """Write a plan, and that of the held-out motion where there are two, trajectory, summary, page and plots.
-
-    Returns
-    -------
-    dict
-        Paths of the plans.
-
-    Raises
-    ------
-    OutputError
-        The directory cannot be written, or holds something else.
-    """
+    """Write plan, held-out plan if there is one, trajectory, summary, page and plots; return the paths of the plans."""
     named = dict(zip((PLAN, VALIDATION_PLAN), plans, strict=False))
     files = {
         **{name: plan_text(plan).encode() for name, plan in named.items()},

@@ -20,16 +20,16 @@ from inertid_ros.fleet.run import run_fleet
 from inertid_ros.report.report_content import plain
 
 from .settings import configuration, inputs
+from .stopping import BAD_INPUT, REJECTED
 
-_BAD_INPUT, _REJECTED = 2, 3
 _JSON = "fleet.json"
-_SHOWN = 20  # lines of a table
+_MAX_LINES = 20  # of a table
 
 _log = logging.getLogger(__name__)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 2 where something of the fleet could not be used, 3 where something is not to be used."""
+    """Run the command; exit status 2 if an input could not be used, 3 if a result must not be used."""
     for package in ("dask", "distributed", "fsspec", "pyarrow"):
         optional(package)  # before any work
     config = fleet_configuration(configuration(options, Configuration))
@@ -56,8 +56,8 @@ def run(options: argparse.Namespace) -> int:
     for problem in outcome.problems:
         sys.stderr.write(f"inertid: {problem}\n")
     if outcome.failed:
-        return _BAD_INPUT
-    return _REJECTED if outcome.rejected else 0
+        return BAD_INPUT
+    return REJECTED if outcome.rejected else 0
 
 
 def _print(content: dict[str, Any]) -> None:
@@ -71,9 +71,9 @@ def _print(content: dict[str, Any]) -> None:
         _table("Outlying robots", ("robot", "parameter", "change", "standard deviation"), rows)
     if changed:
         rows = [
-            (each["serial"], each["parameter"], f"{c['after'][:10]} to {c['before'][:10]}", number(c["change"], 3))
-            for each in changed
-            for c in each["changes"]
+            (row["serial"], row["parameter"], f"{c['after'][:10]} to {c['before'][:10]}", number(c["change"], 3))
+            for row in changed
+            for c in row["changes"]
         ]
         _table("Changes", ("robot", "parameter", "between", "change"), rows)
     if drifting:
@@ -85,5 +85,5 @@ def _print(content: dict[str, Any]) -> None:
 
 
 def _table(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    more = f", the first {_SHOWN} of {len(rows)}" if len(rows) > _SHOWN else ""
-    print_table(f"{title}{more}", header, rows[:_SHOWN])
+    more = f", the first {_MAX_LINES} of {len(rows)}" if len(rows) > _MAX_LINES else ""
+    print_table(f"{title}{more}", header, rows[:_MAX_LINES])

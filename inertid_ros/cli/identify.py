@@ -16,12 +16,11 @@ from inertid_ros.report.results import RESULT, write_result
 from inertid_ros.robot.model import load_model, model_options
 
 from .settings import configuration, inputs, recordings_of_any_length
-
-_REJECTED = 3
+from .stopping import REJECTED
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 3 where the result is not to be used, which is written all the same."""
+    """Run the command; a result that must not be used is written too, with exit status 3."""
     start = time.perf_counter()
     _check_held_out(options.recordings, options.validate)
     config = configuration(options, Configuration, _settings_of(options))
@@ -48,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         print_report(report)
         print(f"written to {directory}")
     warn_of_care(outcome.gate)
-    return 0 if outcome.passed else _REJECTED
+    return 0 if outcome.passed else REJECTED
 
 
 def _settings_of(options: argparse.Namespace) -> dict[str, object]:

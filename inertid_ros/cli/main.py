@@ -16,18 +16,17 @@ from inertid_ros import __version__
 from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 
-from .stopping import StoppedError, stoppable
+from .stopping import BAD_INPUT, BROKEN, DONE, StoppedError, stoppable
 
-DONE, BROKEN, BAD_INPUT, REJECTED = 0, 1, 2, 3
-_LEAST_MIB = 600  # of address space: libraries, and the buffers of OpenBLAS
+_MIN_ADDRESS_SPACE_MIB = 600  # for libraries, and the buffers of OpenBLAS
 _RECORDING = ".npz file, rosbag2 directory, or .mcap or .db3 file"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status.
 
-    0 done, with a warning on stderr where the result is to be used with care; 2 bad usage or input, with one line on
-    stderr; 3 the result is not to be used; 1 a fault of this package; 130 interrupted.
+    0 done, with a warning on stderr if the result is to be used with care; 2 bad usage or input, with one line on
+    stderr; 3 the result must not be used; 1 a fault of this package; 130 interrupted, 143 terminated.
     """
     for name, value in (("OMP_NUM_THREADS", "1"), ("OPENBLAS_NUM_THREADS", "1")):
         os.environ.setdefault(name, value)  # the matrices are small: threads cost more than they gain
@@ -35,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.command_line = shlex.join(["inertid", *(sys.argv[1:] if arguments is None else arguments)])
     try:
         with stoppable():
-            check_address_space("a command", _LEAST_MIB)
+            check_address_space("a command", _MIN_ADDRESS_SPACE_MIB)
             from .settings import set_up_logging  # with it comes what help and usage errors need not wait for
 
             set_up_logging(options)

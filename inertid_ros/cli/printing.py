@@ -17,12 +17,12 @@ from inertid_ros.report.report_content import plain
 _log = logging.getLogger(__name__)
 ShowProgress = Callable[[str, float], None]
 """Called with the stage and the fraction done."""
-_SECTIONS = {  # of a report with torque errors, the most telling first
+_ERROR_SECTIONS = {  # of a report, the most conclusive first
     "validation": "held-out data",
     "blocks": "blocks of the fitted data, each held out in turn",
     "train": "fitted data",
 }
-_SHOWN = 10  # parameters
+_COMPARED_LINES = 10  # parameters of a comparison
 
 
 def print_json(content: Any) -> None:
@@ -31,7 +31,7 @@ def print_json(content: Any) -> None:
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table on stdout, as wide as its content where stdout is no terminal."""
+    """Print a table on stdout; without a terminal it is as wide as its content."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -47,7 +47,7 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
 
 @contextmanager
 def progress_bar(options: argparse.Namespace, stage: str = "reading") -> Iterator[ShowProgress]:
-    """Progress on stderr where that is a terminal, nothing elsewhere; it begins with ``stage``."""
+    """Show progress on stderr if that is a terminal; it begins with ``stage``."""
     if options.quiet or not sys.stderr.isatty():
         yield lambda stage, fraction: None
         return
@@ -61,78 +61,29 @@ def progress_bar(options: argparse.Namespace, stage: str = "reading") -> Iterato
 
 
 def warn_of_care(decision: GateDecision) -> None:
-    """Warn on stderr where a result is to be used with care: its exit status is that of one without reservation."""
+    """Warn on stderr if a result is to be used with care; its exit status is 0."""
     if decision.verdict is Verdict.CARE:
         _log.warning("warning: %s: %s", decision.verdict.value, decision.summary)
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number for tables, with so many significant digits; ``-`` for None."""
+    """Format a number with so many significant digits; ``-`` for None."""
     return "-" if value is None else f"{value:.{digits}g}"
 
 
 def percent(value: float) -> str:
-    """A fraction for tables, as a percentage."""
+    """Format a fraction as a percentage."""
     return f"{100 * value:.2f} %"
 
 
 def print_report(report: Mapping[str, Any]) -> None:
     """Print errors before and after, links, joints, rotors and the solution."""
     print_errors(report)
-    print_table(
-        "Links",
-        ("link", "mass [kg]", "given", "com [m]", "given", "smallest eigenvalue", "distance to given"),
-        (
-            (
-                link["name"],
-                f"{number(link['mass'])} ({number(link['standard_deviation'][0], 2)})",
-                number(link["prior"]["mass"]),
-                " ".join(number(value, 3) for value in link["com"]),
-                " ".join(number(value, 3) for value in link["prior"]["com"]),
-                number(link["min_pseudo_inertia_eigenvalue"], 3),
-                number(link["geodesic_distance_to_prior"], 3),
-            )
-            for link in report["links"]
-        ),
-    )
-    terms = list(report["joints"][0]["standard_deviation"]) if report["joints"] else []
-    if terms:
-        print_table(
-            "Joints (standard deviation)",
-            ("joint", *(term.replace("_", " ") for term in terms)),
-            (
-                (
-                    joint["name"],
-                    *(f"{number(joint[term])} ({number(joint['standard_deviation'][term], 2)})" for term in terms),
-                )
-                for joint in report["joints"]
-            ),
-        )
-    for drive in report["couplings"]:
-        values = ", ".join(
-            f"{term.replace('_', ' ')} {number(drive[term])} ({number(deviation, 2)})"
-            for term, deviation in drive["standard_deviation"].items()
-        )
-        print(f"{drive['name']} (turns with {', '.join(drive['joints'])}): {values}")
+    _print_links(report["links"])
+    _print_drives(report["joints"], report["couplings"])
     _print_terms(report.get("terms", ()))
     _print_gains(report.get("drive_gains") or ())
-    if report["rotors"]:
-        print_table(
-            "Rotors (standard deviation)",
-            ("rotor", "turns with", "on", "ratio", "mass [kg]", "com [m]", "largest inertia [kg m^2]"),
-            (
-                (
-                    rotor["name"],
-                    rotor["joint"],
-                    rotor["link"],
-                    number(rotor["ratio"]),
-                    f"{number(rotor['mass'])} ({number(rotor['standard_deviation'][0], 2)})",
-                    " ".join(number(value, 3) for value in rotor["com"]),
-                    number(max(rotor["inertia"][k][k] for k in range(3)), 3),
-                )
-                for rotor in report["rotors"]
-            ),
-        )
+    _print_rotors(report["rotors"])
     if report.get("statements"):
         verdicts = Counter(parameter["verdict"] for parameter in report["statements"])
         print("Parameters: " + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in reversed(VERDICTS)))
@@ -153,8 +104,71 @@ def print_report(report: Mapping[str, Any]) -> None:
     print_verdict(report)
 
 
+def _print_links(links: Sequence[Mapping[str, Any]]) -> None:
+    print_table(
+        "Links",
+        ("link", "mass [kg]", "given", "com [m]", "given", "smallest eigenvalue", "distance to given"),
+        (
+            (
+                link["name"],
+                f"{number(link['mass'])} ({number(link['standard_deviation'][0], 2)})",
+                number(link["prior"]["mass"]),
+                " ".join(number(value, 3) for value in link["com"]),
+                " ".join(number(value, 3) for value in link["prior"]["com"]),
+                number(link["min_pseudo_inertia_eigenvalue"], 3),
+                number(link["geodesic_distance_to_prior"], 3),
+            )
+            for link in links
+        ),
+    )
+
+
+def _print_drives(joints: Sequence[Mapping[str, Any]], couplings: Sequence[Mapping[str, Any]]) -> None:
+    """Print drive terms of joints, and of drives that move several joints."""
+    terms = list(joints[0]["standard_deviation"]) if joints else []
+    if terms:
+        print_table(
+            "Joints (standard deviation)",
+            ("joint", *(term.replace("_", " ") for term in terms)),
+            (
+                (
+                    joint["name"],
+                    *(f"{number(joint[term])} ({number(joint['standard_deviation'][term], 2)})" for term in terms),
+                )
+                for joint in joints
+            ),
+        )
+    for drive in couplings:
+        values = ", ".join(
+            f"{term.replace('_', ' ')} {number(drive[term])} ({number(deviation, 2)})"
+            for term, deviation in drive["standard_deviation"].items()
+        )
+        print(f"{drive['name']} (turns with {', '.join(drive['joints'])}): {values}")
+
+
+def _print_rotors(rotors: Sequence[Mapping[str, Any]]) -> None:
+    if not rotors:
+        return
+    print_table(
+        "Rotors (standard deviation)",
+        ("rotor", "turns with", "on", "ratio", "mass [kg]", "com [m]", "largest inertia [kg m^2]"),
+        (
+            (
+                rotor["name"],
+                rotor["joint"],
+                rotor["link"],
+                number(rotor["ratio"]),
+                f"{number(rotor['mass'])} ({number(rotor['standard_deviation'][0], 2)})",
+                " ".join(number(value, 3) for value in rotor["com"]),
+                number(max(rotor["inertia"][k][k] for k in range(3)), 3),
+            )
+            for rotor in rotors
+        ),
+    )
+
+
 def _print_terms(terms: Sequence[Mapping[str, Any]]) -> None:
-    """Print user terms, and what held-out blocks and the bodies said of them."""
+    """Print user terms, with the evidence of held-out blocks and of the bodies."""
     rows = []
     for term in terms:
         values = zip(term["expressions"], term["values"], term["standard_deviation"], strict=False)
@@ -169,7 +183,7 @@ def _print_terms(terms: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _print_gains(gains: Sequence[Mapping[str, Any]]) -> None:
-    """Print gains of drives, and the option that makes them part of the robot."""
+    """Print gains of drives, and the option that applies them to later recordings."""
     if not gains:
         return
     rows = [
@@ -187,7 +201,7 @@ def _print_gains(gains: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_verdict(report: Mapping[str, Any]) -> None:
-    """Print what was noticed, the reasons for the verdict with what to do about each, and the message."""
+    """Print notices, reasons for the verdict with their remedies, and the message."""
     for notice in report.get("notices", ()):
         print(f"noticed: {notice['message']}")
     if report.get("reasons"):
@@ -202,7 +216,7 @@ def print_verdict(report: Mapping[str, Any]) -> None:
 
 def print_errors(report: Mapping[str, Any]) -> None:
     """Print torque errors of the given and the calibrated parameters, over all joints and per joint."""
-    section = next((name for name in _SECTIONS if name in report), "train")
+    section = next((name for name in _ERROR_SECTIONS if name in report), "train")
     prior, errors = report["prior"][section], report[section]
     rows = [
         (name, number(torque), number(before), number(after))
@@ -217,7 +231,7 @@ def print_errors(report: Mapping[str, Any]) -> None:
     rows.append(("all, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
     quantity, unit = errors.get("quantity", "torque"), errors.get("unit", "N m or N")  # not in older reports
     header = ("channel", quantity, "URDF as given", "calibrated")
-    print_table(f"{quantity.capitalize()} error on {_SECTIONS[section]} (RMS, {unit})", header, rows)
+    print_table(f"{quantity.capitalize()} error on {_ERROR_SECTIONS[section]} (RMS, {unit})", header, rows)
 
 
 def print_comparison(content: Mapping[str, Any]) -> None:
@@ -249,7 +263,7 @@ def print_comparison(content: Mapping[str, Any]) -> None:
         "Parameters that differ most",
         ("parameter", "A", "B", "standard deviations"),
         (
-            (each["name"], number(each["first"]), number(each["second"]), number(each["deviations"], 2))
-            for each in content["parameters"][:_SHOWN]
+            (change["name"], number(change["first"]), number(change["second"]), number(change["deviations"], 2))
+            for change in content["parameters"][:_COMPARED_LINES]
         ),
     )

@@ -27,13 +27,13 @@ _INPUTS = (
     "recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
     "directory", "compare", "catalogue",
 )  # fmt: skip
-_USED = {
+_USED_SECTIONS = {
     "convert": ("topics", "prepare.stamps"),
     "info": ("robot", "topics", "prepare.stamps"),
     "perturb": ("robot",),
 }
-"""Command to what it uses of a configuration, for those that use a part: of a file, whatever the rest says."""
-_OF_BAGS = ("topics", "prepare.stamps")
+"""Command to the sections of a configuration that it uses, for those that do not use all."""
+_BAG_SECTIONS = ("topics", "prepare.stamps")
 _SETTERS = {"identify.equations": "--model", "robot.base": "--model", "identify.prior": "--prior"}
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 
@@ -48,27 +48,27 @@ def set_up_logging(options: argparse.Namespace) -> None:
     logger.setLevel(logging.ERROR if options.quiet else logging.INFO)
 
 
-def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str, object] | None = None) -> T:
-    """Configuration of ``--config``, changed by what other options mean, by ``--set`` and by ``--lock``.
+def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[str, object] | None = None) -> T:
+    """Configuration of ``--config``, changed by ``implied`` settings of other options, ``--set`` and ``--lock``.
 
     Raises
     ------
     ConfigurationError
-        An option that does not exist, does not fit or has no effect beside others, or two that contradict each other.
+        An option is unknown, invalid or without effect, or two contradict each other.
     """
     config = load_configuration(options.config, tree) if options.config else tree()
     values = attrs.asdict(config)
-    said: dict[str, tuple[str, object]] = {}  # key to the option of the command line that sets it, and the value
+    settings: dict[str, tuple[str, object]] = {}  # key to the option of the command line that sets it, and the value
 
-    def say(option: str, key: str, value: object) -> None:
-        before, last = said.setdefault(key, (option, value))
+    def set_value(option: str, key: str, value: object) -> None:
+        before, last = settings.setdefault(key, (option, value))
         if last != value:
             raise ConfigurationError(f"{before} and {option} contradict each other; give one of them")
         _check_use(key, option, options)
         values[key] = value
 
-    for key, value in (given or {}).items():
-        say(f"{_SETTERS[key]} {getattr(options, _SETTERS[key].strip('-'))}", key, value)
+    for key, value in (implied or {}).items():
+        set_value(f"{_SETTERS[key]} {getattr(options, _SETTERS[key].strip('-'))}", key, value)
     for setting in options.set:
         key, _, text = setting.partition("=")
         try:
@@ -76,23 +76,23 @@ def configuration(options: argparse.Namespace, tree: type[T], given: Mapping[str
         except FormatError as error:
             raise ConfigurationError(f"--set {setting}: value {error}; write KEY=VALUE") from None
         for inner, single in _singles(tree, key, value):
-            say(f"--set {setting}", inner, single)
+            set_value(f"--set {setting}", inner, single)
     for joint, position in named_numbers(options.lock, "--lock").items():
-        say(f"--lock {joint}={position:g}", f"robot.locked_joints.{joint}", position)
+        set_value(f"--lock {joint}={position:g}", f"robot.locked_joints.{joint}", position)
     where = options.config or "command line"
     config = structure(tree, values, where)
-    if options.command not in _USED:
+    if options.command not in _USED_SECTIONS:
         check_configuration(config, where)
     return config
 
 
 def _check_use(key: str, option: str, options: argparse.Namespace) -> None:
-    """Refuse a setting of the command line that the command does not use at all, or not for these recordings."""
-    if not _is_below(key, _USED.get(options.command, ("",))):
+    """Refuse a setting of the command line that the command, or these recordings, do not use."""
+    if not _is_below(key, _USED_SECTIONS.get(options.command, ("",))):
         raise ConfigurationError(f"{option}: `inertid {options.command}` does not use {key}; leave it out")
     names = ("recordings", "validate", "reference", "input", "subject")
     recordings = [path for path in inputs(options, names) if not Path(path).is_dir()]
-    if recordings and _is_below(key, _OF_BAGS) and all(path.endswith(".npz") for path in recordings):
+    if recordings and _is_below(key, _BAG_SECTIONS) and all(path.endswith(".npz") for path in recordings):
         raise ConfigurationError(
             f"{option}: has no effect on .npz files, whose channels have names of their own; leave it out"
         )
@@ -103,7 +103,7 @@ def _is_below(key: str, sections: Sequence[str]) -> bool:
 
 
 def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]]:
-    """Keys and values of one setting: a mapping for a section leaves alone what it does not name."""
+    """Keys and values of one setting: a mapping for a section sets only the keys that it names."""
     field: Any = None
     for part in key.split("."):
         field = getattr(attrs.fields(attrs.resolve_types(tree)), part, None)
@@ -119,12 +119,12 @@ def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]
 
 
 def check_same_robot(config: Configuration, result: StoredResult) -> None:
-    """Refuse options of the robot, and equations, other than those of a result, which brings its own.
+    """Refuse options of the robot and equations that differ from those of a result, which brings its own.
 
     Raises
     ------
     ConfigurationError
-        Names the option, and both values.
+        With the option and both values.
     """
     stored = result.report["provenance"].get("configuration") or {}
     own = dict(flat({"robot": {**stored.get("robot", {}), "loads": {}}, "identify": stored.get("identify", {})}))
@@ -143,32 +143,32 @@ def check_same_robot(config: Configuration, result: StoredResult) -> None:
 
 
 def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
-    """``JOINT=POSITION`` each, of a command line option.
+    """Parse the texts ``JOINT=POSITION`` of a command line option.
 
     Raises
     ------
     ConfigurationError
-        A text is not of that form.
+        A text has another form, or two contradict each other.
     """
     numbers: dict[str, tuple[str, float]] = {}
     for text in texts:
         joint, _, position = (part.strip() for part in text.partition("="))
         try:
-            given = float(position)
+            value = float(position)
         except ValueError:
             joint = ""
         if not joint:
             raise ConfigurationError(f"{name}: '{text}' is not JOINT=POSITION; write for example finger_joint1=0.02")
-        before, last = numbers.setdefault(joint, (text, given))
-        if last != given:
+        before, last = numbers.setdefault(joint, (text, value))
+        if last != value:
             raise ConfigurationError(f"{name} {before} and {name} {text} contradict each other; give one of them")
-    return {joint: given for joint, (_, given) in numbers.items()}
+    return {joint: value for joint, (_, value) in numbers.items()}
 
 
 def recordings_of_any_length(
     paths: Sequence[str], config: Configuration, joints: RecordedJoints
 ) -> list[Recording | LongRecording]:
-    """The same as :func:`recordings_from`; what is too long for memory is read in parts."""
+    """Recordings in the order of their paths; what is too long for memory is read in parts."""
     return [load_any_length(path, config.topics, joints, config.prepare.stamps) for path in paths]
 
 

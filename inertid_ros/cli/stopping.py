@@ -1,4 +1,4 @@
-"""How a command ends on SIGINT and SIGTERM: incomplete files are removed, or what has been found so far is used."""
+"""Exit statuses of commands, and their end on SIGINT and SIGTERM."""
 
 import contextlib
 import signal
@@ -7,18 +7,19 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
+DONE, BROKEN, BAD_INPUT, REJECTED = 0, 1, 2, 3
 INTERRUPTED, TERMINATED = 130, 143
 
 
 class StoppedError(BaseException):
-    """Message and exit status of a run that is stopped; no handler of ordinary errors catches it."""
+    """Message and exit status of a stopped run; handlers of ordinary errors do not catch it."""
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into an exception, so that incomplete files are removed before the exit.
 
-    KeyboardInterrupt would do for SIGINT, but Python may remember one that was caught and end by the signal itself.
+    KeyboardInterrupt is not used for SIGINT, as Python may remember a caught one and end by the signal itself.
     """
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
@@ -30,12 +31,12 @@ def stoppable() -> Iterator[None]:
 
 @contextmanager
 def ends_early() -> Iterator[None]:
-    """Turn SIGINT into KeyboardInterrupt meanwhile, for a search that answers it with the best that it has found.
+    """Turn SIGINT into KeyboardInterrupt, for a search that then returns its best solution so far.
 
     Raises
     ------
     StoppedError
-        Nothing had been found yet.
+        There is no solution yet.
     """
     with _handled(signal.default_int_handler, signal.SIGINT):
         try:
@@ -46,7 +47,7 @@ def ends_early() -> Iterator[None]:
 
 @contextmanager
 def _handled(handler: Callable[[int, FrameType | None], Any], *numbers: signal.Signals) -> Iterator[None]:
-    """Have signals handled so meanwhile, where this is the main thread; no other may."""
+    """Install a handler of signals, if this is the main thread, which alone may."""
     before = {}
     with contextlib.suppress(ValueError):
         before = {number: signal.signal(number, handler) for number in numbers}

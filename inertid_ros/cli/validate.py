@@ -26,8 +26,7 @@ from inertid_ros.report.results import StoredResult, read_result
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 
 from .settings import check_same_robot, configuration, recordings_of_any_length
-
-_REJECTED = 3
+from .stopping import REJECTED
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class _Subject:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; 3 where the subject is not to be used for such motions."""
+    """Run the command; exit status 3 if the subject must not be used for such motions."""
     result = read_result(options.subject) if Path(options.subject).is_dir() else None
     config = configuration(options, Configuration)
     if result is not None:
@@ -104,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
             print(told)
         print_verdict(content)
     warn_of_care(gate)
-    return _REJECTED if gate.verdict is Verdict.REJECT else 0
+    return REJECTED if gate.verdict is Verdict.REJECT else 0
 
 
 def _equation_type(result: StoredResult) -> str:
