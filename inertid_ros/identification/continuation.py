@@ -113,15 +113,15 @@ class Continuation:
         place = {name: column for column, name in enumerate(layout.names)}
         columns = np.array([place.get(name, -1) for name in earlier.names])
         drives = range(earlier.inertial_size, earlier.size)
-        own = [c for c in drives if earlier.names[c].rpartition(".")[2] in self.options.changing_terms]
+        changed = [c for c in drives if earlier.names[c].rpartition(".")[2] in self.options.changing_terms]
         if "stribeck" in earlier.drive_terms:  # at another speed it is another term
             first = earlier.drive("stribeck").start
-            own += [first + j for j in np.flatnonzero(earlier.stribeck_speed != layout.stribeck_speed)]
+            changed += [first + j for j in np.flatnonzero(earlier.stribeck_speed != layout.stribeck_speed)]
         rows = self.earlier.equations
         for link in self.changed:
             rows = rows + self._prior_equations(link)
-            own += range(earlier.body(link).start, earlier.body(link).stop)
-        columns[np.array(own, dtype=int)] = -1
+            changed += range(earlier.body(link).start, earlier.body(link).stop)
+        columns[np.array(changed, dtype=int)] = -1
         return rows.without(np.flatnonzero(columns < 0)).in_columns(columns, layout.size)
 
     def _prior_equations(self, link: int) -> EarlierEquations:
@@ -164,9 +164,9 @@ def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
     """
     unknown = [name for name in given if name not in (*model.link_names, ALL_LINKS)]
     if unknown:
-        known = ", ".join(model.link_names)
+        links = ", ".join(model.link_names)
         raise IdentificationError(
-            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {known}, and {ALL_LINKS}"
+            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {links}, and {ALL_LINKS}"
         )
     spreads = np.full(len(model.layout.body_names), np.nan)
     for index, link in enumerate(model.link_names):

@@ -143,8 +143,8 @@ def effort_products(equations: Equations, recordings: Sequence[Samples], loads: 
     model = equations.model
     products = np.zeros((equations.count, model.layout.size))
     for key in {load.tobytes() for load in loads}:
-        own = [(s, load) for s, load in zip(recordings, loads, strict=True) if load.tobytes() == key]
-        torque = [replace(s, tau=s.tau + load_torque(model, load, s)) for s, load in own]
+        pairs = [(s, load) for s, load in zip(recordings, loads, strict=True) if load.tobytes() == key]
+        torque = [replace(s, tau=s.tau + load_torque(model, load, s)) for s, load in pairs]
         for joint, channel in enumerate(compress(equations, torque).channels):
             products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
     return products
@@ -232,7 +232,7 @@ class GainFit:
         """One block of all samples with equal loads."""
         loads = {load.tobytes(): load for load, _ in self.blocks}
         return [
-            (load, _sum([information for own, information in self.blocks if own.tobytes() == key]))
+            (load, _sum([information for of_block, information in self.blocks if of_block.tobytes() == key]))
             for key, load in loads.items()
         ]
 
@@ -268,12 +268,12 @@ class GainFit:
     def channels(self, block: tuple[Array, Information]) -> list[tuple[Array, Array]]:
         """Columns ``(k, p)`` of the layout and residuals ``(k,)`` of every joint."""
         load, information = block
-        found = []
+        pairs = []
         for channel, inverse in zip(information.channels, self.inverse, strict=True):
             columns = np.zeros((len(channel.r_factor), len(self.root)))
             columns[:, channel.columns] = channel.r_factor[:, :-1]
-            found.append((columns, inverse * columns @ (self.parameters + load) - channel.r_factor[:, -1]))
-        return found
+            pairs.append((columns, inverse * columns @ (self.parameters + load) - channel.r_factor[:, -1]))
+        return pairs
 
     def residuals(self, reported: Sequence[Samples], loads: Sequence[Array]) -> list[Array]:
         """``(N, n)`` residuals of every recording."""
@@ -334,8 +334,8 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
             return ()  # by their masses alone the loads determine no gains, and nothing of their places
         change, covariance = _centre_step(freed, fraction, moved, bodies)
         moved = [load.copy() for load in moved]
-        for load, body, own in zip(moved, bodies, change, strict=True):
-            load[_unknown(body)] += own
+        for load, body, correction in zip(moved, bodies, change, strict=True):
+            load[_unknown(body)] += correction
         if np.abs(change[:, :3] / masses[:, None]).max() < _CENTRE_TOLERANCE_M:
             break
     findings = []
@@ -367,8 +367,8 @@ def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: 
         for weight, inverse, (columns, _) in zip(weights, fit.inverse, fit.channels(block), strict=True):
             for number, (load, body) in enumerate(zip(loads, bodies, strict=True)):
                 if np.array_equal(block[0], load):
-                    own = slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * (number + 1))
-                    K[row : row + len(columns), own] = weight * inverse * columns[:, _unknown(body)]
+                    columns_of_load = slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * (number + 1))
+                    K[row : row + len(columns), columns_of_load] = weight * inverse * columns[:, _unknown(body)]
             row += len(columns)
     pairs = list(zip(loads, bodies, strict=True))
     sizes = [(load[_mass(body)] * _LOAD_SIZE_M, load[_mass(body)] * _LOAD_SIZE_M**2) for load, body in pairs]

@@ -219,8 +219,9 @@ class _SpeedGrid:
     ) -> "_SpeedGrid":
         """Compress at a grid of speeds ``(k, n)``."""
         model, kind = equations.model, equations.equation_type
-        tried = [equations_of(model.with_stribeck_speeds(speed), kind) for speed in speeds]
-        return cls(equations, tuple(replace(compress(each, recordings), earlier=earlier) for each in tried), test)
+        candidates = [equations_of(model.with_stribeck_speeds(speed), kind) for speed in speeds]
+        informations = (replace(compress(candidate, recordings), earlier=earlier) for candidate in candidates)
+        return cls(equations, tuple(informations), test)
 
     def information(self, points: NDArray[np.intp]) -> Information:
         """Information with every joint at its own point ``(n,)`` of the grid."""
@@ -237,7 +238,8 @@ class _SpeedGrid:
         """Half the weighted squared errors ``(k, n)`` of every joint at every point, under equal parameters."""
         joints = self.equations.joint_channels
         squares = [
-            [channel.squared_error(parameters) for channel in each.channels[joints]] for each in self.informations
+            [channel.squared_error(parameters) for channel in information.channels[joints]]
+            for information in self.informations
         ]
         return 0.5 * np.array(squares) * self.test.weights[joints] ** 2
 
@@ -266,12 +268,12 @@ def fitted_stribeck(
     speeds = np.geomspace(MIN_STRIBECK_SPEED, MAX_STRIBECK_SPEED, _SPEED_CANDIDATES)
     hidden = speeds < _MIN_TRANSITION_SPEEDS * layout.transition_speed[: len(layout.joints), None]
     first = _best_candidates(grid(np.tile(speeds[:, None], len(layout.joints))), hidden)
-    found, covariance, at_found = _refined(grid, speeds[first])
-    information = at_found.information(np.ones_like(first))
-    tried = equations_of(equations.model.with_stribeck_speeds(found), equations.equation_type)
+    best, covariance, around = _refined(grid, speeds[first])
+    information = around.information(np.ones_like(first))
+    tried = equations_of(equations.model.with_stribeck_speeds(best), equations.equation_type)
     present = test.passed(tried, test.fit(tried, information, "stribeck").significance, _SPEED_CANDIDATES)
-    present &= (found > speeds[0]) & (found > speeds[hidden.sum(axis=1)]) & (found < MAX_STRIBECK_SPEED)
-    chosen = np.where(present, found, layout.stribeck_speed)
+    present &= (best > speeds[0]) & (best > speeds[hidden.sum(axis=1)]) & (best < MAX_STRIBECK_SPEED)
+    chosen = np.where(present, best, layout.stribeck_speed)
     if present.any():
         equations = equations_of(equations.model.with_stribeck_speeds(chosen), equations.equation_type)
     return ChosenStribeck.of(
@@ -339,7 +341,7 @@ def _refined(
     slopes = (np.array(faster) - np.array(slower)).T / (2 * step)
 
     def covariance(present: NDArray[np.bool_]) -> Array:
-        own = slopes[:, present]
-        return own @ inverse[np.ix_(present, present)] @ own.T
+        shown = slopes[:, present]
+        return shown @ inverse[np.ix_(present, present)] @ shown.T
 
     return speeds, covariance, around

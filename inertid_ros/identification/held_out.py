@@ -61,11 +61,11 @@ def validate_on_blocks(
         rest = blocks[:index] + blocks[index + 1 :]
         parameters = refitted(estimate, rest, sum(others, start=first), options, constraints)
         predictions.append((parameters, block))
-    own = errors_of_each(estimate.equations, predictions)
-    given = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
+    calibrated = errors_of_each(estimate.equations, predictions)
+    prior = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
     typical = bodies_as_given(estimate.layout, estimate.prior, estimate.parameters)
-    errors = compared(estimate.equations, typical, trimmed, (own, given))
-    return Validation(own, given, check_errors(errors), blocks=len(blocks))
+    errors = compared(estimate.equations, typical, trimmed, (calibrated, prior))
+    return Validation(calibrated, prior, check_errors(errors), blocks=len(blocks))
 
 
 def refitted(
@@ -137,7 +137,7 @@ def check_new_motion(
         repeated = repeated_motion(samples, recordings)
         if repeated.new:
             continue
-        others = [each for index, each in enumerate(recordings) if index not in repeated.by]
+        others = [recording for index, recording in enumerate(recordings) if index not in repeated.by]
         error = _error_of_fit_to(others, estimate, samples, options, constraints) if others else None
         findings.append(_finding(samples, repeated, [recordings[index].name for index in repeated.by], error))
     return tuple(findings)
@@ -153,7 +153,7 @@ def _error_of_fit_to(
     """Relative torque error on some samples of a fit to other recordings alone; None if its checks fail."""
     equations = estimate.equations
     parameters = refitted(estimate, others, compress(equations, others), options, constraints)
-    errors = [torque_errors(equations, each, [samples]) for each in (parameters, estimate.prior)]
+    errors = [torque_errors(equations, values, [samples]) for values in (parameters, estimate.prior)]
     typical = bodies_as_given(estimate.layout, estimate.prior, parameters)
     passed = not any(
         finding.severity >= Severity.CARE

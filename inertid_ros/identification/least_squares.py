@@ -176,9 +176,9 @@ def choose_rank(
         count = float(fit.fraction @ fit.information.counts)
         scores = gcv_scores(fit.spectrum, float(fit.weights**2 @ errors), count)
     elif isinstance(held_out, Information) or held_out:
-        held = held_out if isinstance(held_out, Information) else compress(linear_problem.equations, held_out)
-        check_usable(linear_problem.equations, held, ["held-out data"])
-        scores = held_out_scores(fit.spectrum.solutions, held, fit.weights)
+        information = held_out if isinstance(held_out, Information) else compress(linear_problem.equations, held_out)
+        check_usable(linear_problem.equations, information, ["held-out data"])
+        scores = held_out_scores(fit.spectrum.solutions, information, fit.weights)
     else:
         scores = cross_validation_scores(linear_problem, fit, recordings)
     return int(np.argmin(scores)), scores
@@ -224,11 +224,11 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
         for samples in cross_validation_sets(fitted, linear_problem.options.cross_validation_sets)
     ]
     scores = []
-    for index, own in enumerate(sets):
+    for index, test_set in enumerate(sets):
         first, *others = sets[:index] + sets[index + 1 :]
         spectrum = linear_problem.spectrum(sum(others, start=first), fit.weights)
-        scores.append(held_out_scores(spectrum.solutions, own, fit.weights))
-    return np.asarray(np.average(scores, axis=0, weights=[own.counts.sum() for own in sets]))
+        scores.append(held_out_scores(spectrum.solutions, test_set, fit.weights))
+    return np.asarray(np.average(scores, axis=0, weights=[test_set.counts.sum() for test_set in sets]))
 
 
 def rank_by_variance(variances: Array, limit: float) -> int:

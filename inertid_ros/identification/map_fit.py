@@ -138,8 +138,8 @@ class MapFit:
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
         """Fit of data under options and constraints."""
         model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
-        known = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
-        constraints = replace(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *known))))
+        given_by_terms = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
+        constraints = replace(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
         regularization = Regularization(
             options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE, data.prior_spreads
@@ -331,8 +331,8 @@ class MapFit:
         if chosen is not self and self.options.fit_stribeck_speed:
             independent = replace(weighting, fraction=self.initial_weighting.fraction, discount=1.0)
             fitted, solution = chosen.reweighted(independent)
-            known, weighting = chosen._discounted(fitted, solution, chosen._residuals(solution))
-            chosen = replace(self, noise_ratio=known.noise_ratio)._with_stribeck_by(weighting)
+            discounted, weighting = chosen._discounted(fitted, solution, chosen._residuals(solution))
+            chosen = replace(self, noise_ratio=discounted.noise_ratio)._with_stribeck_by(weighting)
         return chosen, weighting
 
     def _with_stribeck_by(self, weighting: Weighting) -> "MapFit":
@@ -368,7 +368,7 @@ class MapFit:
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
         left_out |= np.isin(model.layout.names, self.left_out)
         of_speeds = self.speed_covariance
-        known = posterior(
+        within = posterior(
             fitted,
             ErrorSources(
                 coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
@@ -380,17 +380,17 @@ class MapFit:
             coordinates,
             weighting.regularization,
         )
-        missed = np.array([channel.expected_square(known.covariance) for channel in information.channels])
+        missed = np.array([channel.expected_square(within.covariance) for channel in information.channels])
         deviation = np.sqrt(weighting.deviation**2 + missed / np.maximum(information.counts, 1))
         kept = np.ones(len(parameters))
         kept[held.absent] = 0.0  # what is held has no variance; what a test left out has
         r_factor, _ = information.whitened(1 / weighting.deviation)
         interval = np.full((len(parameters), 2), np.nan)
-        interval[known.bounded] = known.intervals
+        interval[within.bounded] = within.intervals
         return Estimate(
             equations=self.data.equations,
             parameters=parameters,
-            covariance=kept[:, None] * known.covariance * kept,
+            covariance=kept[:, None] * within.covariance * kept,
             residual_deviation=deviation,
             effective_counts=np.minimum(deviation**2 / noise, 1.0) * information.counts,
             base=base_parameters(model.layout, r_factor, base_parameters_of_robot(model)),

@@ -134,13 +134,13 @@ def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True)
         raise IdentificationError("rounds: there is no round yet; identify first")
     last, count = rounds[-1], len(rounds)
     gain = 1.0 - last.deviation / rounds[-2].deviation if count > 1 and rounds[-2].deviation > 0 else math.nan
-    known = f"torque is known to {100 * last.deviation:.2g} % ({last.joint})"
+    level = f"torque is known to {100 * last.deviation:.2g} % ({last.joint})"
     if usable and last.deviation <= options.wanted_deviation:
-        return RoundDecision(gain, f"confidence reached: {known}, {100 * options.wanted_deviation:.2g} % was wanted")
+        return RoundDecision(gain, f"confidence reached: {level}, {100 * options.wanted_deviation:.2g} % was wanted")
     if gain < options.least_gain:
-        return RoundDecision(gain, f"nothing more is gained: round {count} made it {100 * gain:.0f} % better; {known}")
+        return RoundDecision(gain, f"nothing more is gained: round {count} made it {100 * gain:.0f} % better; {level}")
     if count >= options.rounds:
-        return RoundDecision(gain, f"all rounds are done ({count}): {known}")
+        return RoundDecision(gain, f"all rounds are done ({count}): {level}")
     return RoundDecision(gain, "")
 
 

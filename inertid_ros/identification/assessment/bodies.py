@@ -63,7 +63,7 @@ def body_intervals(estimate: Estimate) -> tuple[BodyIntervals, ...]:
 
 def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
     pi, covariance = estimate.parameters[columns], estimate.covariance[columns, columns]
-    verdicts = [each.verdict for each in estimate.identifiability[columns]] or [PRIOR] * len(pi)
+    verdicts = [parameter.verdict for parameter in estimate.identifiability[columns]] or [PRIOR] * len(pi)
     determined: dict[str, str | tuple[str, ...]] = {
         "mass": verdicts[0], "com": tuple(verdicts[1:4]), "inertia": tuple(verdicts[4:])
     }  # fmt: skip
@@ -124,7 +124,7 @@ class FeasibilityMargin:
 
 def feasibility_margins(estimate: Estimate) -> tuple[FeasibilityMargin, ...]:
     """Margins of every moving body, in the order of the model."""
-    own, given = pseudo_inertia(estimate.bodies), pseudo_inertia(estimate.model.consistent_body_prior)
+    calibrated, prior = pseudo_inertia(estimate.bodies), pseudo_inertia(estimate.model.consistent_body_prior)
     moments = np.linalg.eigvalsh(mass_com_inertia(estimate.bodies).inertia)
     largest = np.where(moments[:, 2] != 0, moments[:, 2], np.nan)
     triangle = (moments[:, 0] + moments[:, 1] - moments[:, 2]) / largest
@@ -133,7 +133,7 @@ def feasibility_margins(estimate: Estimate) -> tuple[FeasibilityMargin, ...]:
         FeasibilityMargin(
             name,
             float(estimate.min_eigenvalues[i]),
-            float(scipy.linalg.eigh(own[i], given[i], eigvals_only=True)[0]),
+            float(scipy.linalg.eigh(calibrated[i], prior[i], eigvals_only=True)[0]),
             float(triangle[i]),
             bool(consistent[i]),
         )
@@ -190,18 +190,18 @@ def inertia_ellipsoids(estimate: Estimate) -> tuple[InertiaEllipsoids, ...]:
     kinematics = TreeKinematics.of(model)
     placements = kinematics.placements(shown_pose(model)[None])[0]
     bodies = zip(model.link_names, placements, kinematics.parents, estimate.bodies, model.body_prior, strict=True)
-    found = []
-    for index, (name, placement, parent, own, given) in enumerate(bodies):
+    ellipsoids_of_bodies = []
+    for index, (name, placement, parent, calibrated, given) in enumerate(bodies):
         columns = estimate.layout.body(index)
-        covariance, placed = estimate.covariance[columns, columns], _placed(own, placement)
+        covariance, placed = estimate.covariance[columns, columns], _placed(calibrated, placement)
         interval, centre = np.ones((3, 2)), np.zeros((3, 3))
         if placed is not None:
-            interval = _axes_interval(own, covariance)
-            turn = placement[:3, :3] @ com_inertia_slopes(own)[:3]
+            interval = _axes_interval(calibrated, covariance)
+            turn = placement[:3, :3] @ com_inertia_slopes(calibrated)[:3]
             centre = turn @ covariance @ turn.T
         ellipsoids = _placed(given, placement), placed
-        found.append(InertiaEllipsoids(name, placement[:3, 3], parent, *ellipsoids, interval, centre))
-    return tuple(found)
+        ellipsoids_of_bodies.append(InertiaEllipsoids(name, placement[:3, 3], parent, *ellipsoids, interval, centre))
+    return tuple(ellipsoids_of_bodies)
 
 
 def shown_pose(model: RobotModel) -> Array:

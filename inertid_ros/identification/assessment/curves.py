@@ -73,7 +73,7 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
             block = slice(start, start + len(regressor))
             variance[block, channel] += np.einsum("ki,ki->k", regressor @ covariance, regressor)
         start += len(chunk[0][0])
-    measured, given, calibrated = (np.where(valid, each, np.nan) for each in (samples.tau[rows], *predicted))
+    measured, given, calibrated = (np.where(valid, torque, np.nan) for torque in (samples.tau[rows], *predicted))
     return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, np.sqrt(variance))
 
 
@@ -110,14 +110,14 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
     for samples in recordings:
         motion = DriveMotion.of(layout, samples)
         columns = dict(zip(FRICTION_TERMS, (motion.v, motion.direction[:, :joints], motion.fading), strict=True))
-        own = sum((terms[term] * column for term, column in columns.items()), np.zeros_like(motion.v))
+        friction_part = sum((terms[term] * column for term, column in columns.items()), np.zeros_like(motion.v))
         residual = (samples.tau - equations.predict(estimate.parameters, samples))[:, equations.joint_channels]
         slides = samples.valid if samples.sliding is None else samples.valid & samples.sliding
         rows = np.flatnonzero(samples.usable)
         points = min(_FRICTION_POINTS_PER_JOINT, max(1, _MAX_FRICTION_POINTS // joints))
         rows = rows[:: max(1, -(-len(rows) * len(recordings) // points))]
         velocity.append(motion.v[rows])
-        torque.append(np.where(slides[rows][:, equations.joint_channels], (own + residual)[rows], np.nan))
+        torque.append(np.where(slides[rows][:, equations.joint_channels], (friction_part + residual)[rows], np.nan))
     all_v, all_torque = np.concatenate(velocity), np.concatenate(torque)
     fastest = np.abs(all_v).max(axis=0, initial=0.0)
     even = np.linspace(-1.0, 1.0, _CURVE_SPEEDS)[:, None]
@@ -260,9 +260,9 @@ def _share(values: Array, limits: Array) -> Array:
 def _advice(open_torque: Array, used: Array) -> list[str]:
     """Advice per joint ``(n,)``: for the most uncertain ones, the ways in which they hardly moved."""
     advice = [""] * len(open_torque)
-    known = np.nan_to_num(open_torque)
-    for joint in np.argsort(-known)[:_MAX_ADVISED_JOINTS]:
-        if known[joint] > _WELL_KNOWN_TORQUE:
+    uncertainty = np.nan_to_num(open_torque)
+    for joint in np.argsort(-uncertainty)[:_MAX_ADVISED_JOINTS]:
+        if uncertainty[joint] > _WELL_KNOWN_TORQUE:
             ways = [way for way, share in zip(_ADVICE, used[:, joint], strict=False) if share < _LITTLE_USED_SHARE]
             advice[joint] = f"move it {' and '.join(ways or [_ADVICE[2]])}"
     return advice

@@ -250,8 +250,8 @@ class Estimate:
     def prior_spreads(self) -> Array:
         """``(nb,)`` prior spread of every link and rotor."""
         common = np.full(len(self.layout.body_names), self.prior_spread)
-        own = self.own_prior_spreads
-        return common if own is None else np.where(np.isnan(own), common, own)
+        single = self.own_prior_spreads
+        return common if single is None else np.where(np.isnan(single), common, single)
 
     @cached_property
     def interval(self) -> Array:
@@ -276,7 +276,7 @@ class Estimate:
         The value of any other one is the prior's, or was drawn along by parameters that the data do show: a link that
         takes up a large first moment becomes heavy with it, even if no torque depends on its mass.
         """
-        return np.array([each.shown_by_data for each in self.identifiability], dtype=bool)
+        return np.array([parameter.shown_by_data for parameter in self.identifiability], dtype=bool)
 
     @property
     def consistent(self) -> bool:

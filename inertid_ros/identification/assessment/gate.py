@@ -86,14 +86,14 @@ class GateDecision:
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> "GateDecision":
         """Decide from all findings; duplicates count once."""
-        found = tuple(dict.fromkeys(findings))
-        gravest = max((finding.severity for finding in found), default=Severity.NOTICE)
+        distinct = tuple(dict.fromkeys(findings))
+        gravest = max((finding.severity for finding in distinct), default=Severity.NOTICE)
         verdict = (
             Verdict.REJECT if gravest >= Severity.REJECT else Verdict.CARE if gravest == Severity.CARE else Verdict.USE
         )
-        against = (finding for finding in found if finding.severity >= Severity.CARE)
+        against = (finding for finding in distinct if finding.severity >= Severity.CARE)
         reasons = sorted(against, key=lambda finding: -int(finding.severity))
-        notices = tuple(finding for finding in found if finding.severity < Severity.CARE)
+        notices = tuple(finding for finding in distinct if finding.severity < Severity.CARE)
         return cls(verdict, tuple(reasons), notices)
 
     @property
@@ -118,8 +118,8 @@ def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
     """Findings on consistency and optimality; either makes a result useless."""
     findings = []
     consistent = is_consistent(estimate.layout.all_bodies(estimate.parameters))
-    own = estimate.bodies - estimate.model.body_locked
-    real = is_consistent(own) | ~own.any(axis=1)  # what a body has beyond the links behind locked joints
+    unlocked = estimate.bodies - estimate.model.body_locked
+    real = is_consistent(unlocked) | ~unlocked.any(axis=1)  # what a body has beyond the links behind locked joints
     bodies = (*estimate.layout.body_names, *estimate.model.link_names)
     exists = (*consistent, *real)
     names = list(dict.fromkeys(name for name, good in zip(bodies, exists, strict=True) if not good))
@@ -230,20 +230,20 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Find
 
 
 def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
-    given, found = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
-    columns = np.array([estimate.layout.body(body).start for body in range(len(found))])
+    prior, masses = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
+    columns = np.array([estimate.layout.body(body).start for body in range(len(masses))])
     deviations, shown = estimate.standard_deviation[columns], estimate.shown_by_data[columns]
-    total = float(given.sum())
+    total = float(prior.sum())
     findings = []
     # A mass that the data leave open counts as in the URDF.
-    sum_found = total + float((found - given)[shown].sum())
+    sum_of_masses = total + float((masses - prior)[shown].sum())
     deviation = float(np.sqrt(max(estimate.covariance[np.ix_(columns[shown], columns[shown])].sum(), 0.0)))
-    if not 1 / _MAX_TOTAL_MASS_FACTOR < _nearest(sum_found, total, deviation) / total < _MAX_TOTAL_MASS_FACTOR:
-        evidence = f"all links together weigh {_weight(sum_found, deviation)}, in the URDF {total:.4g} kg"
+    if not 1 / _MAX_TOTAL_MASS_FACTOR < _nearest(sum_of_masses, total, deviation) / total < _MAX_TOTAL_MASS_FACTOR:
+        evidence = f"all links together weigh {_weight(sum_of_masses, deviation)}, in the URDF {total:.4g} kg"
         remedy = remedy_for("mass_implausible", "total")
         findings.append(Finding("mass_implausible", Severity.REJECT, evidence, remedy))
     for index, link in enumerate(estimate.layout.links):
-        mass, before = float(found[index]), float(given[index])
+        mass, before = float(masses[index]), float(prior[index])
         if link in loaded or not _far(mass, before, total):
             continue
         nearest = _nearest(mass, before, float(deviations[index])) if shown[index] else before
@@ -295,8 +295,8 @@ def _friction(estimate: Estimate) -> list[Finding]:
 
 def _no_friction(estimate: Estimate) -> list[Finding]:
     layout = estimate.layout
-    known = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
-    if not known or estimate.train_relative_error > _EXPLAINED_ERROR:
+    measured = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
+    if not measured or estimate.train_relative_error > _EXPLAINED_ERROR:
         return []
     columns = np.concatenate([np.arange(layout.size)[layout.drive(term)] for term in _FRICTION])
     friction = np.where(np.isin(np.arange(layout.size), columns), estimate.parameters, 0.0)

@@ -143,9 +143,9 @@ def _prior(x: Array, coordinates: Coordinates, regularization: Regularization) -
 
 def _of_parameters(linear: LinearConstraints, size: int) -> LinearConstraints:
     """Constraints on the parameters alone, without pieces of bodies in unions of ellipsoids."""
-    own = ~linear.matrix[:, size:].any(axis=1)
-    names = tuple(np.array(linear.names, dtype=object)[own])
-    return LinearConstraints(linear.matrix[own, :size], linear.shift[own], names)
+    alone = ~linear.matrix[:, size:].any(axis=1)
+    names = tuple(np.array(linear.names, dtype=object)[alone])
+    return LinearConstraints(linear.matrix[alone, :size], linear.shift[alone], names)
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,8 @@ class TruncatedNormal:
     @property
     def intervals(self) -> Array:
         """``(k, 2)`` shortest intervals of 95 % of every bounded quantity; those at the bound are one-sided."""
-        each = zip(self.centres, self.deviations, self.present, strict=True)
-        return np.array([_shortest(*own) for own in each]).reshape(-1, 2)
+        quantities = zip(self.centres, self.deviations, self.present, strict=True)
+        return np.array([_shortest(*quantity) for quantity in quantities]).reshape(-1, 2)
 
 
 def truncated_normal(
@@ -203,14 +203,14 @@ def truncated_normal(
             if variance <= 0.0:  # fixed by an equality
                 centres[k], deviations[k] = middle, 0.0
                 continue
-            own = 1.0 / max(1.0 / variance - precision[k], 1e-9 / variance)  # without this bound
-            centre = own * (middle / variance - pull[k])
-            inside, size = _above_zero(centre, own)
+            cavity = 1.0 / max(1.0 / variance - precision[k], 1e-9 / variance)  # without this bound
+            centre = cavity * (middle / variance - pull[k])
+            inside, size = _above_zero(centre, cavity)
             if np.isfinite(absent[k]):
-                present[k] = _probability(centre, own, absent[k])
-                inside, size = _or_zero(inside, size, present[k], own)
-            centres[k], deviations[k] = centre, np.sqrt(own)
-            step, turn = 1 / size - 1 / own - precision[k], inside / size - centre / own - pull[k]
+                present[k] = _probability(centre, cavity, absent[k])
+                inside, size = _or_zero(inside, size, present[k], cavity)
+            centres[k], deviations[k] = centre, np.sqrt(cavity)
+            step, turn = 1 / size - 1 / cavity - precision[k], inside / size - centre / cavity - pull[k]
             precision[k], pull[k] = precision[k] + step, pull[k] + turn
             gain = 1 / (1 + step * variance)
             mean += (turn - step * middle) * gain * along

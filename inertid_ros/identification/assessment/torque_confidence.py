@@ -275,7 +275,7 @@ class ResultComparison:
 
 def compare_results(first: ParameterSet, second: ParameterSet) -> ResultComparison:
     """Compare two results of a robot whose links and joints are the same."""
-    bodies = [each.model.layout.bodies(each.parameters) for each in (first, second)]
+    bodies = [result.model.layout.bodies(result.parameters) for result in (first, second)]
     joints, difference = _torque_difference(first, second)
     return ResultComparison(
         first.model.link_names, geodesic_distance(*bodies), _changes(first, second), joints, difference
@@ -284,8 +284,8 @@ def compare_results(first: ParameterSet, second: ParameterSet) -> ResultComparis
 
 def _changes(first: ParameterSet, second: ParameterSet) -> tuple[ParameterChange, ...]:
     place = {name: index for index, name in enumerate(second.model.layout.names)}
-    own = [(index, place[name]) for index, name in enumerate(first.model.layout.names) if name in place]
-    rows, others = (np.array(each, dtype=int) for each in zip(*own, strict=True))
+    pairs = [(index, place[name]) for index, name in enumerate(first.model.layout.names) if name in place]
+    rows, others = (np.array(indices, dtype=int) for indices in zip(*pairs, strict=True))
     before, after = first.parameters[rows], second.parameters[others]
     variance = np.diagonal(first.covariance)[rows] + np.diagonal(second.covariance)[others]
     deviations = np.divide(after - before, np.sqrt(variance), out=np.full(len(rows), np.nan), where=variance > 0)
@@ -301,6 +301,6 @@ def _torque_difference(first: ParameterSet, second: ParameterSet) -> tuple[tuple
     if first.model.free:
         return (), np.zeros(0)
     states = sample_states(first.model)
-    torque, other = (ForceEquations(each.model).predict(each.parameters, states) for each in (first, second))
+    torque, other = (ForceEquations(result.model).predict(result.parameters, states) for result in (first, second))
     difference, size = (np.sqrt(np.mean(values**2, axis=0)) for values in (other - torque, torque))
     return first.model.joint_names, difference / np.maximum(size, 1e-3 * max(float(size.max()), 1e-300))

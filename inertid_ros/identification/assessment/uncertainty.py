@@ -93,12 +93,12 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
     inverse = _inverse_root(columns)
     coordinates = prior_coordinates(estimate.model, information)
     root = prior_covariance_root(coordinates, estimate.prior_spreads)
-    own = np.isfinite(estimate.own_prior_spreads) if estimate.own_prior_spreads is not None else False
-    spreads = np.where(own, estimate.prior_spreads, np.minimum(estimate.prior_spreads, TYPICAL_PRIOR_SPREAD))
-    given = np.linalg.norm(prior_covariance_root(coordinates, spreads), axis=1)
+    single = np.isfinite(estimate.own_prior_spreads) if estimate.own_prior_spreads is not None else False
+    spreads = np.where(single, estimate.prior_spreads, np.minimum(estimate.prior_spreads, TYPICAL_PRIOR_SPREAD))
+    scale = np.linalg.norm(prior_covariance_root(coordinates, spreads), axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.nan_to_num(estimate.standard_deviation / np.abs(estimate.parameters), nan=np.inf)
-    given = np.maximum(given, estimate.standard_deviation)
+    scale = np.maximum(scale, estimate.standard_deviation)
     after = root @ _inverse_root(np.vstack([R @ root, np.eye(len(root))]))
     sizes = np.linalg.norm(base.projection @ root, axis=1)
     remaining = np.sum(_inverse_root(np.vstack([columns * sizes, np.eye(base.count)])) ** 2, axis=1)
@@ -110,7 +110,7 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
         prior=root @ root.T,
         posterior=after @ after.T,
         relative_deviation=relative,
-        moved=(estimate.parameters - coordinates.physical(coordinates.prior)) / given,
+        moved=(estimate.parameters - coordinates.physical(coordinates.prior)) / scale,
     )
 
 

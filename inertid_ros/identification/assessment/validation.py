@@ -77,21 +77,21 @@ def check_errors(errors: ErrorComparison) -> tuple[Finding, ...]:
 
 
 def _overall(errors: ErrorComparison) -> Iterator[Finding]:
-    (own, given), (quantity, _) = errors.relative, errors.quantity
-    if not own < _USELESS_ERROR:
+    (calibrated, prior), (quantity, _) = errors.relative, errors.quantity
+    if not calibrated < _USELESS_ERROR:
         yield Finding(
             "worse_than_nothing",
             Severity.REJECT,
-            f"the {quantity} error is {100 * own:.2f} % of the {quantity} itself, worse than no model at all",
+            f"the {quantity} error is {100 * calibrated:.2f} % of the {quantity} itself, worse than no model at all",
             _remedy(errors, "worse_than_nothing"),
         )
-    if given is not None and not own < given:
-        added = float(np.sqrt(own**2 - given**2))
+    if prior is not None and not calibrated < prior:
+        added = float(np.sqrt(calibrated**2 - prior**2))
         yield Finding(
             "worse_than_urdf",
             Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT,
-            f"the {quantity} error over all channels is {100 * own:.2f} % against {100 * given:.2f} % of the URDF as"
-            " given",
+            f"the {quantity} error over all channels is {100 * calibrated:.2f} % against {100 * prior:.2f} % of the"
+            " URDF as given",
             remedy_for("worse_than_urdf", "all_joints"),
         )
 
@@ -128,15 +128,15 @@ def _worse(errors: ErrorComparison) -> Iterator[Finding]:
     quantity, unit = errors.quantity
     remedy = _remedy(errors, "worse_than_urdf")
     for channel, name in _measured(errors):
-        error, given, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
-        added = float(np.sqrt(max(error**2 - given**2, 0.0))) / scale
+        error, prior, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
+        added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / scale
         if added <= _HARDLY_WORSE_SHARE or error <= _MAX_NOISE_FACTOR * errors.noise[channel]:
             continue
         grave = added > _MUCH_WORSE_SHARE and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
         yield Finding(
             "worse_than_urdf",
             Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE,
-            f"{name}: error {error:.3g} against {given:.3g} of the URDF as given, of a {quantity} of {scale:.3g} {unit}"
+            f"{name}: error {error:.3g} against {prior:.3g} of the URDF as given, of a {quantity} of {scale:.3g} {unit}"
             " (RMS)",
             remedy,
             (name,),
@@ -246,8 +246,8 @@ class Validation:
     @property
     def comparison(self) -> str:
         """Both errors in one clause."""
-        own, given = 100 * self.calibrated.relative_error, 100 * self.prior.relative_error
-        error = f"{self.calibrated.quantity} error {own:.2f} % against {given:.2f} % of the URDF as given"
+        calibrated, prior = 100 * self.calibrated.relative_error, 100 * self.prior.relative_error
+        error = f"{self.calibrated.quantity} error {calibrated:.2f} % against {prior:.2f} % of the URDF as given"
         return f"{error} on blocks of the data fitted, each held out in turn" if self.blocks else f"held-out {error}"
 
     @property
@@ -354,16 +354,16 @@ def compared(
     other : TorqueScale, optional
         Torque in other recordings.
     """
-    own, given = errors
+    calibrated, prior = errors
     scale = TorqueScale.of_recordings(recordings) | TorqueScale.over_range(equations, parameters)
     if other is not None:
         scale = scale | other
     return ErrorComparison(
         tuple(equations.channels),
-        own.rms_error,
-        None if given is None else given.rms_error,
-        (own.relative_error, None if given is None else given.relative_error),
-        scale.of_measured(own.rms_torque, equations),
+        calibrated.rms_error,
+        None if prior is None else prior.rms_error,
+        (calibrated.relative_error, None if prior is None else prior.relative_error),
+        scale.of_measured(calibrated.rms_torque, equations),
         _noise(equations, recordings),
         quantity=equations.quantity,
     )

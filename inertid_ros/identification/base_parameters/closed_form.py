@@ -255,17 +255,17 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
         A rotor is mounted or geared in a way that the closed form does not cover.
     """
     expected = (len(tree.links), int(np.sum(~tree.free[: len(tree.links)])), len(tree.rotors))
-    given = (len(layout.links), len(layout.joints), len(layout.rotors))
-    if given != expected:
+    of_layout = (len(layout.links), len(layout.joints), len(layout.rotors))
+    if of_layout != expected:
         raise ValueError(
-            f"layout: {given} links, joints and rotors do not fit a tree of {expected}; use that of the same robot"
+            f"layout: {of_layout} links, joints and rotors do not fit a tree of {expected}; use that of the same robot"
         )
     units, link_columns = TreeUnits.of(tree), columns_of_links(tree, layout)
     normalised = units.normalised(tree)
     motion = joint_motion(normalised)
     conditions = tree_conditions(normalised, motion, units.coupling_ratios(layout))
-    links = [own.of(columns.local) for own, columns in zip(conditions.links, link_columns, strict=True)]
-    choices = [choose_columns(own.rows, columns.order) for own, columns in zip(links, link_columns, strict=True)]
+    links = [link.of(columns.local) for link, columns in zip(conditions.links, link_columns, strict=True)]
+    choices = [choose_columns(link.rows, columns.order) for link, columns in zip(links, link_columns, strict=True)]
     shared, shared_mixing = regroup_shared(conditions.shared, links, choices)
     couplings, rotors = len(layout.couplings), []
     for index, (rows, spin) in enumerate(zip(conditions.rotors, conditions.spins, strict=True)):

@@ -135,9 +135,10 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
 
 def _counts_of_equal_columns(information: Information) -> list[int]:
     """Number of equations of each channel's parameters, those of channels with equal columns included."""
-    alike = [channel.columns.tobytes() for channel in information.channels]
+    keys = [channel.columns.tobytes() for channel in information.channels]
     return [
-        sum(other.count for key, other in zip(alike, information.channels, strict=True) if key == own) for own in alike
+        sum(other.count for columns, other in zip(keys, information.channels, strict=True) if columns == key)
+        for key in keys
     ]
 
 
@@ -235,8 +236,8 @@ class OutlierLimits:
         """Limits from the residuals of recordings, with the arguments of :func:`without_outliers`."""
         middles, distances = np.zeros(len(channels)), np.full(len(channels), np.inf)
         for channel, name in enumerate(channels if threshold else ()):
-            own = zip(residuals, recordings, strict=True)
-            values = np.concatenate([r[s.mask[:, channel], channel] for r, s in own])
+            pairs = zip(residuals, recordings, strict=True)
+            values = np.concatenate([r[s.mask[:, channel], channel] for r, s in pairs])
             if len(values) == 0:
                 continue
             every = -(-len(values) // _MEDIAN_SAMPLES)
@@ -283,6 +284,6 @@ def without_outliers(
         0 masks nothing.
     """
     limits = OutlierLimits.of(channels, recordings, residuals, threshold)
-    masked = [limits.masked(*each) for each in zip(recordings, residuals, strict=True)]
-    counts = np.sum([own for _, own in masked], axis=0) if masked else np.zeros(len(channels), dtype=int)
+    masked = [limits.masked(*pair) for pair in zip(recordings, residuals, strict=True)]
+    counts = np.sum([outliers for _, outliers in masked], axis=0) if masked else np.zeros(len(channels), dtype=int)
     return [samples for samples, _ in masked], counts

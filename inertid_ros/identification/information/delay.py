@@ -76,15 +76,15 @@ class ShiftedTorque:
             writer.write(block, part, new)
             for channel, span in enumerate(writer.spans):
                 used = mask[part, channel]
-                own, b = new[channel, span.start : span.stop - 1][:, used], shifted[used, :, channel]
-                gram[channel] += stride * (own @ own.T)
-                moments[channel] += stride * (own @ b).T
+                rows_of_channel, b = new[channel, span.start : span.stop - 1][:, used], shifted[used, :, channel]
+                gram[channel] += stride * (rows_of_channel @ rows_of_channel.T)
+                moments[channel] += stride * (rows_of_channel @ b).T
                 energy[channel] += stride * np.sum(b**2, axis=0)
         expanded = list(zip(gram, moments, writer.expansions, strict=True))
         return cls(
             equations.columns,
-            tuple(expansion.T @ own @ expansion for own, _, expansion in expanded),
-            tuple(own @ expansion for _, own, expansion in expanded),
+            tuple(expansion.T @ squares @ expansion for squares, _, expansion in expanded),
+            tuple(products @ expansion for _, products, expansion in expanded),
             energy,
             stride * mask.sum(axis=0),
         )
@@ -93,7 +93,7 @@ class ShiftedTorque:
     def sum(cls, parts: Sequence["ShiftedTorque"]) -> "ShiftedTorque":
         """Sum of all parts."""
         gram, moments = (
-            tuple(np.sum(own, axis=0) for own in zip(*(getattr(part, name) for part in parts), strict=True))
+            tuple(np.sum(sums, axis=0) for sums in zip(*(getattr(part, name) for part in parts), strict=True))
             for name in ("gram", "moments")
         )
         energy, counts = (np.sum([getattr(part, name) for part in parts], axis=0) for name in ("energy", "counts"))
@@ -101,7 +101,7 @@ class ShiftedTorque:
 
     @cached_property
     def _interpolated(self) -> "tuple[list, scipy.interpolate.CubicSpline]":
-        moments = [scipy.interpolate.CubicSpline(SHIFTS_S, own) for own in self.moments]
+        moments = [scipy.interpolate.CubicSpline(SHIFTS_S, of_channel) for of_channel in self.moments]
         return moments, scipy.interpolate.CubicSpline(SHIFTS_S, self.energy.T)
 
     def mean_squares(self, shift: float, parameters: Array) -> Array:
@@ -109,8 +109,8 @@ class ShiftedTorque:
         moments, energy = self._interpolated
         out = np.asarray(energy(shift))
         for channel, columns in enumerate(self.columns):
-            own = parameters[columns]
-            out[channel] += own @ self.gram[channel] @ own - 2 * own @ moments[channel](shift)
+            of_channel = parameters[columns]
+            out[channel] += of_channel @ self.gram[channel] @ of_channel - 2 * of_channel @ moments[channel](shift)
         return np.maximum(out, _MIN_ENERGY_SHARE * energy(shift)) / np.maximum(self.counts, 1)
 
     def fit(self, shift: float) -> Array:
@@ -119,7 +119,7 @@ class ShiftedTorque:
         variance = np.asarray(energy(shift)) / np.maximum(self.counts, 1)
         for _ in range(_DELAY_WEIGHT_ITERATIONS):
             weights = 1 / np.maximum(variance, max(1e-18 * variance.max(), _MIN_VARIANCE))
-            parameters = self._solution(weights, [own(shift) for own in moments])
+            parameters = self._solution(weights, [spline(shift) for spline in moments])
             variance = self.mean_squares(shift, parameters)
         return parameters
 
@@ -128,8 +128,8 @@ class ShiftedTorque:
         """``(p, r)`` directions of the parameters that the motion excites, under all weights and shifts."""
         size = 1 + max(int(columns.max()) for columns in self.columns if len(columns))
         gram, energy = np.zeros((size, size)), self.energy[:, len(SHIFTS_S) // 2]
-        for columns, own, of_channel in zip(self.columns, self.gram, energy, strict=True):
-            gram[np.ix_(columns, columns)] += own / max(of_channel, 1e-18 * energy.max(), _MIN_VARIANCE)
+        for columns, of_columns, of_channel in zip(self.columns, self.gram, energy, strict=True):
+            gram[np.ix_(columns, columns)] += of_columns / max(of_channel, 1e-18 * energy.max(), _MIN_VARIANCE)
         length = np.sqrt(gram.diagonal())
         length[length == 0] = 1.0
         values, vectors = np.linalg.eigh(gram / length / length[:, None])
@@ -139,7 +139,7 @@ class ShiftedTorque:
     def _reduced(self) -> Array:
         """``(c, r, r)`` Gram matrices of the channels in these directions."""
         directions = [self._excited[columns] for columns in self.columns]
-        return np.array([own.T @ gram @ own for own, gram in zip(directions, self.gram, strict=True)])
+        return np.array([span.T @ gram @ span for span, gram in zip(directions, self.gram, strict=True)])
 
     def _solution(self, weights: Array, moments: Sequence[Array]) -> Array:
         moment = np.zeros(len(self._excited))

@@ -233,12 +233,12 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
     noise, counts = None, np.zeros(equations.count)
     for samples in recordings:
         compressor.add(samples)
-        own = equations.noise(samples)
-        if own is not None:
+        noise_of_samples = equations.noise(samples)
+        if noise_of_samples is not None:
             count = column_counts(samples.mask)
             counts = counts + count
             share = count / np.maximum(counts, 1)
-            noise = own if noise is None else (1 - share) * noise + share * own
+            noise = noise_of_samples if noise is None else (1 - share) * noise + share * noise_of_samples
     return information_so_far(equations, compressor, noise)
 
 
@@ -349,12 +349,12 @@ class IncrementalQR:
     def append_by_reflections(self, columns: Array) -> None:
         """Append any rows by Householder reflections."""
         base = append_rows(self.r_factor(), columns)
-        own = np.linalg.norm(base, axis=0)
+        lengths = np.linalg.norm(base, axis=0)
         diagonal = base.diagonal().copy()
         # A column without data of its own gets what rounding would leave, so that the base can be inverted.
-        least = np.maximum(_QR_ROUNDING * own, _ZERO_DIAGONAL)
+        least = np.maximum(_QR_ROUNDING * lengths, _ZERO_DIAGONAL)
         np.fill_diagonal(base, np.where(np.abs(diagonal) < least, least, diagonal))
-        self._base, self._gram = base, np.eye(len(own), order="F")
+        self._base, self._gram = base, np.eye(len(lengths), order="F")
 
     def r_factor(self) -> Array:
         """``R``, in Fortran's order."""

@@ -134,13 +134,13 @@ def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bo
 def _fraction(channels: Sequence[tuple[Array, NDArray[np.bool_]]]) -> float:
     """Fraction of one joint from its residual and mask ``(N,)`` per recording."""
     longest = max(len(residual) for residual, _ in channels)
-    for most in (_FIRST_LAGS, longest):  # of most residuals the first ones do
-        lags = min(most, longest)
+    for limit in (_FIRST_LAGS, longest):  # of most residuals the first ones do
+        lags = min(limit, longest)
         covariance, pairs = np.zeros(lags), np.zeros(lags)
         for residual, mask in channels:
-            own = min(lags, len(mask))
-            covariance[:own] += _correlate(np.where(mask, residual, 0.0), own)
-            pairs[:own] += len(mask) - np.arange(own) if mask.all() else _correlate(mask.astype(float), own)
+            count = min(lags, len(mask))
+            covariance[:count] += _correlate(np.where(mask, residual, 0.0), count)
+            pairs[:count] += len(mask) - np.arange(count) if mask.all() else _correlate(mask.astype(float), count)
         if covariance[0] <= 0:
             return 1.0
         correlation = np.divide(covariance, pairs, out=np.zeros(lags), where=pairs > 0.5)
@@ -158,8 +158,8 @@ def _correlate(signal: Array, lags: int) -> Array:
     padded[: len(signal)] = signal
     segments = np.lib.stride_tricks.sliding_window_view(padded, step + lags)[::step]
     size = fft.next_fast_len(step + lags, real=True)
-    ahead, own = fft.rfft(segments, size), fft.rfft(segments[:, :step], size)
-    return fft.irfft(np.sum(ahead * own.conj(), axis=0), size)[:lags]
+    ahead, lagged = fft.rfft(segments, size), fft.rfft(segments[:, :step], size)
+    return fft.irfft(np.sum(ahead * lagged.conj(), axis=0), size)[:lags]
 
 
 @dataclass(frozen=True)
@@ -259,15 +259,15 @@ def _levels(
 ) -> tuple[Array, float]:
     """Level ``(c,)`` by small blocks, and the factor of larger blocks over it, at least one."""
     levels, growth = np.zeros(len(weights)), np.zeros((len(larger), 2))
-    for channel, (own, weight) in enumerate(zip(blocks, weights, strict=True)):
-        if len(own.grams) == 0:
+    for channel, (small, weight) in enumerate(zip(blocks, weights, strict=True)):
+        if len(small.grams) == 0:
             continue
-        varied, expected = own.variation(covariance, weight)
+        varied, expected = small.variation(covariance, weight)
         if varied > 0 and expected > 0:
             levels[channel] = varied / expected
-            for found, into in zip(growth, larger, strict=True):
-                varied, expected = own.merged(into).variation(covariance, weight)
-                found += weight * varied / levels[channel], weight * expected
+            for sums, into in zip(growth, larger, strict=True):
+                varied, expected = small.merged(into).variation(covariance, weight)
+                sums += weight * varied / levels[channel], weight * expected
     return levels, max([1.0, *(varied / expected for varied, expected in growth if expected > 0)])
 
 
@@ -281,11 +281,12 @@ def block_scores(equations: Equations, recordings: Sequence[Samples], residuals:
     """
     thinned = [_thinned(samples, values) for samples, values in zip(recordings, residuals, strict=True)]
     pieces, count, longer = _pieces([len(samples) for samples, _ in thinned])
-    regions = [_Regions.of(equations, channel, [each for each, _ in thinned]) for channel in range(equations.count)]
+    thinned_samples = [samples for samples, _ in thinned]
+    regions = [_Regions.of(equations, channel, thinned_samples) for channel in range(equations.count)]
     writer = equations.writer()
     sizes = [span.stop - span.start for span in writer.spans]
     of_times = [np.zeros((count, size, size)) for size in sizes]
-    of_regions = [np.zeros((own.count, size, size)) for own, size in zip(regions, sizes, strict=True)]
+    of_regions = [np.zeros((region.count, size, size)) for region, size in zip(regions, sizes, strict=True)]
     work = np.zeros((equations.count, writer.width, BATCH))
     for (samples, stride), piece in zip(thinned, pieces, strict=True):
         for rows in batches(len(samples)):
@@ -367,10 +368,10 @@ def _thinned(samples: Samples, residuals: Array) -> tuple[Samples, int]:
         return replace(samples, tau=residuals), 1
     count = len(samples) // width
     used = samples.mask[: count * width].reshape(count, width, -1)
-    known = used.sum(axis=1)
+    counts = used.sum(axis=1)
     sums = np.einsum("kij,kij->kj", residuals[: count * width].reshape(used.shape), used)
     middles = samples.select(slice(width // 2, count * width, width))
-    return replace(middles, tau=sums / np.maximum(known, 1), mask=2 * known > width), width
+    return replace(middles, tau=sums / np.maximum(counts, 1), mask=2 * counts > width), width
 
 
 def _straight_window(samples: Samples) -> int:
@@ -404,11 +405,14 @@ def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[
     if count > _MAX_TIME_PIECES:
         pieces = [np.full(length, index * _MAX_TIME_PIECES // count) for index, length in enumerate(lengths)]
         return pieces, _MAX_TIME_PIECES, ()
-    each = min(_TIME_PIECES, _MAX_TIME_PIECES // count)
-    pieces = [index * each + np.arange(length) * each // max(length, 1) for index, length in enumerate(lengths)]
-    longer = [np.arange(count * each) * _LONG_TIME_PIECES // each] if each > _LONG_TIME_PIECES else []
-    longer += [np.arange(count * each) // each] if count > 1 else []
-    return pieces, count * each, tuple(longer)
+    per_file = min(_TIME_PIECES, _MAX_TIME_PIECES // count)
+    pieces = [index * per_file + np.arange(length) * per_file // max(length, 1) for index, length in enumerate(lengths)]
+    every, longer = np.arange(count * per_file), []
+    if per_file > _LONG_TIME_PIECES:
+        longer.append(every * _LONG_TIME_PIECES // per_file)
+    if count > 1:
+        longer.append(every // per_file)
+    return pieces, count * per_file, tuple(longer)
 
 
 def _add(grams: Array, blocks: NDArray[np.intp], columns: Array, weight: float) -> None:
@@ -419,5 +423,5 @@ def _add(grams: Array, blocks: NDArray[np.intp], columns: Array, weight: float) 
     borders = np.flatnonzero(np.diff(blocks)) + 1
     for begin, end in pairwise([0, *borders.tolist(), len(blocks)]):
         if end > begin:
-            own = columns[:, begin:end]
-            grams[blocks[begin]] += weight * (own @ own.T)
+            part = columns[:, begin:end]
+            grams[blocks[begin]] += weight * (part @ part.T)

@@ -223,8 +223,8 @@ class Regularization:
     def spreads(self, bodies: int, of_all: float | None = None) -> Array:
         """Prior spread ``(nb,)`` of every body; ``of_all``, if given, for bodies without their own."""
         of_all = self.prior_spread if of_all is None else of_all
-        own = np.full(bodies, np.nan) if self.own_prior_spreads is None else self.own_prior_spreads
-        return np.where(np.isnan(own), of_all, own)
+        single = np.full(bodies, np.nan) if self.own_prior_spreads is None else self.own_prior_spreads
+        return np.where(np.isnan(single), of_all, single)
 
     @property
     def distance(self) -> Distance:
