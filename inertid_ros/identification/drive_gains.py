@@ -128,7 +128,7 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
         for block in samples.blocks(max(min(_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS // len(reported)), 1))
         if block.mask.any()
     ]
-    fit = GainFit.of(equations, blocks)
+    fit = GainFit.from_blocks(equations, blocks)
     fraction = effective_fraction(fit.residuals(reported, loads), [samples.mask for samples in reported])
     covariance = fit.log_covariance(fraction)
     identified = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_GAIN_SHARE
@@ -173,7 +173,7 @@ class GainFit:
     inverse: Array
 
     @classmethod
-    def of(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "GainFit":
+    def from_blocks(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "GainFit":
         """Fit blocks of samples, each with its load, starting at the gains as given."""
         model = equations.model
         padded = []

@@ -164,7 +164,7 @@ class ChosenStribeck:
     covariance: Array
 
     @classmethod
-    def of(
+    def with_present(
         cls, equations: Equations, information: Information, present: NDArray[np.bool_], covariance: Array | None = None
     ) -> "ChosenStribeck":
         """Set the columns of joints without Stribeck friction to zero."""
@@ -189,7 +189,7 @@ def stribeck_where_significant(equations: Equations, information: Information, t
     present = equations.model.layout.with_stribeck
     if present.any() and has_joints(equations):
         present = present & test.passed(equations, test.fit(equations, information, "stribeck").significance, 1)
-    return ChosenStribeck.of(equations, information, present)
+    return ChosenStribeck.with_present(equations, information, present)
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class _SpeedGrid:
     test: DriveTermTest
 
     @classmethod
-    def of(
+    def from_speeds(
         cls,
         equations: Equations,
         recordings: Sequence[Samples],
@@ -263,7 +263,7 @@ def fitted_stribeck(
         earlier = earlier.without(np.arange(layout.size)[layout.drive("stribeck")])
 
     def grid(speeds: Array) -> _SpeedGrid:
-        return _SpeedGrid.of(equations, recordings, earlier, test, speeds)
+        return _SpeedGrid.from_speeds(equations, recordings, earlier, test, speeds)
 
     speeds = np.geomspace(MIN_STRIBECK_SPEED, MAX_STRIBECK_SPEED, _SPEED_CANDIDATES)
     hidden = speeds < _MIN_TRANSITION_SPEEDS * layout.transition_speed[: len(layout.joints), None]
@@ -276,7 +276,7 @@ def fitted_stribeck(
     chosen = np.where(present, best, layout.stribeck_speed)
     if present.any():
         equations = equations_of(equations.model.with_stribeck_speeds(chosen), equations.equation_type)
-    return ChosenStribeck.of(
+    return ChosenStribeck.with_present(
         equations, replace(information, layout=equations.model.layout), present, covariance(present)
     )
 

@@ -93,7 +93,7 @@ def least_squares(
     if isinstance(data, Information) and options.loss == "huber":
         raise IdentificationError("least squares: the robust loss needs every sample; give recordings")
     recordings, information = checked_data(equations, data, "least squares")
-    linear_problem = LinearProblem.of(equations, information, options)
+    linear_problem = LinearProblem.from_information(equations, information, options)
     if options.loss == "huber":
         fit = robust_fit(linear_problem, recordings, information)
     else:
@@ -144,7 +144,7 @@ def _plain_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], inf
     fit = linear_problem.weighted(information, np.ones(linear_problem.equations.count))
     if not recordings or linear_problem.options.independent:
         return fit
-    residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
+    residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
     fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
     return linear_problem.weighted(information, fraction, fit.weights)
 
@@ -218,7 +218,8 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
     """``(r + 1,)`` mean score over cross-validation sets, each held out in turn."""
     if not recordings:
         raise IdentificationError("least squares: rank held_out has no recordings to split; give held-out data or gcv")
-    fitted = tuple(Residuals.of(linear_problem.equations, recordings, fit.parameters).pseudo_values(fit.scale))
+    residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
+    fitted = tuple(residuals.pseudo_values(fit.scale))
     sets = [
         compress(linear_problem.equations, [samples])
         for samples in cross_validation_sets(fitted, linear_problem.options.cross_validation_sets)
@@ -283,12 +284,12 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
 def _settle(linear_problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
     """Iterate residuals and their scale to a fixed point."""
     least = least_deviation(fit.information)
-    residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
+    residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
     scale = residuals.scale(least)
     for _ in range(_MAX_SCALE_PASSES):
         information = compress(linear_problem.equations, residuals.pseudo_values(scale))
         fit = linear_problem.weighted(information, fit.fraction, fit.weights)
-        residuals = Residuals.of(linear_problem.equations, recordings, fit.parameters)
+        residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
         before, scale = scale, residuals.scale(least)
         if np.max(np.abs(scale / before - 1)) <= _SCALE_TOLERANCE:
             break
@@ -300,7 +301,7 @@ def _minimise(
 ) -> tuple[Residuals, float, int]:
     """Residuals at the minimum, bound of objective minus optimum, and passes."""
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
-    residuals = Residuals.of(linear_problem.equations, recordings, at)
+    residuals = Residuals.from_parameters(linear_problem.equations, recordings, at)
     objective = residuals.objective(scale, weights)
     rounding = _SQUARE_ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
     for passes in range(1, _MAX_ROBUST_PASSES + 1):
@@ -314,7 +315,7 @@ def _minimise(
             return residuals, gap, passes
         before = objective
         for share in 0.5 ** np.arange(20):
-            residuals = Residuals.of(linear_problem.equations, recordings, at + share * (span @ step))
+            residuals = Residuals.from_parameters(linear_problem.equations, recordings, at + share * (span @ step))
             objective = residuals.objective(scale, weights)
             if gap <= _UNCHECKED_DECREASE * before or objective <= before - 0.1 * share * gap:
                 break

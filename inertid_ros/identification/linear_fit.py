@@ -20,7 +20,7 @@ from inertid_ros.identification.prior.coordinates import (
 )
 from inertid_ros.regressors.equations import Equations
 
-_MAX_WEIGHT_ITERATIONS, _WEIGHT_TOLERANCE = 200, 1e-7
+_MAX_WEIGHT_ITERATIONS, _REWEIGHTED_TOLERANCE = 200, 1e-7
 _PERFECT_FIT_SHARE = 1e-9  # of the torque: a smaller residual is rounding
 _WEAK_TORQUE_SHARE = 1e-3  # of the strongest joint's torque: a weaker joint counts as this for base parameters
 _TINY_TORQUE_SHARE = 1e-12  # of the strongest joint's torque: a weaker one counts as this
@@ -190,7 +190,9 @@ class LinearProblem:
     scaling: Array
 
     @classmethod
-    def of(cls, equations: Equations, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
+    def from_information(
+        cls, equations: Equations, information: Information, options: LeastSquaresOptions
+    ) -> "LinearProblem":
         """Problem of compressed data."""
         model = equations.model
         coordinates = prior_coordinates(model, information)
@@ -232,7 +234,7 @@ class LinearProblem:
         for iteration in range(1, _MAX_WEIGHT_ITERATIONS + 1):
             fit = self.fit(information, weights, fraction)
             balanced = np.sqrt(fraction) / fit.deviation
-            if not weighted or np.max(np.abs(balanced / weights - 1)) <= _WEIGHT_TOLERANCE:
+            if not weighted or np.max(np.abs(balanced / weights - 1)) <= _REWEIGHTED_TOLERANCE:
                 return replace(fit, iterations=iteration)
             weights = balanced
         raise IdentificationError("least squares: weights do not settle; record more motion or use weighting none")

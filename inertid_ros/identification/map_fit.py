@@ -250,7 +250,7 @@ class MapFit:
         follow from the samples that are kept.
         """
         data, count = self.data, np.zeros(self.data.equations.count, dtype=int)
-        limits = OutlierLimits.of(
+        limits = OutlierLimits.from_residuals(
             data.equations.channels, data.recordings, self._residuals(solution), self.options.outlier_threshold
         )
         parameters = self._parameters(solution)

@@ -80,7 +80,7 @@ class Round:
     joint: str
 
     @classmethod
-    def of(cls, recordings: Sequence[str], confidence: TorqueConfidence) -> "Round":
+    def from_confidence(cls, recordings: Sequence[str], confidence: TorqueConfidence) -> "Round":
         """Round of an estimate's confidence."""
         return cls(tuple(recordings), confidence.share, confidence.joint)
 
@@ -165,7 +165,7 @@ class ResultDetails:
     correlated: tuple[CorrelatedPair, ...]
 
     @classmethod
-    def of(
+    def from_estimate(
         cls,
         estimate: Estimate,
         train: Sequence[Samples],
@@ -240,7 +240,7 @@ class IdentificationOutcome:
     def gate(self) -> GateDecision:
         """Whether the result may be used, and why not."""
         estimate, tested = self.estimate, self.validation or self.blocks
-        return GateDecision.of(
+        return GateDecision.from_findings(
             [
                 *self.findings,
                 *check_solution(estimate),
@@ -315,7 +315,7 @@ class IdentificationOutcome:
     @cached_property
     def details(self) -> ResultDetails:
         """Intervals of bodies, ellipsoids, curves, coverage and margins, for reports."""
-        return ResultDetails.of(self.estimate, self.train, self.held_out, self.confidence)
+        return ResultDetails.from_estimate(self.estimate, self.train, self.held_out, self.confidence)
 
     @property
     def next_action(self) -> NextAction:
@@ -326,7 +326,7 @@ class IdentificationOutcome:
         """Torque confidence after each round, this one last; empty on a free base."""
         if self.confidence is None:
             return ()
-        return (*self.rounds[1], Round.of(self.estimate.recordings, self.confidence))
+        return (*self.rounds[1], Round.from_confidence(self.estimate.recordings, self.confidence))
 
     @property
     def decision(self) -> RoundDecision | None:

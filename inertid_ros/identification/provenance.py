@@ -19,7 +19,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 
-_CHUNK_BYTES = 1 << 20
+_CHECKSUM_CHUNK_BYTES = 1 << 20
 _VERSIONED_PACKAGES = ("numpy", "scipy", "pin", "rosbags")
 
 
@@ -179,7 +179,7 @@ def peak_memory_mb() -> float:
 
 def _update(digest: "hashlib._Hash", file: Path) -> None:
     with file.open("rb") as content:
-        while block := content.read(_CHUNK_BYTES):
+        while block := content.read(_CHECKSUM_CHUNK_BYTES):
             digest.update(block)
 
 

@@ -40,7 +40,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
     asked = [index for index, term in enumerate(terms) if not (term.always or term.values)]
     blocks = _blocks(recordings) if asked else []
     if len(blocks) >= 3:  # fewer show no scatter
-        fits = _BlockFits.of(equations, blocks)
+        fits = _BlockFits.from_blocks(equations, blocks)
         limit = float(scipy.special.stdtrit(len(blocks) - 1, _GAIN_CONFIDENCE))
         removed: list[int] = []
         while asked:
@@ -97,7 +97,7 @@ class _BlockFits:
     independent: float
 
     @classmethod
-    def of(cls, equations: Equations, blocks: Sequence[Samples]) -> "_BlockFits":
+    def from_blocks(cls, equations: Equations, blocks: Sequence[Samples]) -> "_BlockFits":
         """Compress blocks, with the residual deviations of a fit of all."""
         layout, parts = equations.model.layout, [compress(equations, [block]) for block in blocks]
         whole = parts[0]

@@ -62,7 +62,7 @@ def test_the_minimum_is_where_reweighting_stands_still(weighting):
     model, _, spoiled, _ = _robot(5, count=300)
     information = compress(model, [spoiled])
     options = LeastSquaresOptions(weighting=weighting, loss="huber")
-    problem = LinearProblem.of(ForceEquations(model), information, options)
+    problem = LinearProblem.from_information(ForceEquations(model), information, options)
     fit = robust_fit(problem, [spoiled], information)
     weights = fit.weights**2 / (1 - fit.clipped)
     if weighting == "none":

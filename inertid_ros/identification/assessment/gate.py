@@ -21,7 +21,7 @@ _OPEN_TORQUE_SHARE = 0.5  # uncertainty over a joint's torque: beyond it the tor
 _MAX_COMBINATIONS_NAMED = 3  # combinations that a message lists
 _BORDER_TOLERANCE = 1e-3  # of the border, or of the width of the interval: interior points end a little inside
 # Of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within.
-_MAX_MASS_FACTOR, _MAX_MASS_SHARE = 4.0, 0.05
+_MAX_MASS_FACTOR, _MAX_MASS_CHANGE_SHARE = 4.0, 0.05
 _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # no guess is that wrong
 _MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
 _SURE_DEVIATIONS = 3.0  # standard deviations; what is within is not known to be implausible
@@ -84,7 +84,7 @@ class GateDecision:
     notices: tuple[Finding, ...] = ()
 
     @classmethod
-    def of(cls, findings: Iterable[Finding]) -> "GateDecision":
+    def from_findings(cls, findings: Iterable[Finding]) -> "GateDecision":
         """Decide from all findings; duplicates count once."""
         distinct = tuple(dict.fromkeys(findings))
         gravest = max((finding.severity for finding in distinct), default=Severity.NOTICE)
@@ -258,7 +258,7 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
 
 
 def _far(
-    mass: float, given: float, total: float, factor: float = _MAX_MASS_FACTOR, share: float = _MAX_MASS_SHARE
+    mass: float, given: float, total: float, factor: float = _MAX_MASS_FACTOR, share: float = _MAX_MASS_CHANGE_SHARE
 ) -> bool:
     """Whether a mass is off the URDF's by more than a factor and a share of the robot's mass."""
     times = max(mass, 1e-9 * given) / given

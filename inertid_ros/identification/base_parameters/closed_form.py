@@ -27,7 +27,7 @@ from .numeric import (
 from .observability import OFFSET_COLUMN, ROTOR_COLUMN, regroup_rotor, regroup_shared, tree_conditions
 
 _LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-_DRIVE_COLUMNS = {ROTOR_COLUMN: "rotor_inertia", OFFSET_COLUMN: "offset"}
+_TERMS_OF_COLUMNS = {ROTOR_COLUMN: "rotor_inertia", OFFSET_COLUMN: "offset"}
 _LINK_ORDER = (BODY_ORDER[0], ROTOR_COLUMN, *BODY_ORDER[1:], OFFSET_COLUMN)  # regrouped first to regrouped last
 
 
@@ -158,7 +158,7 @@ class TreeUnits:
     jointed: np.ndarray
 
     @classmethod
-    def of(cls, tree: KinematicTree) -> "TreeUnits":
+    def from_tree(cls, tree: KinematicTree) -> "TreeUnits":
         links = len(tree.links)
         speed = np.where(tree.axes[:links, 3:].any(axis=1), 1.0, tree.length)
         return cls(tree.length, float(np.linalg.norm(tree.gravity)) or 1.0, speed, ~tree.free[:links])
@@ -210,7 +210,7 @@ class LinkColumns:
 
 def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkColumns]:
     """Columns of each link, in the order of the tree."""
-    terms = [k for k, term in _DRIVE_COLUMNS.items() if term in layout.drive_terms]
+    terms = [k for k, term in _TERMS_OF_COLUMNS.items() if term in layout.drive_terms]
     local = [*range(BODY_PARAMETERS), *terms]
     order = tuple(local.index(k) for k in _LINK_ORDER if k in local)
     link_columns, joint = [], 0
@@ -219,7 +219,7 @@ def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkC
         if free:
             link_columns.append(LinkColumns(np.arange(BODY_PARAMETERS), np.array(inertial), BODY_ORDER))
             continue
-        drives = [layout.drive(_DRIVE_COLUMNS[k]).start + joint for k in terms]
+        drives = [layout.drive(_TERMS_OF_COLUMNS[k]).start + joint for k in terms]
         link_columns.append(LinkColumns(np.array(local), np.array([*inertial, *drives]), order))
         joint += 1
     return link_columns
@@ -260,7 +260,7 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
         raise ValueError(
             f"layout: {of_layout} links, joints and rotors do not fit a tree of {expected}; use that of the same robot"
         )
-    units, link_columns = TreeUnits.of(tree), columns_of_links(tree, layout)
+    units, link_columns = TreeUnits.from_tree(tree), columns_of_links(tree, layout)
     normalised = units.normalised(tree)
     motion = joint_motion(normalised)
     conditions = tree_conditions(normalised, motion, units.coupling_ratios(layout))

@@ -29,7 +29,7 @@ _CLEAR_PART = 0.05  # part of a null direction that must be a column's own for i
 # Regrouped first to regrouped last: what the rules for a revolute joint about z move into the parent comes first.
 BODY_ORDER = (0, 3, 2, 1, 6, 9, 4, 8, 7, 5)  # m, mcz, mcy, mcx, Iyy, Izz, Ixx, Iyz, Ixz, Ixy
 _log = logging.getLogger(__name__)
-_NEGLIGIBLE_SHARE = 1e-9  # a coefficient below this share of its column is rounding
+_NEGLIGIBLE_MIXING = 1e-9  # a coefficient below this share of its column is rounding
 
 
 class ColumnChoice(NamedTuple):
@@ -294,7 +294,7 @@ def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = 
     dropped = choose_dependent(null_space, [int(k) for k in local[order] if k >= 0])
     kept = np.setdiff1d(np.arange(len(used)), dropped)
     mixing = -np.linalg.solve(null_space[dropped].T, null_space[kept].T).T
-    mixing[np.abs(mixing) < _NEGLIGIBLE_SHARE * np.maximum(1.0, np.abs(mixing).max(axis=0, initial=0.0))] = 0.0
+    mixing[np.abs(mixing) < _NEGLIGIBLE_MIXING * np.maximum(1.0, np.abs(mixing).max(axis=0, initial=0.0))] = 0.0
     independent = used[kept]
     dependent = np.setdiff1d(columns, independent)
     regrouping = np.zeros((len(independent), len(dependent)))

@@ -20,7 +20,7 @@ _MIN_MOMENTUM_SHARE = 1e-3  # of the momentum that the prior predicts: less from
 _EXCITED_SHARE = 1e-9  # of the largest singular value; smaller ones are directions that motion does not excite
 
 _log = logging.getLogger(__name__)
-_MIN_PIECE_SAMPLES, _MAX_PIECE_SAMPLES = 16, 4096  # samples of a piece that is looked at
+_MIN_EVEN_SAMPLES, _MAX_EVEN_SAMPLES = 16, 4096  # samples of a piece that is looked at
 _PIECE_GAP_PERIODS = 1.5  # sample periods
 _SETTLING_CUTOFF_PERIODS = 5.0  # periods of the cutoff
 _SURE_NOISE_SHARE = 0.5  # share of a noise level that is sure: spectra scatter, and noise need not be white
@@ -180,8 +180,8 @@ def _even_pieces(samples: Samples) -> Iterator[Samples]:
         return
     edges = [0, *(np.flatnonzero(steps > _PIECE_GAP_PERIODS * np.median(steps)) + 1), len(samples)]
     for start, end in zip(edges[:-1], edges[1:], strict=True):
-        cut = max(0, (end - start - _MAX_PIECE_SAMPLES) // 2)
-        if end - start >= _MIN_PIECE_SAMPLES:
+        cut = max(0, (end - start - _MAX_EVEN_SAMPLES) // 2)
+        if end - start >= _MIN_EVEN_SAMPLES:
             yield samples.select(slice(int(start + cut), int(end - cut)))
 
 
@@ -230,7 +230,7 @@ class OutlierLimits:
     distance: Array
 
     @classmethod
-    def of(
+    def from_residuals(
         cls, channels: Sequence[str], recordings: Sequence[Samples], residuals: Sequence[Array], threshold: float
     ) -> "OutlierLimits":
         """Limits from the residuals of recordings, with the arguments of :func:`without_outliers`."""
@@ -283,7 +283,7 @@ def without_outliers(
     threshold : float
         0 masks nothing.
     """
-    limits = OutlierLimits.of(channels, recordings, residuals, threshold)
+    limits = OutlierLimits.from_residuals(channels, recordings, residuals, threshold)
     masked = [limits.masked(*pair) for pair in zip(recordings, residuals, strict=True)]
     counts = np.sum([outliers for _, outliers in masked], axis=0) if masked else np.zeros(len(channels), dtype=int)
     return [samples for samples, _ in masked], counts

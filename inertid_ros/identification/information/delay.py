@@ -20,7 +20,7 @@ _SHIFT_STEP_S = 2.5e-3  # values between are interpolated, as filtered torque ch
 SHIFTS_S = np.arange(-MAX_DELAY_S, MAX_DELAY_S + 0.5 * _SHIFT_STEP_S, _SHIFT_STEP_S)
 _DELAY_WEIGHT_ITERATIONS = 3
 _MIN_ENERGY_SHARE = 1e-15  # of the energy: a smaller squared residual is the difference of sums that cancel
-_MIN_VARIANCE = 1e-200  # a variance whose inverse is still a number
+_MIN_TORQUE_VARIANCE = 1e-200  # a variance whose inverse is still a number
 _RANK_TOLERANCE = 1e-10  # of the largest eigenvalue of the Gram matrix with columns of length one
 _DELAY_BLOCKS = 4  # of each recording; each is predicted by a fit to all others
 _MIN_DELAY_DEVIATIONS = 3.0  # standard deviations from zero
@@ -54,7 +54,7 @@ class ShiftedTorque:
     counts: np.ndarray
 
     @classmethod
-    def of(cls, equations: Equations, samples: Samples, rows: slice) -> "ShiftedTorque":
+    def from_samples(cls, equations: Equations, samples: Samples, rows: slice) -> "ShiftedTorque":
         """Normal equations of some rows of a recording, whose torque before and after them is known.
 
         Products of filtered signals do not need all samples: each of those used counts for its stride.
@@ -118,7 +118,7 @@ class ShiftedTorque:
         moments, energy = self._interpolated
         variance = np.asarray(energy(shift)) / np.maximum(self.counts, 1)
         for _ in range(_DELAY_WEIGHT_ITERATIONS):
-            weights = 1 / np.maximum(variance, max(1e-18 * variance.max(), _MIN_VARIANCE))
+            weights = 1 / np.maximum(variance, max(1e-18 * variance.max(), _MIN_TORQUE_VARIANCE))
             parameters = self._solution(weights, [spline(shift) for spline in moments])
             variance = self.mean_squares(shift, parameters)
         return parameters
@@ -129,7 +129,7 @@ class ShiftedTorque:
         size = 1 + max(int(columns.max()) for columns in self.columns if len(columns))
         gram, energy = np.zeros((size, size)), self.energy[:, len(SHIFTS_S) // 2]
         for columns, of_columns, of_channel in zip(self.columns, self.gram, energy, strict=True):
-            gram[np.ix_(columns, columns)] += of_columns / max(of_channel, 1e-18 * energy.max(), _MIN_VARIANCE)
+            gram[np.ix_(columns, columns)] += of_columns / max(of_channel, 1e-18 * energy.max(), _MIN_TORQUE_VARIANCE)
         length = np.sqrt(gram.diagonal())
         length[length == 0] = 1.0
         values, vectors = np.linalg.eigh(gram / length / length[:, None])
@@ -219,7 +219,7 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
     """
     equations = equations_of(source)
     blocks = [
-        ShiftedTorque.of(equations, samples, rows)
+        ShiftedTorque.from_samples(equations, samples, rows)
         for samples in recordings
         for rows in samples.block_rows(_DELAY_BLOCKS)
     ]

@@ -49,7 +49,7 @@ class Residuals:
     values: tuple[Array, ...]
 
     @classmethod
-    def of(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
+    def from_parameters(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
         """Residuals of ``parameters`` ``(p,)``."""
         values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
         return cls(tuple(recordings), values)
@@ -282,7 +282,7 @@ def block_scores(equations: Equations, recordings: Sequence[Samples], residuals:
     thinned = [_thinned(samples, values) for samples, values in zip(recordings, residuals, strict=True)]
     pieces, count, longer = _pieces([len(samples) for samples, _ in thinned])
     thinned_samples = [samples for samples, _ in thinned]
-    regions = [_Regions.of(equations, channel, thinned_samples) for channel in range(equations.count)]
+    regions = [_Regions.from_samples(equations, channel, thinned_samples) for channel in range(equations.count)]
     writer = equations.writer()
     sizes = [span.stop - span.start for span in writer.spans]
     of_times = [np.zeros((count, size, size)) for size in sizes]
@@ -332,7 +332,7 @@ class _Regions:
     velocity: int
 
     @classmethod
-    def of(cls, equations: Equations, channel: int, recordings: Sequence[Samples]) -> "_Regions":
+    def from_samples(cls, equations: Equations, channel: int, recordings: Sequence[Samples]) -> "_Regions":
         """Regions of a channel; none if it is not a joint's, or has no sample."""
         model, channels = equations.model, range(equations.count)[equations.joint_channels]
         if channel not in channels:

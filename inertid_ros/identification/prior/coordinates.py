@@ -30,7 +30,7 @@ PULLBACK = 0.5 * np.einsum("kij,lji->kl", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_B
 _COINCIDENT_DIFFERENCE = 1e-7  # relative difference of eigenvalues below which they count as one
 TYPICAL_PRIOR_SPREAD = 0.3  # geodesic distance of CAD links to real ones: some tens of per cent in mass and size
 ENERGY_SHARE = 0.05  # scale of a drive parameter: its torque is this share of the joint's
-_MIN_PRIOR_SHARE = 0.1  # of its natural size: what a prior near zero counts as, since a zero would fix the parameter
+_MIN_PRIOR_SIZE_SHARE = 0.1  # of its natural size: a prior near zero counts as this, since zero would fix the parameter
 _CONTRADICTED_FACTOR = 3.0  # times all that a joint's channel measures, which makes a friction impossible
 _STILL_EFFECT = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less does not excite its drive
 
@@ -243,7 +243,7 @@ def scaling_matrix(scaling: str, coordinates: Coordinates) -> Array:
     if scaling == "metric":
         return metric
     prior = np.abs(coordinates.physical(coordinates.prior))
-    return np.diag(np.maximum(prior, _MIN_PRIOR_SHARE * np.linalg.norm(metric, axis=1)))
+    return np.diag(np.maximum(prior, _MIN_PRIOR_SIZE_SHARE * np.linalg.norm(metric, axis=1)))
 
 
 def prior_covariance_root(coordinates: Coordinates, prior_spread: float | Array) -> Array:

@@ -37,7 +37,7 @@ _EXACTNESS_WEIGHT = 1e4  # weight of the prior's ten parameters against an even 
 _REALIZED_ERROR = 1e-6  # relative error of a prior that the points make up
 _HADAMARD = 0.5 * np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
 _log = logging.getLogger(__name__)
-_BARRIER_SHARE = 0.05
+_DRIVE_BARRIER_SHARE = 0.05
 # Of a parameter's natural size: what counts as zero in a prior, and how far the parameter may then be off.
 _ZERO_PRIOR_SHARE, _MIN_SIZE_SHARE = 1e-3, 0.1
 OWN_SPREADS = ("entropic", "pullback")  # regularizers under which single links may have a prior spread of their own
@@ -286,7 +286,7 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         linear=linear,
         body_weights=body_weights,
         positive=positive,
-        positive_weights=np.full(len(positive), _BARRIER_SHARE * regularization.drive_weight),
+        positive_weights=np.full(len(positive), _DRIVE_BARRIER_SHARE * regularization.drive_weight),
         constant=constant,
     )
 

@@ -31,7 +31,7 @@ _MAX_STEP_LENGTH = 64.0
 _SUFFICIENT_DECREASE = 1e-4  # share of the decrease by the directional derivative that a step must achieve
 _MIN_CURVATURE_SHARE = 0.05  # curvature of models, as a share of the log-det divergence's
 # tr(E_k F_l) = 1 if k = l, else 0
-_DUAL_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)
+_DUAL_BODY_BASIS = np.einsum("kl,lij->kij", np.linalg.inv(2 * PULLBACK), PSEUDO_INERTIA_BASIS)
 _LAMBERT_START = -0.95 * np.exp(-0.95)  # where Lambert's W is -0.95; at -1 its slope, and with it all accuracy, is lost
 _MAX_ROOT_STEPS = 80
 _ROOT_TOLERANCE = 1e-15
@@ -41,7 +41,7 @@ _ORTHONORMAL_BASIS = np.einsum(
 )  # of the metric 1/2 tr(U V)
 _NEGLIGIBLE_ROW = 1e-24  # squared length of a row, relative to the longest, that is negligible
 _MAX_GEODESIC_STEPS = 100
-_MAX_HALVINGS = 30
+_MAX_GEODESIC_HALVINGS = 30
 _SHORT_GEODESIC = 0.1
 
 
@@ -205,11 +205,11 @@ class Hyperplanes:
     weights: Array
 
     @classmethod
-    def of(cls, A: Array, b: Array) -> "Hyperplanes":
+    def from_equations(cls, A: Array, b: Array) -> "Hyperplanes":
         """From whitened equations ``A x = b``, ``(m, 10 nb)``, of parameters in normalised coordinates."""
         rows = A.reshape(len(b), -1, BODY_PARAMETERS)
         weights = np.einsum("mbk,kl,mbl->m", rows, np.linalg.inv(PULLBACK), rows)
-        return cls(np.einsum("mbk,kij->mbij", rows, _DUAL_BASIS), b, weights)
+        return cls(np.einsum("mbk,kij->mbij", rows, _DUAL_BODY_BASIS), b, weights)
 
     def select(self, rows: np.ndarray) -> "Hyperplanes":
         return Hyperplanes(self.X[rows], self.b[rows], self.weights[rows])
@@ -378,7 +378,7 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tole
     """
     began = time.perf_counter()
     S = pseudo_inertia(start)
-    planes = Hyperplanes.of(A, b)
+    planes = Hyperplanes.from_equations(A, b)
     used = planes.weights > _NEGLIGIBLE_ROW * planes.weights.max(initial=0.0)
     used[used] = project(S, planes.select(used)).exists
     if not used.any():
@@ -433,7 +433,7 @@ class _State:
         root = matrix_root(self.S)
         every = np.ones(len(self.planes.b), dtype=bool)
         length = 1.0
-        for _ in range(_MAX_HALVINGS):
+        for _ in range(_MAX_GEODESIC_HALVINGS):
             moved = root @ exponential(length * step) @ root
             state = _State(0.5 * (moved + np.swapaxes(moved, 1, 2)), self.planes, self.weight)
             if state.value <= self.value - 1e-4 * length * expected_decrease + 1e-12 * (1 + self.value):

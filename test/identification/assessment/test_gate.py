@@ -56,7 +56,7 @@ def comparison(**changes) -> ErrorComparison:
     ],
 )
 def test_the_gravest_finding_decides(severities, verdict):
-    decision = GateDecision.of(finding(severity) for severity in severities)
+    decision = GateDecision.from_findings(finding(severity) for severity in severities)
     assert decision.verdict is verdict
     assert len(decision.reasons) + len(decision.notices) == len(severities)
     assert [each.severity for each in decision.reasons] == sorted(
@@ -65,9 +65,9 @@ def test_the_gravest_finding_decides(severities, verdict):
 
 
 def test_a_finding_made_twice_counts_once_and_the_summary_counts_the_others():
-    decision = GateDecision.of([finding(Severity.CARE), finding(Severity.CARE), finding(Severity.CARE, "y")])
+    decision = GateDecision.from_findings([finding(Severity.CARE), finding(Severity.CARE), finding(Severity.CARE, "y")])
     assert len(decision.reasons) == 2 and decision.summary.endswith("; and 1 further reason")
-    assert GateDecision.of([]).summary == ""
+    assert GateDecision.from_findings([]).summary == ""
     content = decision.content()
     assert content["verdict"] == "use with care" and content["reasons"][0]["severity"] == "care"
 

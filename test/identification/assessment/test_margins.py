@@ -68,14 +68,14 @@ def test_margins_of_a_ball_a_plate_and_an_impossible_body(outcome):
 
 @pytest.mark.parametrize("cause", CAUSES)
 def test_every_reason_has_a_next_action_with_a_command(cause):
-    gate = GateDecision.of([Finding(cause, Severity.REJECT, "joint0: much", "do this", ("joint0",))])
+    gate = GateDecision.from_findings([Finding(cause, Severity.REJECT, "joint0: much", "do this", ("joint0",))])
     action = next_action(gate, {"URDF": "robot.urdf"})
     assert action.text == "do this" and action.command.startswith("inertid ") and " URDF" not in action.command
     assert _parser().parse_args(shlex.split(action.command)[1:])
 
 
 def test_a_result_to_use_is_to_be_used():
-    assert "calibrated.urdf" in next_action(GateDecision.of([]), {}).text
+    assert "calibrated.urdf" in next_action(GateDecision.from_findings([]), {}).text
 
 
 def test_results_differ_by_what_was_changed(outcome):

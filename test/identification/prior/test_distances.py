@@ -86,7 +86,7 @@ def test_projection_is_the_nearest_point_of_a_hyperplane(seed):
     rng = np.random.default_rng(seed)
     bodies = _near_bodies(rng, 0.3)
     A, b = _planes(rng, 12, _near_bodies(rng, 0.3))
-    found = project(pseudo_inertia(bodies), Hyperplanes.of(A, b))
+    found = project(pseudo_inertia(bodies), Hyperplanes.from_equations(A, b))
     assert found.exists.sum() > 3
     points = from_pseudo_inertia(found.points(pseudo_inertia(bodies)))[found.exists]
     A, b, distance = A[found.exists], b[found.exists], found.distance[found.exists]
@@ -106,7 +106,7 @@ def test_direction_is_the_gradient_of_the_distance(seed):
     rng = np.random.default_rng(seed)
     bodies = _near_bodies(rng, 0.2)
     A, b = _planes(rng, 8, _near_bodies(rng, 0.2))
-    planes, S = Hyperplanes.of(A, b), pseudo_inertia(bodies)
+    planes, S = Hyperplanes.from_equations(A, b), pseudo_inertia(bodies)
     found = project(S, planes)
     values, vectors = np.linalg.eigh(S)
     root = (vectors * np.sqrt(values)[:, None]) @ np.swapaxes(vectors, 1, 2)
@@ -141,7 +141,7 @@ def test_cycles_of_projection_and_mean_find_the_same_minimum(seed):
     b = A @ truth.ravel() + 0.05 * rng.normal(size=8)
     fit = geodesic_least_squares(A, b, 5.0, IDENTITY[None])
     assert fit.used.all()
-    S, planes = np.eye(4)[None], Hyperplanes.of(A, b)
+    S, planes = np.eye(4)[None], Hyperplanes.from_equations(A, b)
     for _ in range(300):
         S = cyclic_step(S, planes, 5.0)
     assert geodesic_distance(from_pseudo_inertia(S), fit.bodies)[0] < 1e-5
