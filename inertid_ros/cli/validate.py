@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         comparison = compared(equations, typical, samples, (errors, prior))
     findings = [finding for each in samples for finding in each.findings]
     fitted_before = subject.fitted([kept_parts([each])[0] for each in recordings])
-    gate = GateDecision.of([*findings, *fitted_before, *check_errors(comparison)])
+    gate = GateDecision.from_findings([*findings, *fitted_before, *check_errors(comparison)])
     status = "rejected" if gate.verdict is Verdict.REJECT else "passed"
     against = "" if prior is None else f" against {percent(prior.relative_error)} of the URDF as given"
     message = f"{errors.quantity} error {percent(errors.relative_error)}{against}: {status}, {gate.verdict.value}"

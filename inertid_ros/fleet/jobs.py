@@ -173,7 +173,7 @@ def _compressed(
     dataset = Dataset.screened(model, configuration, pieces)
     dataset = dataset.prepared(dataset.cutoff())
     samples = dataset.samples()
-    decision = GateDecision.of([*dataset.findings, *check_motion(samples, model)])
+    decision = GateDecision.from_findings([*dataset.findings, *check_motion(samples, model)])
     summary: dict[str, Any] = {
         "duration_s": recording.duration,
         "samples": len(recording),
@@ -370,7 +370,7 @@ def estimate_job(job: EstimateJob) -> ParameterEstimates:
         information = replace(information, earlier=job.prior)
         options = attrs.evolve(options, prior_spread=options.prior_spread or TYPICAL_PRIOR_SPREAD)
     estimate = identify(model, information, options, configured_constraints(model, configuration.constraints))
-    decision = GateDecision.of([*check_solution(estimate), *plausibility(estimate)])
+    decision = GateDecision.from_findings([*check_solution(estimate), *plausibility(estimate)])
     return ParameterEstimates(
         estimate.layout.names,
         estimate.parameters,

@@ -33,7 +33,7 @@ def message_and_estimate():
     truth = np.concatenate([perturb(model, rng).ravel(), np.full(model.layout.term_start - 20, 0.2), (8, -3, 0.4, 0.1)])
     tau = predict_torque(model, truth, samples) + 0.01 * rng.normal(size=samples.tau.shape)
     estimate = identify(model, [replace(samples, tau=tau)])
-    return to_inertial_parameters(estimate, None, GateDecision.of([]), 1, Time()), estimate, samples
+    return to_inertial_parameters(estimate, None, GateDecision.from_findings([]), 1, Time()), estimate, samples
 
 
 def subscriber(model):
