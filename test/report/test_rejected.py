@@ -10,7 +10,7 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.results import URDF, read_result, write_result
+from inertid_ros.report.results import CALIBRATED_URDF, read_result, write_result
 
 
 @pytest.mark.parametrize("held_out", [True, False])
@@ -26,7 +26,7 @@ def test_a_baseline_without_real_bodies_is_written_and_rejected(tmp_path, held_o
     assert report_content(outcome)["solver"]["name"] == "ols"
     assert "no real bodies" in report_content(outcome)["message"]
     directory = write_result(outcome, tmp_path / "result")
-    assert (directory / URDF).read_text(encoding="utf-8") == case.given.urdf
+    assert (directory / CALIBRATED_URDF).read_text(encoding="utf-8") == case.given.urdf
     stored = read_result(directory)
     assert stored.parameters == pytest.approx(outcome.estimate.parameters)
 

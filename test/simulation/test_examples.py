@@ -9,13 +9,13 @@ import pytest
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.robot.model import load_model
-from inertid_ros.simulation.examples import recordings
+from inertid_ros.simulation import examples
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("arm")
-    recordings.arm(path, 5.0)
+    examples.arm(path, 5.0)
     return path
 
 

@@ -1,4 +1,4 @@
-"""Online identification: causal filter, information with forgetting, warm Newton steps, and changes that are told."""
+"""Online identification: causal filter, information with forgetting, warm Newton steps, and reported changes."""
 
 from dataclasses import replace
 
@@ -8,14 +8,23 @@ from support.recordings.joint_state_stream import COULOMB, NOISE, PERIOD, known_
 
 from inertid_ros.core.errors import IdentificationError, RecordingError
 from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
-from inertid_ros.monitoring.change_detector import Cause, ChangeDetector, DetectorOptions, with_stream_noise
+from inertid_ros.monitoring.change_detector import (
+    Cause,
+    Change,
+    ChangeDetector,
+    ChangeHistory,
+    DetectorOptions,
+    with_stream_noise,
+)
 from inertid_ros.monitoring.online_identification import OnlineIdentification, OnlineOptions
 from inertid_ros.monitoring.online_information import Forgetting, OnlineInformation
 
 STREAM = StreamOptions(PERIOD, 10.0, velocity_noise=0.0)
+PAYLOAD = Change(0.0, Cause.PAYLOAD, "hand", 2.0, 0.1, 100.0, 40.0, False)
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +191,45 @@ def test_the_threshold_keeps_the_stated_rate_of_false_alarms(arm):
         alarms += detector.add(noisy) is not None
     expected = per_hour * tests * 0.125 / 3600
     assert alarms <= expected + 4 * np.sqrt(expected) + 1
+
+
+def reported(history, found, begin, tested=True):
+    """Times at which something is told while a detector finds the same, in half a second or as long as given."""
+    times, count = [], 5
+    for index in range(count):
+        time = begin + 0.1 * (index + np.linspace(0.0, 0.1, 3) / 0.1)
+        empty, every = np.zeros((3, 1)), np.ones((3, 1), dtype=bool)
+        block = Samples(time, empty, empty, empty, empty, every, every[:, 0])
+        change = None if found is None else replace(found, time=float(time[-1]))
+        if history.add(change, tested, block):
+            times.append(round(float(time[-1]), 3))
+    return times
+
+
+def test_a_change_is_told_when_it_is_found_settled_and_over():
+    history = ChangeHistory()
+    assert reported(history, None, 0.0) == [0.1] and history.current is None
+    assert reported(history, PAYLOAD, 1.0) == [1.1] and history.since == 1.1
+    assert reported(history, replace(PAYLOAD, settled=True), 1.5) == [1.6] and history.since == 1.1
+    assert reported(history, PAYLOAD, 2.0) == []
+    assert [reported(history, None, 2.5 + 0.5 * step) for step in range(4)] == [[], [], [], [4.5]]
+    assert history.current is None
+
+
+def test_a_robot_at_rest_shows_nothing():
+    history = ChangeHistory()
+    assert reported(history, None, 0.0, tested=False) == []
+    reported(history, PAYLOAD, 1.0)
+    for begin in np.arange(2.0, 10.0, 0.5):
+        assert reported(history, None, begin, tested=False) == []
+    assert history.current is not None
+
+
+def test_another_explanation_is_told_after_a_second():
+    history = ChangeHistory()
+    settled = replace(PAYLOAD, settled=True)
+    reported(history, settled, 0.0)
+    other = replace(settled, cause=Cause.RISING_FRICTION, subject="wrist")
+    assert reported(history, other, 0.5) == [] and reported(history, settled, 1.0) == []
+    assert [reported(history, other, 1.5 + 0.5 * step) for step in range(3)] == [[], [], [2.6]]
+    assert history.current.subject == "wrist"

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from support.recordings.joint_state_stream import COULOMB, PERIOD, known_arm, states
 
-from inertid_ros.monitoring.payload_measurement import PayloadMeasurement
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
 from inertid_ros.monitoring.change_detector import Cause, with_stream_noise
 from inertid_ros.monitoring.followed_robot import FollowedRobot
+from inertid_ros.monitoring.payload_measurement import PayloadMeasurement
 from inertid_ros.monitoring.stream_checks import JointState, StreamFault
 from inertid_ros.payload.equations import CalibratedRobot, ToolFrame
 

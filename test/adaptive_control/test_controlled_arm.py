@@ -5,7 +5,7 @@ from dataclasses import replace
 import attrs
 import numpy as np
 import pytest
-from support.adaptation.torque_arm import OPTIONS, START, TorqueArm
+from support.torque_arm import OPTIONS, START, TorqueArm
 
 from inertid_ros.adaptive_control.controlled_arm import Stage
 from inertid_ros.adaptive_control.reference import SentTrajectory

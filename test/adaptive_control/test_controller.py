@@ -1,13 +1,14 @@
-"""Geometric adaptation: steps on the manifold, bounds, projections, and tracking."""
+"""Geometric adaptation: steps on the manifold, bounds, projections, and tracking; torque of calibrated drives."""
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.robots.random_robots import random_urdf
+from support.robots.random_robots import random_states, random_urdf
 
 from inertid_ros.adaptive_control.controller import (
     AdaptationOptions,
     AdaptiveController,
+    CalibratedDrives,
     ComputedTorque,
     Law,
     Reference,
@@ -26,7 +27,9 @@ from inertid_ros.adaptive_control.inertial_manifold import (
 )
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, geodesic_distance, is_consistent, pseudo_inertia
-from inertid_ros.robot.model import load_model
+from inertid_ros.regressors.equations import equations_of
+from inertid_ros.robot.layout import Coupling, UserTerm
+from inertid_ros.robot.model import ModelOptions, load_model
 
 MASS, EFFORT = np.eye(10)[0], 300.0  # kg; N m
 
@@ -216,3 +219,25 @@ def test_states_that_are_none_are_refused():
             controller.step(position, zero, still, dt)
     with pytest.raises(IdentificationError, match="not physically consistent"):
         AdaptiveController(model, -model.body_prior)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_that_of_the_equations(seed):
+    rng = np.random.default_rng(seed)
+    plain = load_model(random_urdf(rng, 3))
+    joints = plain.joint_names
+    options = ModelOptions(
+        couplings=(Coupling("wrist", joints[1:], (1.0, -0.5)),),
+        terms=(UserTerm("spring", joints[0], ("sin(q)", "direction")),),
+        transition_speeds=dict.fromkeys(joints, 0.1),
+    )
+    model = load_model(plain.urdf, options)
+    x = rng.uniform(0.1, 1.0, model.layout.size)
+    x[: model.layout.inertial_size] = model.prior[: model.layout.inertial_size]
+    samples = random_states(rng, model, 20)
+    drives = CalibratedDrives(model, x)
+    found = [drives.effort(q, v, a) for q, v, a in zip(samples.q, samples.v, samples.a, strict=True)]
+    without = np.where(np.arange(len(x)) < model.layout.inertial_size, x, 0.0)
+    equations = equations_of(model)
+    expected = equations.predict(x, samples) - equations.predict(without, samples)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
