@@ -1,10 +1,10 @@
-"""Hard constraints: ellipsoids, masses, symmetry; each holds, each is needed, contradictions are named."""
+"""Hard constraints, and friction of the prior that the data contradict."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.robots.random_robots import random_model, random_states
+from support.robots.random_robots import random_model, random_states, random_urdf
 
 from inertid_ros.config.identification import SOLVERS, IdentifyOptions
 from inertid_ros.core.errors import IdentificationError
@@ -15,10 +15,11 @@ from inertid_ros.core.inertial_parameters import (
     pseudo_inertia,
     transform,
 )
+from inertid_ros.identification.assessment.gate import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints, constrained
-from inertid_ros.identification.prior.coordinates import normalised_coordinates
+from inertid_ros.identification.prior.coordinates import normalised_coordinates, prior_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.third_party import solve_with_clarabel
@@ -208,3 +209,18 @@ def test_collision_geometry_bounds_real_links(robots, datasets):
         com = mass_com_inertia(panda.body_prior[panda.link_names.index(link)]).com
         radius = min((com - e.centre) @ np.linalg.solve(e.shape, com - e.centre) for e in ellipsoids)
         assert radius < 1.5, link
+
+
+@pytest.mark.parametrize(("friction", "used"), [(1e4, False), (0.1, True)])
+def test_impossible_friction_is_told_and_not_used(friction, used):
+    text = random_urdf(np.random.default_rng(1), 2, branched=False)
+    model = load_model(text.replace("</joint>", f'<dynamics damping="{friction}" friction="{friction}"/></joint>'))
+    without = load_model(text)
+    samples = random_states(np.random.default_rng(2), without, 200)
+    samples = replace(samples, tau=predict_torque(without, without.prior, samples))
+    coordinates = prior_coordinates(model, compress(model, [samples]))
+    drives = coordinates.physical(coordinates.prior)[model.layout.drive("viscous")]
+    np.testing.assert_allclose(drives, friction if used else 0.0)
+    told = [str(each) for each in plausibility(identify(model, [samples])) if each.cause == "friction_excluded"]
+    assert len(told) == (not used)
+    assert all(f"{model.joint_names[0]}.viscous 10000" in line and "not used" in line for line in told)
