@@ -128,6 +128,7 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
         for block in samples.blocks(max(min(_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS // len(reported)), 1))
         if block.mask.any()
     ]
+    # Gains by least squares, their covariance by independent noise, widened to the scatter of the jackknife.
     fit = GainFit.from_blocks(equations, blocks)
     fraction = effective_fraction(fit.residuals(reported, loads), [samples.mask for samples in reported])
     covariance = fit.log_covariance(fraction)

@@ -180,6 +180,7 @@ class MapFit:
         start: Solution | None = None
         least = self.data.least_deviation
         for iteration in range(_MAX_REWEIGHTINGS):
+            # Parameters under the weights so far, started at the last solution.
             R, z = self.normalised_equations(weighting.weights)
             try:
                 start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
@@ -190,6 +191,7 @@ class MapFit:
                 least, start = _COARSER_FACTOR * weighting.deviation, None
                 weighting = replace(weighting, deviation=least)
                 continue
+            # Residual deviation per channel, then the prior spread of the largest evidence.
             deviation = np.maximum(information.deviation(self._parameters(solution)), least)
             prior_spread = self.options.prior_spread or prior_spread_of_largest_evidence(
                 R, solution, information.layout, weighting.regularization, self._held
@@ -290,6 +292,7 @@ class MapFit:
         recordings = self.data.recordings
         scores = block_scores(self.data.equations, recordings, residuals)
         covariance = self._covariance(self.normalised_equations(weighting.weights)[0], solution)
+        # Noise that varies scores as much as the residuals do, over the noise by the correlation of the residuals.
         noise = scores.noise_level(covariance, weighting.weights**2)
         independent = effective_fraction(residuals, [samples.mask for samples in recordings])
         fraction = np.minimum(independent, weighting.fraction)

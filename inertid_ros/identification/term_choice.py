@@ -44,6 +44,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
         limit = float(scipy.special.stdtrit(len(blocks) - 1, _GAIN_CONFIDENCE))
         removed: list[int] = []
         while asked:
+            # Gain of each term that is left over the held-out blocks, and its odds by the bodies.
             with_all, odds_of_all = fits.without(removed)
             doubtful = []
             for index in asked:
@@ -56,6 +57,7 @@ def choose_terms(equations: Equations, recordings: Sequence[Samples]) -> tuple[T
                 if ratio < limit and (ratio <= -limit or log_odds < _MIN_LOG_ODDS):
                     doubtful.append((ratio, index))
                 choices[index] = TermChoice(terms[index], True, -np.expm1(-gain), error * np.exp(-gain), log_odds)
+            # The most doubtful term goes, until none is left.
             if not doubtful:
                 break
             _, least = min(doubtful)

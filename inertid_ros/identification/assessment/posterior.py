@@ -88,6 +88,7 @@ def posterior(
     size, bounded = coordinates.layout.size, convex_program.positive
     x = np.where(sources.left_out, 0.0, solution.x)
     (R, z), (R_fit, z_fit) = sources.equations, fitted
+    # Slopes of data, prior and bounds, which balance at the optimum of the fit.
     data_slope = R_fit.T @ (R_fit @ x - z_fit)
     curvature, prior_slope = _prior(x, coordinates, regularization)
     bound_pull = np.zeros(size)
@@ -104,9 +105,11 @@ def posterior(
     # Of rows and not of their squares, which lose the prior where data outweighs it by many orders.
     root = free @ inverse_root(np.vstack([R, semidefinite_root(curvature)]) @ free)
     covariance = root @ root.T
+    # The optimum under the weights of the noise is the mean of the normal distribution.
     mean = x - covariance @ (R.T @ (R @ x - z) - data_slope + bound_pull)
     if sources.covariance is not None:
         covariance = covariance + sources.covariance
+    # Bounds cut it off; errors count from the estimate.
     rows = np.vstack([np.eye(size)[bounded], inequalities.matrix])
     shift = np.concatenate([np.zeros(len(bounded)), inequalities.shift])
     density = np.full(len(rows), np.nan)
@@ -205,6 +208,7 @@ def truncated_normal(
                 continue
             cavity = 1.0 / max(1.0 / variance - precision[k], 1e-9 / variance)  # without this bound
             centre = cavity * (middle / variance - pull[k])
+            # Moments of the cavity's part above zero replace those of its site.
             inside, size = _above_zero(centre, cavity)
             if np.isfinite(absent[k]):
                 present[k] = _probability(centre, cavity, absent[k])

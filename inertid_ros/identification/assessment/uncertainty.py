@@ -88,6 +88,7 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
     """
     fraction = estimate.effective_counts / np.maximum(information.counts, 1)
     R, _ = information.whitened(np.sqrt(fraction) / estimate.residual_deviation)
+    # By the data alone: base parameters under independent samples.
     base = estimate.base
     columns = R[:, base.independent]
     inverse = _inverse_root(columns)
@@ -99,6 +100,7 @@ def uncertainty(estimate: Estimate, information: Information) -> Uncertainty:
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.nan_to_num(estimate.standard_deviation / np.abs(estimate.parameters), nan=np.inf)
     scale = np.maximum(scale, estimate.standard_deviation)
+    # Under the prior's metric: after the data, and what the data leave of every base parameter's prior variance.
     after = root @ _inverse_root(np.vstack([R @ root, np.eye(len(root))]))
     sizes = np.linalg.norm(base.projection @ root, axis=1)
     remaining = np.sum(_inverse_root(np.vstack([columns * sizes, np.eye(base.count)])) ** 2, axis=1)

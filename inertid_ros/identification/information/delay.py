@@ -224,6 +224,7 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
         for rows in samples.block_rows(_DELAY_BLOCKS)
     ]
     whole = ShiftedTorque.sum(blocks)
+    # The best shift of the grid, refined between its neighbours.
     misfits = [_misfit(whole, shift) for shift in SHIFTS_S]
     best = int(np.argmin(misfits))
     if best in (0, len(SHIFTS_S) - 1):
@@ -235,6 +236,7 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
         options={"xatol": 1e-6},
     )
     seconds = float(optimum.x)
+    # Deviation by the curvature of the misfit and the number of independent equations.
     sides = _misfit(whole, seconds - _CURVATURE_STEP_S) + _misfit(whole, seconds + _CURVATURE_STEP_S)
     curvature = (sides - 2 * optimum.fun) / _CURVATURE_STEP_S**2
     fraction = _independent_fraction(equations, recordings, whole.fit(seconds), seconds)

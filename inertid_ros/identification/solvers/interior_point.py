@@ -336,6 +336,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
     stuck = 0
     for iteration in range(1, _MAX_STEPS + 1):
         newton = NewtonSystem(convex_program, iterate, factorise)
+        # Optimal: gap and constraints are within the tolerances.
         if newton.gap <= 1e3 * (tolerance * highest + rounding) and newton.infeasibility <= 1e-8:
             objective = convex_program.objective(iterate.x)
             if np.isfinite(objective) and newton.gap <= tolerance * (1 + abs(objective)) + rounding:
@@ -356,6 +357,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
         share = min(1.0, _TO_BORDER_SHARE * newton.distance_to_border(step))
         iterate = iterate.moved(step, share)
         stuck = stuck + 1 if share < _STUCK_STEP else 0
+        # Stuck at the border: the constraints leave no room.
         if stuck == (_MAX_STUCK_STEPS if newton.infeasibility <= 1e-8 else 1):
             break
     raise _failure(convex_program, iterate, newton)
