@@ -16,9 +16,9 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from inertid_ros.adaptive_control.adaptive_arm import FirstEstimate, adaptive_controller, controlled_arm, first_estimate
 from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm
 from inertid_ros.adaptive_control.reference import MAX_POINTS, SentTrajectory
-from inertid_ros.adaptive_control.adaptive_arm import FirstEstimate, adaptive_controller, controlled_arm, first_estimate
 from inertid_ros.config.execution import StateMonitorOptions
 from inertid_ros.config.nodes import AdaptationNodeOptions
 from inertid_ros.config.robot import DRIVE_TERMS

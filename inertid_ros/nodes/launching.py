@@ -60,8 +60,9 @@ def excitation(common: Iterable[Any], condition: Condition | None = None) -> Lau
     """Return the excitation node with the arguments ``urdf`` and, unless it is empty, ``controller``."""
 
     def make(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-        parameters = {"urdf": text("urdf"), **given(context, controller=str)}
-        return [node("excitation", parameters, common, condition=condition)]
+        return [
+            node("excitation", {"urdf": text("urdf"), **given(context, controller=str)}, common, condition=condition)
+        ]
 
     return OpaqueFunction(function=make)
 

@@ -8,6 +8,8 @@ import pytest
 from support.package_parameters import declared_options
 from support.paths import ROOT
 
+from inertid_ros.nodes import MODULES
+
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
 SHARED = ast.parse((ROOT / "inertid_ros" / "nodes" / "launching.py").read_text(encoding="utf-8"))
 # Parameters that rclpy itself declares in every node.
@@ -17,9 +19,13 @@ RCLPY = {"use_sim_time"}
 def installed_executables() -> set[str]:
     """Names that CMakeLists.txt installs into lib/inertid_ros."""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-    return set(" ".join(re.findall(r"foreach\(name ([^)]*)\)", text)).split()) | set(
-        re.findall(r"executables/(\w+)", text)
-    )
+    return {module.removesuffix(".node") for module in node_modules()} | set(re.findall(r"executables/(\w+)", text))
+
+
+def node_modules() -> list[str]:
+    """Modules below inertid_ros.nodes that CMakeLists.txt makes executables of."""
+    text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    return " ".join(re.findall(r"foreach\(node ([^)]*)\)", text)).split()
 
 
 def read(file: Path) -> ast.Module:
@@ -107,6 +113,10 @@ def tree(file: Path) -> ast.Module:
     return read(file)
 
 
+def test_executables_are_those_of_the_package():
+    assert {f"inertid_ros.nodes.{module}" for module in node_modules()} == set(MODULES.values())
+
+
 def test_there_is_a_file_for_every_use():
     assert {"calibrate", "simulate", "replay"} <= {file.name.split(".")[0] for file in FILES}
 
@@ -116,7 +126,7 @@ def test_executables_are_installed_and_exist(tree: ast.Module):
     assert nodes or calls(tree, "IncludeLaunchDescription")
     for name in nodes:
         assert name in installed_executables()
-        module = ROOT / "inertid_ros" / "nodes" / name / "node.py"
+        module = ROOT.joinpath(*MODULES[name].split(".")).with_suffix(".py")
         body = ast.parse(module.read_text(encoding="utf-8")).body
         assert "main" in [part.name for part in body if isinstance(part, ast.FunctionDef)], f"{module} has no main()"
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sensor_msgs.msg import JointState as JointStateMessage
 
-from inertid_ros.monitoring.followed_result import followed_robot
-from inertid_ros.payload.job import PayloadJob, PayloadResult, payload_job
-from inertid_ros.monitoring.payload_measurement import PayloadMeasurement, PayloadProgress
-from inertid_ros.payload.offline import PayloadOptions
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.monitoring.change_detector import DetectorOptions
+from inertid_ros.monitoring.followed_result import followed_robot
 from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, FollowOptions
 from inertid_ros.monitoring.online_identification import OnlineOptions
 from inertid_ros.monitoring.online_information import Forgetting
+from inertid_ros.monitoring.payload_measurement import PayloadMeasurement, PayloadProgress
 from inertid_ros.monitoring.stream_checks import JointState
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame
+from inertid_ros.payload.job import PayloadJob, PayloadResult, payload_job
+from inertid_ros.payload.offline import PayloadOptions
 from inertid_ros.report.results import StoredResult, read_result
 from inertid_ros.ros.conversions import HeldJoints, JointOrder
 

@@ -8,13 +8,13 @@ from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
 from std_msgs.msg import Header
 
 from inertid_ros.action import IdentifyPayload
-from inertid_ros.payload.job import PayloadResult
-from inertid_ros.monitoring.payload_measurement import PayloadProgress
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.screening.live_watch import StreamReport
 from inertid_ros.monitoring.change_detector import Cause, Change
 from inertid_ros.monitoring.online_identification import OnlineEstimate
+from inertid_ros.monitoring.payload_measurement import PayloadProgress
 from inertid_ros.msg import InertialParameters, RobotChange
+from inertid_ros.payload.job import PayloadResult
 from inertid_ros.payload.payload import Payload
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
