@@ -29,7 +29,7 @@ def folder(case, tmp_path_factory):
 
 
 def in_parts(monkeypatch) -> None:
-    monkeypatch.setattr(loading, "LONGEST", 100)
+    monkeypatch.setattr(loading, "MAX_SAMPLES_AT_ONCE", 100)
     monkeypatch.setattr(loading, "bag_parts", lambda *given: bag_parts(*given, size=500))
 
 

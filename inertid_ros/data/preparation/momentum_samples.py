@@ -95,7 +95,7 @@ def momentum_samples(
     options: PrepareOptions,
     change: bool = False,
 ) -> Samples:
-    """Samples for :mod:`inertid_ros.regressors.momentum_equations`, below a cutoff [Hz]; momentum is measured, ``c = 6``.
+    """Samples for :mod:`inertid_ros.regressors.momentum_equations` (momentum as measurement), below a cutoff [Hz].
 
     The same zero-phase filter on all rates keeps them in step and removes noise, which would make least squares
     underestimate every parameter, as noise in the regressor does. A base pose that was not recorded is integrated from

@@ -47,7 +47,7 @@ def test_parts_are_the_whole_to_the_bit(bag, wrenches):
 
 
 def test_a_long_bag_is_held_in_part(bag, monkeypatch):
-    monkeypatch.setattr(loading, "LONGEST", 100)
+    monkeypatch.setattr(loading, "MAX_SAMPLES_AT_ONCE", 100)
     monkeypatch.setattr(loading, "bag_parts", lambda *given: bag_parts(*given, size=300))
     long = load_any_length(bag)
     assert isinstance(long, LongRecording) and len(long) == COUNT
@@ -66,7 +66,7 @@ def test_a_short_bag_is_one_recording(bag):
 def test_a_bag_out_of_order_is_read_as_a_whole(recording, tmp_path, monkeypatch):
     bag = write_bag(replace(recording, wrenches={}), tmp_path / "bag")
     whole = load_recording(bag)
-    monkeypatch.setattr(loading, "LONGEST", 100)
+    monkeypatch.setattr(loading, "MAX_SAMPLES_AT_ONCE", 100)
 
     def crossed(*_):
         yield whole
