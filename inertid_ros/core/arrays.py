@@ -7,10 +7,5 @@ Array = NDArray[np.float64]
 
 
 def column_counts(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Number of true elements per column, ``(c,)``; eight times as fast as the sum, which goes row by row.
-
-    Parameters
-    ----------
-    mask : ndarray of bool, shape (N, c)
-    """
+    """``(c,)`` number of true elements per column of ``(N, c)``; eight times as fast as a sum along rows."""
     return np.array([np.count_nonzero(column) for column in mask.T], dtype=np.intp)

@@ -1,8 +1,8 @@
 """One thread for linear algebra, and the address space that it needs.
 
-The matrices are small, and threads would wait for one another longer than they work. The command line and the nodes set
-``OMP_NUM_THREADS=1``. Where Python code calls the library, threadpoolctl does the same where it is installed; elsewhere
-set that variable, or fits take up to three times as long.
+The matrices are small: threads would wait for one another longer than they work. The command line and the nodes set
+``OMP_NUM_THREADS=1``; for Python code that calls the library, threadpoolctl does the same if it is installed. Without
+either, fits take up to three times as long.
 """
 
 import contextlib
@@ -15,32 +15,17 @@ from .errors import InertidError
 
 @contextlib.contextmanager
 def one_thread() -> Generator[None]:
-    """Context, or decorator, in which the process's linear algebra has one thread.
-
-    Without effect where threadpoolctl is absent.
-    """
+    """Context, or decorator, with one thread for linear algebra; without effect if threadpoolctl is absent."""
     controller = _controller()
     with contextlib.nullcontext() if controller is None else controller.limit(limits=1):
         yield
 
 
 def check_address_space(whose: str, least_mib: int) -> None:
-    """Refuse to start with too little address space.
+    """Refuse to start with less than ``least_mib`` MiB of address space, naming in the message ``whose`` need it is.
 
-    Libraries wait for ever for what they do not get, where no signal comes through: OpenBLAS for its buffers, and Fast
+    Libraries wait for ever for memory they do not get, and no signal comes through: OpenBLAS for its buffers, and Fast
     DDS for threads that it could not start.
-
-    Parameters
-    ----------
-    whose : str
-        Who needs it, for the message, such as ``a node``.
-    least_mib : int
-        How much [MiB].
-
-    Raises
-    ------
-    InertidError
-        With the limit, and the remedy.
     """
     try:
         import resource
@@ -55,7 +40,7 @@ def check_address_space(whose: str, least_mib: int) -> None:
 
 @cache
 def _controller() -> Any:
-    """Control of the loaded libraries, looked up once: that takes longer than a small fit."""
+    """Control of the loaded libraries, found once because that takes longer than a small fit."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

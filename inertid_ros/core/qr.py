@@ -13,18 +13,7 @@ _PANEL_COLUMNS = 24  # columns that LAPACK reduces before it updates the others
 
 
 def r_factor(matrix: Array) -> Array:
-    """R factor of a matrix: ``R^T R = matrix^T matrix``.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (k, c)
-        Any matrix, tall or wide.
-
-    Returns
-    -------
-    ndarray, shape (c, c)
-        R factor; zero rows pad that of a wide matrix.
-    """
+    """``(c, c)`` R factor of a matrix ``(k, c)``, ``R^T R = matrix^T matrix``; zero rows pad that of a wide matrix."""
     rows, columns = matrix.shape
     if rows == 0:
         return np.zeros((columns, columns))
@@ -35,7 +24,7 @@ def r_factor(matrix: Array) -> Array:
 
 
 def append_rows(R: Array, columns: Array) -> Array:
-    """R factor of ``R`` with more rows below it; two to three times as fast as LAPACK's plain QR.
+    """``(c, c)`` R factor of ``R`` with more rows below it; two to three times as fast as LAPACK's plain QR.
 
     Parameters
     ----------
@@ -43,11 +32,6 @@ def append_rows(R: Array, columns: Array) -> Array:
         R factor, in Fortran's order; overwritten.
     columns : ndarray, shape (c, k)
         Transpose of the new rows; overwritten.
-
-    Returns
-    -------
-    ndarray, shape (c, c)
-        R factor.
     """
     if not len(R):
         return R
@@ -56,17 +40,12 @@ def append_rows(R: Array, columns: Array) -> Array:
 
 
 def append_triangle(R: Array, triangle: Array) -> Array:
-    """R factor of ``R`` with the rows of another triangle below it, at a third of the cost of full rows.
+    """``(c, c)`` R factor of ``R`` with the rows of another triangle below it, at a third of the cost of full rows.
 
     Parameters
     ----------
     R, triangle : ndarray, shapes (c, c), (k, c)
         Upper triangles, ``k <= c``, in Fortran's order; overwritten.
-
-    Returns
-    -------
-    ndarray, shape (c, c)
-        R factor.
     """
     if not len(triangle):
         return R
@@ -75,19 +54,14 @@ def append_triangle(R: Array, triangle: Array) -> Array:
 
 
 def r_factor_of_blocks(blocks: Iterable[tuple[NDArray[np.intp], Array]], size: int) -> Array:
-    """R factor of rows that are zero but for some columns each; every block costs as much as the columns it touches.
+    """``(size + 1, size + 1)`` R factor of all rows ``[A | b]`` of blocks that use few of ``size`` columns each.
+
+    The cost of a block is that of the columns it uses.
 
     Parameters
     ----------
     blocks : iterable of (columns, rows)
         Ascending columns ``(c,)`` below ``size``, and ``[A | b]`` ``(k, c + 1)`` of ``A x[columns] = b``.
-    size : int
-        Number of columns of all together.
-
-    Returns
-    -------
-    ndarray, shape (size + 1, size + 1)
-        Of all rows ``[A | b]``.
     """
     R, group = np.zeros((size + 1, size + 1), order="F"), np.arange(size)
     for columns, rows in sorted(blocks, key=lambda block: len(block[0])):
@@ -105,16 +79,9 @@ def r_factor_of_blocks(blocks: Iterable[tuple[NDArray[np.intp], Array]], size: i
 
 
 def semidefinite_root(matrix: Array) -> Array:
-    """Rows whose Gram matrix is a positive semidefinite matrix.
+    """``(p, p)`` rows whose Gram matrix is a symmetric, positive semidefinite matrix ``(p, p)``.
 
-    Parameters
-    ----------
-    matrix : ndarray, shape (p, p)
-        Symmetric; scaled to a unit diagonal, so that columns of very different size keep their digits.
-
-    Returns
-    -------
-    ndarray, shape (p, p)
+    The matrix is scaled to a unit diagonal, so that columns of very different size keep their digits.
 
     Raises
     ------
@@ -131,16 +98,9 @@ def semidefinite_root(matrix: Array) -> Array:
 
 
 def inverse_root(rows: Array) -> Array:
-    """Root of the inverse of the Gram matrix of rows, ``root @ root.T``, which is never squared.
+    """``(p, p)`` root of the inverse of the Gram matrix of rows ``(k, p)``: ``root @ root.T``, without squaring.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (k, p)
-        Directions that no row determines count as certain, as in a pseudo-inverse.
-
-    Returns
-    -------
-    ndarray, shape (p, p)
+    Directions that no row determines count as certain, as in a pseudo-inverse.
     """
     R = r_factor(rows)
     diagonal = np.abs(np.diagonal(R))
@@ -152,19 +112,7 @@ def inverse_root(rows: Array) -> Array:
 
 
 def marginal_hessian(hessian: Array, size: int) -> Array:
-    """Hessian of the first parameters where the others are at their optimum: the Schur complement.
-
-    Parameters
-    ----------
-    hessian : ndarray, shape (p, p)
-        Of all parameters.
-    size : int
-        Number of parameters to keep.
-
-    Returns
-    -------
-    ndarray, shape (size, size)
-    """
+    """``(size, size)`` Hessian of the first parameters with the others at their optimum: the Schur complement."""
     if len(hessian) == size:
         return hessian
     rest = slice(size, None)

@@ -52,38 +52,36 @@ def rotate_back(quaternions: Array, vectors: Array) -> Array:
 
 
 def body_rate(quaternions: Array, derivatives: Array) -> Array:
-    """Vector part ``(N, 3)`` of ``2 q* d`` for unit quaternions ``q`` and their derivatives ``d``, ``(N, 4)`` each.
+    """``(N, 3)`` vector part of ``2 q* d`` for unit quaternions ``q`` and derivatives ``d``, ``(N, 4)`` each.
 
-    With the first derivative of ``q`` this is the angular velocity in the moving frame, with the second one the angular
-    acceleration there: the rest of the second derivative is a multiple of ``q``.
+    From the first derivative of ``q`` this is the angular velocity in the moving frame, from the second one the angular
+    acceleration: the rest of the second derivative is a multiple of ``q``.
     """
     axis, scalar = quaternions[:, :3], quaternions[:, 3:]
     return np.asarray(2.0 * (scalar * derivatives[:, :3] - derivatives[:, 3:] * axis - cross(axis, derivatives[:, :3])))
 
 
 def continuous_quaternions(quaternions: Array) -> Array:
-    """``(N, 4)`` with every sign chosen so that neighbours lie on the same side; q and -q are the same rotation."""
+    """``(N, 4)`` with signs chosen so that neighbours lie on the same side; q and -q are one rotation."""
     flips = np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0
     signs = np.where(np.cumsum(np.concatenate([[0], flips])) % 2, -1.0, 1.0)
     return quaternions * signs[:, None]
 
 
 def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, NDArray[np.bool_]]:
-    """Measured quaternions as continuous unit quaternions.
+    """Measured quaternions ``(N, 4)`` as continuous unit quaternions.
 
     Parameters
     ----------
-    quaternions : ndarray, shape (N, 4)
-        As measured.
     name : str
         Recording, for messages.
 
     Returns
     -------
     unit : ndarray, shape (N, 4)
-        Unit quaternions without jumps of sign; an invalid one is replaced by its nearest valid neighbour.
+        Without jumps of sign; an invalid quaternion is replaced by its nearest valid neighbour.
     invalid : ndarray of bool, shape (N,)
-        Where the measured quaternion is not of length 1.
+        Whether the measured quaternion is not of length 1.
 
     Raises
     ------
@@ -91,7 +89,7 @@ def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, NDArray[n
         Most of them are invalid.
     """
     norms = np.linalg.norm(quaternions, axis=1)
-    invalid = ~(np.abs(norms - 1.0) <= _MAX_NORM_ERROR)  # also where it is not a number
+    invalid = ~(np.abs(norms - 1.0) <= _MAX_NORM_ERROR)  # also if it is not a number
     if invalid.mean() > 0.5:
         raise RecordingError(
             f"{name}: base_pose holds quaternions of length {np.median(norms):.3g}, not 1, in {invalid.sum()} of"

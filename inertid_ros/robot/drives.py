@@ -12,7 +12,7 @@ from .layout import ParameterLayout, UserTerm
 
 
 def friction_direction(velocity: Array, transition_speed: Array) -> Array:
-    """Direction of sliding from -1 to 1, ``tanh(v / transition_speed)``; the sign for a transition speed of zero.
+    """``(..., d)`` direction of sliding from -1 to 1: ``tanh(v / transition_speed)``, the sign if that speed is zero.
 
     Parameters
     ----------
@@ -20,10 +20,6 @@ def friction_direction(velocity: Array, transition_speed: Array) -> Array:
         Of every drive [rad/s or m/s].
     transition_speed : ndarray, shape (d,)
         Speed within which the direction turns [rad/s or m/s].
-
-    Returns
-    -------
-    ndarray, shape (..., d)
     """
     smooth = transition_speed > 0
     if not smooth.any():
@@ -32,20 +28,16 @@ def friction_direction(velocity: Array, transition_speed: Array) -> Array:
 
 
 def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_speed: Array) -> Array:
-    """Magnitude of dry friction, ``coulomb + stribeck exp(-|v| / stribeck_speed)`` [N m or N].
+    """``(..., d)`` magnitude of dry friction, ``coulomb + stribeck exp(-|v| / stribeck_speed)`` [N m or N].
 
     Parameters
     ----------
     velocity : ndarray, shape (..., d)
         Of every drive [rad/s or m/s].
     coulomb, stribeck : ndarray, shape (d,)
-        Of every drive [N m or N].
+        [N m or N].
     stribeck_speed : ndarray, shape (d,)
         Speed at which most of the extra friction of slow motion is gone [rad/s or m/s].
-
-    Returns
-    -------
-    ndarray, shape (..., d)
     """
     return coulomb + stribeck * np.exp(-np.abs(velocity) / stribeck_speed)
 
@@ -53,9 +45,10 @@ def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_spee
 def friction_torque(
     velocity: Array, terms: Mapping[str, Array], stribeck_speed: Array, transition_speed: Array
 ) -> Array:
-    """Friction torque of drives ([Wensing2018]_ eq. 24, with Stribeck's term and a direction that turns smoothly).
+    """Torque or force ``(..., d)`` that drives must apply against friction [N m or N].
 
-    ``viscous v + (coulomb + stribeck exp(-|v| / stribeck_speed)) tanh(v / transition_speed)``
+    ``viscous v + (coulomb + stribeck exp(-|v| / stribeck_speed)) tanh(v / transition_speed)`` ([Wensing2018]_ eq. 24,
+    with Stribeck's term and a direction that turns smoothly).
 
     Parameters
     ----------
@@ -64,12 +57,7 @@ def friction_torque(
     terms : mapping of str to ndarray, shape (d,)
         ``viscous``, ``coulomb`` and ``stribeck`` [N m s/rad, N m, N m; or in m and N].
     stribeck_speed, transition_speed : ndarray, shape (d,)
-        Speeds that shape it [rad/s or m/s].
-
-    Returns
-    -------
-    ndarray, shape (..., d)
-        Torque or force that the drive must apply against friction [N m or N].
+        [rad/s or m/s].
     """
     dry = dry_friction(velocity, terms["coulomb"], terms["stribeck"], stribeck_speed)
     return terms["viscous"] * velocity + dry * friction_direction(velocity, transition_speed)
