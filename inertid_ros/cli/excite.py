@@ -39,7 +39,7 @@ from inertid_ros.report.report_content import plain
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 
 _log = logging.getLogger(__name__)
-_RAMP_LIMIT_USE = 0.8  # share of the limits on the way to the first waypoint
+_APPROACH_USE = 0.8  # share of the limits on the way to the first waypoint
 MOTION = "motion"  # kind of output
 PLAN, VALIDATION_PLAN = "plan.yaml", "validation_plan.yaml"
 SUMMARY, TRAJECTORY = "excitation.json", "joint_trajectory.yaml"
@@ -199,7 +199,7 @@ def _plan(
     whole = with_wheels(limits, model, config.excitation.combinations)
     first, begin = best.motion.waypoints[0], best.motion.waypoints[0].copy()
     begin[: model.joints] = start
-    ramp = QuinticRamp.within(begin, first, _RAMP_LIMIT_USE * whole.velocity, _RAMP_LIMIT_USE * whole.acceleration)
+    ramp = QuinticRamp.within(begin, first, _APPROACH_USE * whole.velocity, _APPROACH_USE * whole.acceleration)
     plan = plan_of(
         Concatenation([ramp, best.motion.trajectory]), whole, knot_step=config.excitation.knot_step_s,
         motion_type="combinations", model_hash=model.hash, seed=config.excitation.seed,

@@ -52,10 +52,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _settings_of(options: argparse.Namespace) -> dict[str, object]:
     """Settings that other options imply."""
-    given: dict[str, object] = {} if options.model is None else {"identify.equations": options.model}
+    implied: dict[str, object] = {} if options.model is None else {"identify.equations": options.model}
     if options.model in MOMENTUM_EQUATIONS:
-        given["robot.base"] = "free"
-    return given if options.prior is None else {**given, "identify.prior": options.prior}
+        implied["robot.base"] = "free"
+    return implied if options.prior is None else {**implied, "identify.prior": options.prior}
 
 
 def _check_held_out(train: list[str], held_out: list[str]) -> None:

@@ -76,8 +76,8 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
     columns = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
     rows = ((joint["name"], *(number(joint[column]) for column in columns)) for joint in joints)
     print_table("Joints", ("joint", *columns), rows)
-    if told := model.recorded_joints.told(recorded):
-        print(f"in recordings {told}")
+    if mapping := model.recorded_joints.told(recorded):
+        print(f"in recordings {mapping}")
     print_table(
         "Links, with what is fixed to them",
         ("link", "mass [kg]", "com [m]", "smallest eigenvalue"),

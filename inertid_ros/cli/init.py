@@ -20,20 +20,20 @@ from inertid_ros.robot.urdf.parsing import XACRO_SUFFIX, expand_xacro
 
 from .settings import inputs, named_numbers
 
-_WIDTH = 110
+_LINE_WIDTH = 110
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    given = Path(options.urdf)
-    if given.suffix == XACRO_SUFFIX and options.xacro is None:
+    description = Path(options.urdf)
+    if description.suffix == XACRO_SUFFIX and options.xacro is None:
         raise ModelError(
-            f"{given}: is xacro, which evaluates expressions of the file; if you trust it, expand it with --xacro"
+            f"{description}: is xacro, which evaluates expressions of the file; if you trust it, expand it with --xacro"
         )
-    target = Path(options.output or f"{re.sub(r'[^A-Za-z0-9_-]', '_', given.name.partition('.')[0])}.yaml")
+    target = Path(options.output or f"{re.sub(r'[^A-Za-z0-9_-]', '_', description.name.partition('.')[0])}.yaml")
     for path in (target,) if options.xacro is None else (target, target.with_suffix(".urdf")):
         check_file(path, options.force, inputs(options))
-    urdf = given if options.xacro is None else _expanded(given, options, target)
+    urdf = description if options.xacro is None else _expanded(description, options, target)
     recorded = load_recording(options.recording).joint_names if options.recording else ()
     locked = named_numbers(options.lock, "--lock")
     setup = robot_setup(urdf, SetupChoices(options.effort, options.mounting, locked, recorded))
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         )
         return 0
     print(f"robot {setup.model.name}, {setup.model.joints} joints: {', '.join(setup.model.joint_names)}")
-    for line in _told(setup.settings):
+    for line in _settings_lines(setup.settings):
         print(line)
     for note in setup.notes:
         print(f"look at: {note}")
@@ -92,7 +92,7 @@ def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
         "# Look at:",
     ]
     wrap = textwrap.TextWrapper(
-        _WIDTH, initial_indent="#   * ", subsequent_indent="#     ", break_long_words=False, break_on_hyphens=False
+        _LINE_WIDTH, initial_indent="#   * ", subsequent_indent="#     ", break_long_words=False, break_on_hyphens=False
     )
     lines += [line for note in setup.notes for line in wrap.wrap(note)]
     lines += ["", "/**:", "  ros__parameters:"]
@@ -100,9 +100,9 @@ def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
     lines += [f"    {setting.key}: {_scalar(setting.value)}  # {setting.reason}" for setting in whole]
     for section in dict.fromkeys(setting.key.partition(".")[0] for setting in setup.settings if setting not in whole):
         lines.append(f"    {section}:")
-        own = [setting for setting in setup.settings if setting.key.partition(".")[0] == section]
-        for key in dict.fromkeys(setting.key for setting in own):
-            lines += _block(key.partition(".")[2], [setting for setting in own if setting.key == key])
+        below = [setting for setting in setup.settings if setting.key.partition(".")[0] == section]
+        for key in dict.fromkeys(setting.key for setting in below):
+            lines += _block(key.partition(".")[2], [setting for setting in below if setting.key == key])
     return "\n".join(lines) + "\n"
 
 
@@ -123,12 +123,12 @@ def _scalar(value: Any) -> str:
     return str(yaml.safe_dump(value, default_flow_style=True, allow_unicode=True).partition("\n")[0])
 
 
-def _told(settings: Iterable[Setting]) -> Iterator[str]:
-    """A line on each key and reason."""
+def _settings_lines(settings: Iterable[Setting]) -> Iterator[str]:
+    """One line for each key and reason."""
     for (key, reason), same in itertools.groupby(settings, lambda setting: (setting.key, setting.reason)):
         values = [setting.value for setting in same]
         maps = [value for value in values if isinstance(value, Mapping)]
-        pairs = [f"{name}: {_scalar(own)}" for each in maps for name, own in each.items()]
+        pairs = [f"{name}: {_scalar(value)}" for mapping in maps for name, value in mapping.items()]
         yield f"{key}: {', '.join(pairs) if maps else values[0]}  ({reason})"
 
 

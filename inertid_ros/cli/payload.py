@@ -54,9 +54,9 @@ def run(options: argparse.Namespace) -> int:
 def _print(outcome: PayloadOutcome, content: dict[str, Any]) -> None:
     payload = outcome.payload
     rows = [_row("mass [kg]", payload.mass)]
-    rows += [_row(f"com {axis} [m]", each) for axis, each in zip("xyz", payload.com, strict=True)]
+    rows += [_row(f"com {axis} [m]", quantity) for axis, quantity in zip("xyz", payload.com, strict=True)]
     names = content["inertia"]
-    rows += [_row(f"inertia {axes} [kg m^2]", each) for axes, each in zip(names, payload.inertia, strict=True)]
+    rows += [_row(f"inertia {axes} [kg m^2]", element) for axes, element in zip(names, payload.inertia, strict=True)]
     title = f"Payload in the frame of {payload.tool.name}; inertia about its centre of mass"
     print_table(title, ("", "value", "standard deviation", "95 % interval"), rows)
     for finding in outcome.findings:

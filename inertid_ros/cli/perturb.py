@@ -23,8 +23,9 @@ def run(options: argparse.Namespace) -> int:
     check_file(options.output, options.force, inputs(options))
     config = configuration(options, Configuration)
     model = load_model(Path(options.urdf), model_options(config.robot))
-    given = {} if options.mass_uncertainty is None else {"mass_uncertainty": options.mass_uncertainty}
-    bodies = perturb(model, np.random.default_rng(options.seed), structure(PerturbationOptions, given, "command line"))
+    changes = {} if options.mass_uncertainty is None else {"mass_uncertainty": options.mass_uncertainty}
+    perturbation = structure(PerturbationOptions, changes, "command line")
+    bodies = perturb(model, np.random.default_rng(options.seed), perturbation)
     write_file(options.output, write_urdf(model, bodies).encode(), options.force)
     distance = geodesic_distance(bodies, model.body_prior)
     links = [

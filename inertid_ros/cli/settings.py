@@ -127,7 +127,8 @@ def check_same_robot(config: Configuration, result: StoredResult) -> None:
         With the option and both values.
     """
     stored = result.report["provenance"].get("configuration") or {}
-    own = dict(flat({"robot": {**stored.get("robot", {}), "loads": {}}, "identify": stored.get("identify", {})}))
+    sections = {"robot": {**stored.get("robot", {}), "loads": {}}, "identify": stored.get("identify", {})}
+    former = dict(flat(sections))
     defaults = {entry.key: entry.default for entry in options_of(Configuration)}
     for key, value in flat(json.loads(json.dumps(attrs.asdict(config)))):
         if not key.startswith("robot.") and key != "identify.equations":
@@ -135,10 +136,10 @@ def check_same_robot(config: Configuration, result: StoredResult) -> None:
         default = defaults.get(key)
         if key.startswith("robot.loads.") or value == (list(default) if isinstance(default, tuple) else default):
             continue
-        if own and own.get(key) != value:
+        if former and former.get(key) != value:
             raise ConfigurationError(
                 f"{key} is {flow(value)}, but {result.directory} was identified with"
-                f" {flow(own[key]) if key in own else 'none'}, and a result brings its own robot; leave {key} out"
+                f" {flow(former[key]) if key in former else 'none'}, and a result brings its own robot; leave {key} out"
             )
 
 

@@ -51,12 +51,12 @@ class _Subject:
     def fitted(self, recordings: Sequence[Recording]) -> list[Finding]:
         """Findings on recordings that the result was fitted to."""
         sources = self.result.report["provenance"]["recordings"] if self.result is not None else ()
-        known = {source["sha256"] for source in sources if source["role"] == "train"}
+        fitted = {source["sha256"] for source in sources if source["role"] == "train"}
         evidence = "is a recording that the result was fitted to"
         return [
             Finding("held_out_not_new", Severity.CARE, evidence, remedy_for("held_out_not_new"), (), recording.name)
             for recording in recordings
-            if checksum(recording) in known
+            if checksum(recording) in fitted
         ]
 
 
@@ -78,11 +78,11 @@ def run(options: argparse.Namespace) -> int:
         equations = equations_of(model, config.identify.equations)
         errors = torque_errors(equations, subject.parameters, samples)
         prior = torque_errors(equations, subject.baseline, samples) if subject.baseline is not None else None
-        given = subject.parameters if subject.baseline is None else subject.baseline
-        typical = bodies_as_given(model.layout, given, subject.parameters)
+        reference = subject.parameters if subject.baseline is None else subject.baseline
+        typical = bodies_as_given(model.layout, reference, subject.parameters)
         comparison = compared(equations, typical, samples, (errors, prior))
-    findings = [finding for each in samples for finding in each.findings]
-    fitted_before = subject.fitted([kept_parts([each])[0] for each in recordings])
+    findings = [finding for prepared in samples for finding in prepared.findings]
+    fitted_before = subject.fitted([kept_parts([recording])[0] for recording in recordings])
     gate = GateDecision.from_findings([*findings, *fitted_before, *check_errors(comparison)])
     status = "rejected" if gate.verdict is Verdict.REJECT else "passed"
     against = "" if prior is None else f" against {percent(prior.relative_error)} of the URDF as given"
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     content["validation"] = asdict(errors)
     if prior is not None:
         content["prior"] = asdict(prior)
-    in_parts = [f"{each.name}: {each.notice}" for each in recordings if isinstance(each, LongRecording)]
+    in_parts = [f"{long.name}: {long.notice}" for long in recordings if isinstance(long, LongRecording)]
     if in_parts:
         content["in_parts"] = in_parts
     content |= {"passed": status == "passed", "message": message, **gate.content()}
@@ -99,8 +99,8 @@ def run(options: argparse.Namespace) -> int:
         print_json(content)
     else:
         _print(equations.channels, errors, prior)
-        for told in in_parts:
-            print(told)
+        for notice in in_parts:
+            print(notice)
         print_verdict(content)
     warn_of_care(gate)
     return REJECTED if gate.verdict is Verdict.REJECT else 0

@@ -19,7 +19,7 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.information.information import Channel, EarlierEquations, Information
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 
-_MASS = "m"  # name of a link's mass in the layout
+_MASS_NAME = "m"  # name of a link's mass in the layout
 # Vague priors of a bag's own parameters: standard deviation of the factor on a link's mass, and of a changing term
 # relative to its natural size.
 _MASS_FACTOR_DEVIATION = 3.0
@@ -150,7 +150,7 @@ class BagEffects:
         shown = []
         for index, name in enumerate(self.names):
             series = Series(name, self.days, self.values[:, index], self.covariances[index])
-            mass = name.rpartition(".")[2] == _MASS
+            mass = name.rpartition(".")[2] == _MASS_NAME
             if not mass or np.median(series.deviation) < _MAX_MASS_DEVIATION_SHARE * abs(float(np.mean(series.values))):
                 shown.append(series)
         return tuple(shown)
@@ -200,8 +200,8 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
     values[:, : len(changing)] += estimate.parameters[changing]
     first = len(changing)
     values[:, first:] += scale[first:] - values[:, first:].mean(axis=0)
-    covariance[first:] = [_about_mean(own) for own in covariance[first:]]
-    names = tuple(layout.names[c] for c in changing) + tuple(f"{link}.{_MASS}" for link in layout.links)
+    covariance[first:] = [_about_mean(matrix) for matrix in covariance[first:]]
+    names = tuple(layout.names[c] for c in changing) + tuple(f"{link}.{_MASS_NAME}" for link in layout.links)
     return BagEffects(names, np.array([bag.day for bag in bags]), values, covariance)
 
 
@@ -231,9 +231,9 @@ def _eliminated(
     bag: BagInformation, about: Array, changing: np.ndarray, shared: np.ndarray, masses: Array, deviation: Array
 ) -> _Eliminated:
     equations, k = bag.equations, len(deviation)
-    own = np.hstack([equations.R[:, changing], equations.R @ masses])
+    columns = np.hstack([equations.R[:, changing], equations.R @ masses])
     residual = equations.z - equations.R @ about
-    above = np.column_stack([own, equations.R[:, shared], residual])
+    above = np.column_stack([columns, equations.R[:, shared], residual])
     below = np.column_stack([np.diag(1 / deviation), np.zeros((k, len(shared) + 1))])
     factor = r_factor(np.vstack([above, below]))
     root = solve_triangular(factor[:k, :k], np.eye(k))

@@ -23,7 +23,7 @@ from inertid_ros.fleet.jobs import BagJob, BagResult, bag_job, key_of, with_payl
 from inertid_ros.identification.assessment.gate import Verdict
 
 _SUMMARY, _INFORMATION = "summary.json", "information.npz"
-_STATES = "files.jsonl"
+_FILE_STATES = "files.jsonl"
 _MAX_CANDIDATES = 100  # checksums of files of one name
 
 
@@ -88,7 +88,7 @@ class FileStates:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / _STATES
+        self._path = folder / _FILE_STATES
         self._known: dict[str, tuple[str, str]] = {}
         self._by_name: dict[str, set[str]] = {}
         try:
@@ -102,8 +102,8 @@ class FileStates:
 
     def sha256(self, url: str, state: str) -> str:
         """Checksum of a file in this state; empty if unknown."""
-        known = self._known.get(url, ("", ""))
-        return known[1] if known[0] == state else ""
+        last = self._known.get(url, ("", ""))
+        return last[1] if last[0] == state else ""
 
     def candidates(self, url: str) -> tuple[str, ...]:
         """Checksums that a file in another state may have: its last one or, if it is new, those of its name."""
@@ -141,7 +141,7 @@ def prepared_folder(directory: Path) -> Path:
     OutputError
         It is a file or a link, cannot be written, or holds something else.
     """
-    states = directory / "bags" / _STATES
+    states = directory / "bags" / _FILE_STATES
     if directory.is_symlink() or not states.is_file():
         check_directory(directory, "fleet")
     with scratch_beside(states):
@@ -223,8 +223,8 @@ class BagStage:
                 outcomes[bag] = _outcome(bag, key, summary, computed=False)
                 continue
             keys = (key_of(other, urdf, configuration=configuration) for other in self.files.candidates(bag.url))
-            known = frozenset(other for other in keys if self.store.read(other) is not None)
-            jobs[bag] = BagJob(bag.url, urdf, configuration, known)
+            existing = frozenset(other for other in keys if self.store.read(other) is not None)
+            jobs[bag] = BagJob(bag.url, urdf, configuration, existing)
         done = len(outcomes)
         for bag, result in cluster.results(bag_job, jobs):
             done += 1

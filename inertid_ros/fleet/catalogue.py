@@ -199,26 +199,26 @@ class _Reader:
         bags.sort(key=lambda bag: (bag.serial, bag.date, bag.url))
         return Catalogue(robots, tuple(bags), tuple(self.problems))
 
-    def _payloads(self, given: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
+    def _payloads(self, entries: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
         """Payloads as loads of a configuration, for every recording that names them."""
-        for name, fields in given.items():
+        for name, fields in entries.items():
             every = {**fields, "recordings": ["*"]} if isinstance(fields, Mapping) else fields
-            found = self._structured(LoadOptions, every, f"payloads.{name}")
-            if found is not None:
-                yield str(name), found
+            entry = self._structured(LoadOptions, every, f"payloads.{name}")
+            if entry is not None:
+                yield str(name), entry
 
-    def _robots(self, given: Sequence[Any]) -> dict[str, FleetRobot]:
+    def _robots(self, entries: Sequence[Any]) -> dict[str, FleetRobot]:
         """Robots by serial number; a number of two different robots is left out."""
         robots: dict[str, FleetRobot] = {}
         twice: set[str] = set()
-        for number, fields in enumerate(given, 1):
-            found = self._structured(FleetRobot, fields, f"robots, number {number}")
-            if found is None:
+        for number, fields in enumerate(entries, 1):
+            entry = self._structured(FleetRobot, fields, f"robots, number {number}")
+            if entry is None:
                 continue
-            robot = attrs.evolve(found, urdf=resolved(found.urdf, self.path.parent))
-            if found.serial in robots and robot != robots[found.serial]:
-                twice.add(found.serial)
-            robots[found.serial] = robot
+            robot = attrs.evolve(entry, urdf=resolved(entry.urdf, self.path.parent))
+            if entry.serial in robots and robot != robots[entry.serial]:
+                twice.add(entry.serial)
+            robots[entry.serial] = robot
         for serial in sorted(twice):
             del robots[serial]
             self._report(
@@ -228,37 +228,37 @@ class _Reader:
         return robots
 
     def _bags(
-        self, given: Sequence[Any], robots: Mapping[str, FleetRobot], payloads: Mapping[str, LoadOptions]
+        self, entries: Sequence[Any], robots: Mapping[str, FleetRobot], payloads: Mapping[str, LoadOptions]
     ) -> Iterator[FleetBag]:
         seen: set[tuple[str, str]] = set()
-        for number, fields in enumerate(given, 1):
-            found = self._structured(BagFields, fields, f"bags, number {number}")
-            if found is None or found.serial in self._without:
+        for number, fields in enumerate(entries, 1):
+            entry = self._structured(BagFields, fields, f"bags, number {number}")
+            if entry is None or entry.serial in self._without:
                 continue
-            if found.serial not in robots:
-                self._report(found.serial, found.bag, f"{found.bag}: no robot has the serial {found.serial}; add it")
+            if entry.serial not in robots:
+                self._report(entry.serial, entry.bag, f"{entry.bag}: no robot has the serial {entry.serial}; add it")
                 continue
-            date, url = _date(found.date), resolved(found.bag, self.path.parent)
+            date, url = _date(entry.date), resolved(entry.bag, self.path.parent)
             if date is None:
-                message = f"{found.bag}: date '{found.date}' is not ISO 8601, such as 2026-05-31; correct it"
-            elif (found.serial, url) in seen:
-                message = f"{found.bag}: is listed twice for {found.serial} and would count twice; drop one"
-            elif found.payload and found.payload not in payloads:
-                message = f"{found.bag}: payload '{found.payload}' is not known; describe it in payloads"
+                message = f"{entry.bag}: date '{entry.date}' is not ISO 8601, such as 2026-05-31; correct it"
+            elif (entry.serial, url) in seen:
+                message = f"{entry.bag}: is listed twice for {entry.serial} and would count twice; drop one"
+            elif entry.payload and entry.payload not in payloads:
+                message = f"{entry.bag}: payload '{entry.payload}' is not known; describe it in payloads"
             else:
-                seen.add((found.serial, url))
-                yield FleetBag(found.serial, url, date, found.payload, payloads.get(found.payload))
+                seen.add((entry.serial, url))
+                yield FleetBag(entry.serial, url, date, entry.payload, payloads.get(entry.payload))
                 continue
-            self._report(found.serial, found.bag, message)
+            self._report(entry.serial, entry.bag, message)
 
     def _structured(self, tree: type[T], fields: Any, where: str) -> T | None:
         """Checked fields, or None with a problem."""
-        names = [each.name for each in attrs.fields(tree)]  # type: ignore[arg-type]
+        names = [field.name for field in attrs.fields(tree)]  # type: ignore[arg-type]
         try:
             if not isinstance(fields, Mapping):
                 raise ConfigurationError(f"{self.path}: {where} is no mapping; give {', '.join(names)}")
-            given = {str(key): _serial(value) if key in _TEXT_FIELDS else value for key, value in fields.items()}
-            return structure(tree, given, f"{self.path}: {where}")
+            texts = {str(key): _serial(value) if key in _TEXT_FIELDS else value for key, value in fields.items()}
+            return structure(tree, texts, f"{self.path}: {where}")
         except ConfigurationError as error:
             serial = str(fields.get("serial", "")) if isinstance(fields, Mapping) else ""
             self._report(serial, "", str(error))

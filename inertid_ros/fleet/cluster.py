@@ -168,8 +168,8 @@ def check_workers(client: Any, address: str) -> None:
     except ImportError:
         raise FleetError(f"{address}: its workers have no inertid_ros; install it there") from None
     if versions != {__version__}:
-        found = ", ".join(sorted(versions))
-        raise FleetError(f"{address}: its workers have inertid_ros {found}, and this is {__version__}; install one")
+        others = ", ".join(sorted(versions))
+        raise FleetError(f"{address}: its workers have inertid_ros {others}, and this is {__version__}; install one")
 
 
 def _reason(error: BaseException) -> str:

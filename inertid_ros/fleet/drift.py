@@ -231,9 +231,9 @@ def drift(series: Series, level: float = 0.01, most_changes: int = 5) -> Drift:
         raise ValueError(f"{series.name}: {k} estimates show no trend")
     years = (series.days - (series.days[0] + series.days[-1]) / 2) / _YEAR_DAYS
     columns = np.column_stack([np.ones(k), years])
-    found: list[tuple[int, float]] = []  # places and p-values
-    while len(found) < most_changes and k - columns.shape[1] - 1 >= 2:
-        places = _places(series.days, [place for place, _ in found])
+    steps_found: list[tuple[int, float]] = []  # places and p-values
+    while len(steps_found) < most_changes and k - columns.shape[1] - 1 >= 2:
+        places = _places(series.days, [place for place, _ in steps_found])
         if not len(places):
             break
         steps = _steps(k, places)
@@ -241,13 +241,13 @@ def drift(series: Series, level: float = 0.01, most_changes: int = 5) -> Drift:
         best = int(np.argmin(p_values))
         if p_values[best] > level:
             break
-        found.append((int(places[best]), float(p_values[best])))
+        steps_found.append((int(places[best]), float(p_values[best])))
         columns = np.column_stack([columns, steps[:, best]])
     regression = Regression(series, columns)
     middle, trend, *sizes = regression.coefficients()
     changes = [
         ChangePoint(place, float(series.days[place - 1]), float(series.days[place]), size, p_value)
-        for (place, p_value), size in zip(found, sizes, strict=True)
+        for (place, p_value), size in zip(steps_found, sizes, strict=True)
     ]
     ordered = tuple(sorted(changes, key=lambda change: change.index))
     return Drift(series, trend, middle, regression.scatter, ordered)

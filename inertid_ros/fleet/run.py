@@ -93,8 +93,8 @@ def model_population(
     information = [information_from_bytes(robots[serial].information, serial) for serial in serials]
     coordinates = BaseCoordinates.from_model(model, information[0])
     pairs = [
-        coordinates.likelihood(own, np.array(robots[serial].summary["deviation"]))
-        for own, serial in zip(information, serials, strict=True)
+        coordinates.likelihood(robot, np.array(robots[serial].summary["deviation"]))
+        for robot, serial in zip(information, serials, strict=True)
     ]
     likelihoods = Likelihoods(*(np.array(part) for part in zip(*pairs, strict=True)))
     # Shapes of links by the data of all robots: those of a URDF may be far off.

@@ -25,8 +25,8 @@ from inertid_ros.robot.layout import ParameterLayout
 
 _BODY_COLUMNS = 4  # mass and first moments, which gravity shows within a window
 _FRICTION_TERMS = ("viscous", "coulomb")
-_MIN_WINDOW_SAMPLES = 3  # independent ones
-_MIN_SINGULAR_VALUE = 1e-4  # relative to unit columns; below, a window does not show a direction
+_MIN_WINDOW = 3  # independent samples
+_MIN_SHOWN_VALUE = 1e-4  # relative to unit columns; below, a window does not show a direction
 _STICKING_SPEED = 0.02  # rad/s or m/s
 _CALM_S = 2.0  # of motion without an alarm, after which the robot is as calibrated again
 _MIN_NEW_CAUSE_S = 1.0  # a settled change gets another cause after this time; windows across its end are misleading
@@ -150,7 +150,7 @@ class ChangeDetector:
     def _test(self, period: float) -> Change | None:
         """Return the change that explains the window best, with one test every ``period`` seconds."""
         self.tested = False
-        if len(self._window) < _MIN_WINDOW_SAMPLES:
+        if len(self._window) < _MIN_WINDOW:
             return None
         A = np.concatenate([instant.rows for instant in self._window])
         e = np.concatenate([instant.errors for instant in self._window])
@@ -232,7 +232,7 @@ def _fit(columns: Array, errors: Array) -> _Fit:
     """Fit whitened errors; directions that no equation shows stay zero."""
     scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
     left, values, right = np.linalg.svd(columns / scale, full_matrices=False)
-    shown = values > _MIN_SINGULAR_VALUE
+    shown = values > _MIN_SHOWN_VALUE
     projected = left[:, shown].T @ errors
     root = (right[shown].T / values[shown]) / scale[:, None]
     return _Fit(float(projected @ projected), root @ projected, root)

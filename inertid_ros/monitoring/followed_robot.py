@@ -104,8 +104,8 @@ class FollowedRobot:
         if block is None:
             return Followed(checked)
         self._online.add(block)
-        found = self._detector.add(block)
-        news = self.changes.add(found, self._detector.tested, block)
+        change = self._detector.add(block)
+        news = self.changes.add(change, self._detector.tested, block)
         estimate = None
         half = 0.5 * len(block) * self.filter.period
         due = block.time[-1] - self._solved >= self.options.solve_period_s - half

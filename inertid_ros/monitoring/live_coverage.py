@@ -27,7 +27,7 @@ from .causal_filter import CausalFilter, StreamOptions
 
 _STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=50)  # motions of calibrations are slower than 1 Hz
 _INDEPENDENT_SHARE = 2 * _STREAM.cutoff_hz * _STREAM.period  # of the samples: two in a period of the cutoff
-_STATES = 100
+_TORQUE_STATES = 100
 _WEIGHT_ITERATIONS, _WEIGHT_TOLERANCE = 10, 0.02  # per call; relative change of the residuals' deviation
 _MIN_RESIDUAL_SHARE = 1e-3  # of a channel's torque
 _TESTED_TERMS = ("rotor_inertia", "stribeck")  # part of a result only if a test finds them
@@ -46,7 +46,7 @@ class LiveCoverage:
     def __init__(self, model: RobotModel) -> None:
         self._model, self._equations = model, ForceEquations(model)
         self._filter, self._compressor = CausalFilter(model, _STREAM), Compressor(self._equations)
-        self._state_torques = StateTorques(model, sample_states(model, _STATES))
+        self._state_torques = StateTorques(model, sample_states(model, _TORQUE_STATES))
         self._extent: MotionExtent | None = None
         self._deviation: Array | None = None  # ``(n,)`` of residuals, when last worked out
         self._measured = np.zeros(model.joints, dtype=bool)
@@ -72,7 +72,7 @@ class LiveCoverage:
         time = 1e-9 * (block.stamps_ns - self._start_ns).astype(float)
         velocity = np.full_like(block.position, np.nan) if block.velocity is None else block.velocity
         values = (block.position, velocity, np.nan_to_num(block.effort))
-        self._pending.append(np.column_stack([time, *(each[:, columns] for each in values)]))
+        self._pending.append(np.column_stack([time, *(channel[:, columns] for channel in values)]))
         if time[-1] - self._pending[0][0, 0] > _STREAM.period:
             self._average()
 

@@ -25,7 +25,7 @@ from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.robot.model import RobotModel
 
-_MAX_NEWTON_STEPS = 60
+_MAX_WARM_STEPS = 60
 _MAX_DECREMENT = 1e-12  # squared, before the last step: squared distance from the optimum in standard deviations
 _MAX_BORDER_SHARE = 0.9  # of the way to the border, in one step
 _BARRIER_SHARE, _LIFTED_START = 0.98, 0.03  # gradient share that shows a start too low, and the start used instead
@@ -233,7 +233,7 @@ def _newton(objective: StreamObjective, start: Array) -> tuple[Array, Array, int
     """
     x = objective.lifted(start)
     value = objective.value(x)
-    for count in range(_MAX_NEWTON_STEPS):
+    for count in range(_MAX_WARM_STEPS):
         gradient, hessian = objective.derivatives(x)
         try:
             step = -cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
@@ -250,4 +250,4 @@ def _newton(objective: StreamObjective, start: Array) -> tuple[Array, Array, int
         x, value = x + share * step, moved
         if decrement <= _MAX_DECREMENT:
             return x, hessian, count + 1
-    raise ConvergenceError(f"online: no optimum after {_MAX_NEWTON_STEPS} steps; start anew")
+    raise ConvergenceError(f"online: no optimum after {_MAX_WARM_STEPS} steps; start anew")

@@ -137,7 +137,7 @@ class _Factors:
 
     def with_rows_of(self, other: "_Factors") -> "_Factors":
         merged = [
-            append_rows(own.copy(order="F"), np.array(added.T, order="C"))
-            for own, added in zip(self.R, other.R, strict=True)
+            append_rows(factor.copy(order="F"), np.array(added.T, order="C"))
+            for factor, added in zip(self.R, other.R, strict=True)
         ]
         return _Factors(merged, self.counts + other.counts)

@@ -15,8 +15,8 @@ from inertid_ros.robot.model import RobotModel
 
 BREAK_S = 1.0  # of the time scale, where states do not continue those before
 _MIN_NEW_CLOCK_STATES = 5  # in a row, before states of another clock or after a pause are accepted
-_STUCK_STATES = 10  # in a row of exactly the same values
-_MAX_SPEED_RATIO, _POSITION_NOISE = 2.0, 0.02  # to the velocity limit, and rad or m: beyond, a position has jumped
+_MAX_EQUAL_STATES = 10  # in a row of exactly the same values
+_MAX_SPEED_RATIO, _JUMP_TOLERANCE = 2.0, 0.02  # to the velocity limit, and rad or m: beyond, a position has jumped
 _HELD_TOLERANCE, _MIN_HELD_REST_S = 1e-3, 0.2  # rad or m; and how long a held joint must rest after a motion
 _TURN = 2 * np.pi
 
@@ -170,7 +170,7 @@ class StreamChecks:
             self._same = 0
             return None
         self._same += 1
-        if self._same < _STUCK_STATES:
+        if self._same < _MAX_EQUAL_STATES:
             return _refused(None, "")
         return _refused(
             StreamFault.STUCK, "joint states repeat their values with new stamps; the driver measures nothing"
@@ -199,7 +199,7 @@ class StreamChecks:
         position = position + self._turns
         if self._used is not None:
             seconds, step = self._now - self._used[0], position - self._used[1]
-            largest = self._fastest * seconds + _POSITION_NOISE
+            largest = self._fastest * seconds + _JUMP_TOLERANCE
             if (np.abs(step) > largest).any():
                 turns = np.where(self._turning, -_TURN * np.round(step / _TURN), 0.0)
                 self._turns, position, step = self._turns + turns, position + turns, step + turns

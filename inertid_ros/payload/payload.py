@@ -17,7 +17,7 @@ from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, Payloa
 from inertid_ros.payload.posterior import sample_bodies, shortest_interval
 from inertid_ros.regressors.equations import Equations, equations_of
 
-_WEIGHT_ITERATIONS = 4
+_NOISE_ITERATIONS = 4
 _MAX_PRIOR_COUNT = 20.0  # samples; weight of the calibration's noise
 _ELEMENTS = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2), "zz": (2, 2)}  # of an inertia
 PAYLOAD_FORMAT = 1
@@ -140,9 +140,10 @@ def identify_payload(
     if reference:
         data.append(_Data.from_samples(robot.equations, reference))
     variances = [robot.deviation**2 / np.maximum(band_fraction(kind.recordings), 1e-3) for kind in data]
-    for _ in range(_WEIGHT_ITERATIONS):
-        weighted = tuple((kind.information, 1 / np.sqrt(own)) for kind, own in zip(data, variances, strict=True))
-        equations = payload_equations(robot, tool, weighted, drift)
+    for _ in range(_NOISE_ITERATIONS):
+        weights = (1 / np.sqrt(variance) for variance in variances)
+        weighted = zip((kind.information for kind in data), weights, strict=True)
+        equations = payload_equations(robot, tool, tuple(weighted), drift)
         data[0] = _with_load(robot, tool, data[0], equations.payload)
         # Noise from the residuals of this estimate gives the weights of the next.
         noise = [
@@ -184,9 +185,9 @@ def _noise(robot: CalibratedRobot, data: _Data, parameters: Array, covariance: A
     masks = [samples.mask for samples in data.recordings]
     fraction = np.minimum(effective_fraction(residuals, masks), band_fraction(data.recordings))
     missed = np.array([channel.expected_square(covariance) for channel in data.information.channels]) / counts
-    own = data.information.rms_error(parameters) ** 2 + missed
+    mean_square = data.information.rms_error(parameters) ** 2 + missed
     weight = np.minimum(robot.counts, _MAX_PRIOR_COUNT)
-    squared = (weight * robot.deviation**2 + fraction * counts * own) / (weight + fraction * counts)
+    squared = (weight * robot.deviation**2 + fraction * counts * mean_square) / (weight + fraction * counts)
     variance = squared / fraction
     scores = block_scores(data.equations, data.recordings, residuals).noise_level(covariance, 1 / variance)
     return np.maximum(variance, scores.largest), np.sqrt(squared)

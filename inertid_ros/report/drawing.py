@@ -73,7 +73,7 @@ class Panel:
 
     def ticks(self, x_label: str = "", y_label: str = "", x_numbers: bool = True) -> None:
         """Grid lines with numbers, and labels."""
-        across, along = (_round_numbers(each, log) for each, log in zip((self.x, self.y), self._log, strict=True))
+        across, along = (_round_numbers(limits, log) for limits, log in zip((self.x, self.y), self._log, strict=True))
         lines = [((self.x[0], value), (self.x[1], value)) for value in along]
         lines += [((value, self.y[0]), (value, self.y[1])) for value in across]
         if lines:

@@ -57,7 +57,7 @@ GLOSSARY = (
      " friction to have a direction, else it rests, and stiction is part of its error"),
 )  # fmt: skip
 MOTION_PAGE = "excitation.html"
-_SECTIONS = (
+_PAGE_SECTIONS = (
     ("verdict", "Verdict"),
     ("errors", "Errors"),
     ("ellipsoids", "Ellipsoids of inertia"),
@@ -184,7 +184,7 @@ def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
     return rendered(
         "report.html.j2",
         report=report,
-        sections=_SECTIONS,
+        sections=_PAGE_SECTIONS,
         glossary=GLOSSARY,
         ellipsoid_drawings=ellipsoid_plots(report.get("ellipsoids", [])),
         prediction_drawings=[(lines.name, prediction_plots(lines, channels, unit)) for lines in curves.predictions],

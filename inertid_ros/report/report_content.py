@@ -120,7 +120,7 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
     """Every drive that moves several joints, with standard deviations."""
     layout, shape = estimate.layout, (-1, len(COUPLING_TERMS))
     rows = slice(layout.coupling_start, layout.coupling_start + len(layout.couplings) * shape[1])
-    values, deviations = (each[rows].reshape(shape) for each in (estimate.parameters, estimate.standard_deviation))
+    values, deviations = (array[rows].reshape(shape) for array in (estimate.parameters, estimate.standard_deviation))
     intervals = estimate.interval[rows].reshape(*shape, 2)
     return [
         {
@@ -221,7 +221,7 @@ def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
     if last is None or options.rounds == 1:
         return None
     gains = [*(decide(history[: index + 1], options).gain for index in range(len(history) - 1)), last.gain]
-    done = [{**asdict(each), "gain": gain} for each, gain in zip(history, gains, strict=True)]
+    done = [{**asdict(entry), "gain": gain} for entry, gain in zip(history, gains, strict=True)]
     return {"done": done, "stopped": last.reason}
 
 
@@ -310,7 +310,7 @@ class Curves:
     @classmethod
     def from_outcome(cls, outcome: IdentificationOutcome) -> "Curves":
         """Curves of an outcome in the precision of the file, so that pages made from either are the same."""
-        spectra = [each.spectrum for each in outcome.health if each.spectrum is not None]
+        spectra = [health.spectrum for health in outcome.health if health.spectrum is not None]
         predictions, friction = outcome.details.predictions, outcome.details.friction
         return cls(*(tuple(map(_rounded, group)) for group in (predictions, friction, spectra)))  # type: ignore
 
@@ -320,8 +320,8 @@ class Curves:
         for group in fields(self):
             for index, curve in enumerate(getattr(self, group.name)):
                 for name, value in vars(curve).items():
-                    kept = np.float32(value) if isinstance(value, np.ndarray) else np.array(value)
-                    arrays[f"{group.name}/{index}/{name}"] = kept
+                    array = np.float32(value) if isinstance(value, np.ndarray) else np.array(value)
+                    arrays[f"{group.name}/{index}/{name}"] = array
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)
         return buffer.getvalue()

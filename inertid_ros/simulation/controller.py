@@ -9,7 +9,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 
-_MAX_END_SPEED = 1e-3  # rad/s; of the last point
+_MAX_FINAL_SPEED = 1e-3  # rad/s; of the last point
 _MAX_STREAM_STEP_S = 0.1
 
 
@@ -145,7 +145,7 @@ def _checked(trajectory: CommandedTrajectory, width: int) -> CommandedTrajectory
     if not np.isfinite(time).all() or (np.diff(time) <= 0).any() or (len(time) and time[0] < 0):
         raise ExcitationError("command: time_from_start is not increasing from zero or later")
     velocity = arrays.get("velocity")
-    if velocity is not None and len(time) and np.abs(velocity[-1]).max() > _MAX_END_SPEED:
+    if velocity is not None and len(time) and np.abs(velocity[-1]).max() > _MAX_FINAL_SPEED:
         raise ExcitationError("command: the last point is not at rest")
     return CommandedTrajectory(time, arrays["position"], velocity, arrays.get("acceleration"))
 

@@ -80,7 +80,7 @@ LEG = {
     "foot": (0.547, 0.0268, -0.000725, 0.0676, 0.0131, 5.17e-05, 0.0145, -0.00333, 9.73e-05, 0.00229),
 }
 JOINTS = ("hip_abduction", "hip_flexion", "knee", "ankle_flexion", "ankle_eversion")
-IMU = "imu"
+IMU_FRAME = "imu"
 PASSIVE = ("right_ankle_eversion", "left_ankle_eversion")
 _MIRRORED = np.array([1, 1, 1, -1, 1, 1, 1, -1, -1, 1])  # of a link whose z axis is turned over
 # Lengths that the document does not print, of a person of about 1.8 m [m].
@@ -238,11 +238,11 @@ def exoskeleton_urdf() -> str:
             _joint(robot, f"{side}_{joint}", (parent, child), origin, orientation.T @ wanted)
             _link(robot, child, parameters[child])
             parent, orientation = child, wanted
-    etree.SubElement(robot, "link", name=IMU)
+    etree.SubElement(robot, "link", name=IMU_FRAME)
     mount = etree.SubElement(robot, "joint", name="imu_mount", type="fixed")
     etree.SubElement(mount, "origin", xyz=_text(np.array(_IMU_POSITION)), rpy=_text(np.array([0.0, 0.0, np.pi / 2])))
     etree.SubElement(mount, "parent", link="body")
-    etree.SubElement(mount, "child", link=IMU)
+    etree.SubElement(mount, "child", link=IMU_FRAME)
     etree.indent(robot)
     return etree.tostring(robot, encoding="unicode")
 
@@ -324,7 +324,7 @@ class Stance:
 
 
 STANCES = {
-    "biped": Stance(soles(), plates(), IMU),
+    "biped": Stance(soles(), plates(), IMU_FRAME),
     "humanoid": Stance(
         (Sole("right_ankle_roll_link", np.eye(3), np.array([0.035, 0.0, -0.033]), 0.17, 0.06, "plate"),),
         (SimulatedPlate("plate", np.diag([1.0, -1.0, -1.0]), np.array([0.02, 0.03, -0.04])),),
@@ -351,7 +351,7 @@ def humanoid(crouch: float) -> LeggedRobotDescription:
     return LeggedRobotDescription(urdf, stance.soles, stance.plates, start, imu=stance.imu)
 
 
-ROBOTS = dict(zip(LEGGED_ROBOTS, (biped, humanoid), strict=True))
+_LEGGED_ROBOTS = dict(zip(LEGGED_ROBOTS, (biped, humanoid), strict=True))
 
 
 def legged_robot(name: str, crouch: float = 0.3) -> LeggedRobotDescription:
@@ -362,6 +362,6 @@ def legged_robot(name: str, crouch: float = 0.3) -> LeggedRobotDescription:
     ModelError
         There is no such robot, or its files are not installed.
     """
-    if name not in ROBOTS:
-        raise ModelError(f"simulation: no legged robot '{name}'; choose from {', '.join(ROBOTS)}")
-    return ROBOTS[name](crouch)
+    if name not in _LEGGED_ROBOTS:
+        raise ModelError(f"simulation: no legged robot '{name}'; choose from {', '.join(_LEGGED_ROBOTS)}")
+    return _LEGGED_ROBOTS[name](crouch)

@@ -98,34 +98,34 @@ def floating(folder: Path, seconds: float) -> None:
         directions = direction_combinations(rng.permutation(6).tolist(), int(seconds))
         ranges = np.concatenate([rng.uniform(0.3, 0.5, 3), np.full(3, 3 * np.pi)])
         motion = IntervalMotion(directions, np.array([0.0, -0.7, 0.0, 0.0, 0.0, 0.0]), ranges, 1.0)
-        found = float_freely(truth, truth.body_prior, motion.trajectory, 50.0)
-        recording = measured(truth, found, RateNoise(5e-5, 8e-5, 5e-5), rng, name)
+        flight = float_freely(truth, truth.body_prior, motion.trajectory, 50.0)
+        recording = measured(truth, flight, RateNoise(5e-5, 8e-5, 5e-5), rng, name)
         write_npz(recording, folder / f"{name}.npz", overwrite=False)
 
 
 def legged(folder: Path, seconds: float) -> None:
     """The lower-limb exoskeleton of the simulator, on two force plates."""
-    robot, each = legged_robot("biped"), 1.2
+    robot, seconds_each = legged_robot("biped"), 1.2
     truth = load_model(robot.urdf, ModelOptions(base="free", drive_terms=()))
     write_urdfs(folder, truth, "robot.urdf", np.random.default_rng(0))
     for seed, name in enumerate(("stand1_bag", "stand2_bag")):
-        movement = MovementOptions(movements=max(int(seconds / each), 2), seconds=each)
+        movement = MovementOptions(movements=max(int(seconds / seconds_each), 2), seconds=seconds_each)
         simulated = LeggedRobot(robot, LeggedRobotOptions(seed=seed, movement=movement))
         write_bag(simulate_movements(simulated, state_hz=100.0, name=name), folder / name)
 
 
-ROBOTS = {"arm": arm, "floating": floating, "legged": legged}
+_ROBOT_WRITERS = {"arm": arm, "floating": floating, "legged": legged}
 
 
 def main() -> int:
     """Write the files of one robot; returns the exit status, 2 where they cannot be written."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("robot", choices=ROBOTS)
+    parser.add_argument("robot", choices=_ROBOT_WRITERS)
     parser.add_argument("--folder", type=Path, default=Path(), help="to write into (default here)")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each recording")
     arguments = parser.parse_args()
     try:
-        ROBOTS[arguments.robot](arguments.folder, arguments.seconds)
+        _ROBOT_WRITERS[arguments.robot](arguments.folder, arguments.seconds)
     except InertidError as error:
         print(f"recordings: error: {error}", file=sys.stderr)
         return 2

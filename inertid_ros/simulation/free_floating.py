@@ -103,16 +103,14 @@ def float_freely(
 
     Parameters
     ----------
-    model : RobotModel
-        With a free base; its own inertial parameters are not used.
     bodies : ndarray, shape (nb, 10)
-        True parameters.
+        True parameters; those of the model are not used.
     trajectory : Trajectory
         Of joints, then wheels.
     momentum : ndarray, shape (6,), optional
         Total at the start, about the origin of the world.
     torque : ExternalTorque, optional
-        External, about the centre of mass; without one momentum is conserved.
+        External, about the centre of mass.
 
     Raises
     ------
@@ -132,13 +130,14 @@ def float_freely(
         )
     q, v, speeds = both[:, : model.joints], rates[:, : model.joints], rates[:, model.joints :]
     base = BaseMotion(model.tree, bodies, model.wheels)
-    inertia, own = base.momentum(q, v, speeds)
+    inertia, joint_momentum = base.momentum(q, v, speeds)
     start = np.zeros(6) if momentum is None else np.asarray(momentum, dtype=float)
     total = np.tile(start, (len(time), 1))
     pose = np.tile(REST_POSE, (len(time), 1))
-    for _ in range(_MAX_POSE_ITERATIONS):  # the pose of the base decides its momentum in its own frame: a fixed point
+    # The pose of the base determines its momentum in its own frame: a fixed point.
+    for _ in range(_MAX_POSE_ITERATIONS):
         local = _to_base(total, pose)
-        twist: Array = np.asarray(np.linalg.solve(inertia, (local - own)[..., None])[..., 0], dtype=float)
+        twist: Array = np.asarray(np.linalg.solve(inertia, (local - joint_momentum)[..., None])[..., 0], dtype=float)
         updated = _between(fine_dead_reckoning(period, twist, REST_POSE), twist, period)
         change, pose = float(np.abs(updated - pose).max()), updated
         if torque is not None:
