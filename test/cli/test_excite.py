@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
+from support.robots.free_base import free_urdf
 
 from inertid_ros.cli import excite
 from inertid_ros.cli import main as cli
@@ -273,3 +274,12 @@ def test_the_page_shows_the_motion_against_its_limits(made):
 def test_an_output_or_a_plan_is_needed(folder, capsys):
     assert cli.main(["excite", "--urdf", "robot.urdf"]) == 2
     assert "--output is missing" in capsys.readouterr().err
+
+
+def test_a_motion_of_a_free_base_is_not_promised(tmp_path, capsys):
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_text(free_urdf(2, 3))
+    command = ["excite", "--urdf", str(urdf), "--set", "robot.base=free", "--output", str(tmp_path / "out")]
+    assert cli.main(command) == 2
+    assert "its base is free" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
