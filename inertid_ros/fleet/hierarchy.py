@@ -139,17 +139,6 @@ def fit_population(
     return _iterate(likelihoods, prior, np.diag(target), target, weight)
 
 
-def restricted_log_likelihood(likelihoods: Likelihoods, prior: MeanPrior, covariance: Array) -> float:
-    """Logarithm of the likelihood of ``Sigma`` with the mean and all robots integrated out, up to a constant."""
-    R, z = likelihoods.roots
-    whole = np.eye(R.shape[1]) + R @ covariance @ R.transpose(0, 2, 1)
-    step = _expectation(likelihoods, prior, covariance)
-    right = prior.precision @ prior.mean + likelihoods.marginal(covariance)[1].sum(axis=0)
-    misfit = np.einsum("ni,ni->", z, np.linalg.solve(whole, z[..., None])[..., 0]) - right @ step.mean
-    volume = np.linalg.slogdet(whole)[1].sum() - np.linalg.slogdet(step.mean_covariance)[1]
-    return float(-0.5 * (volume + misfit))
-
-
 def _iterate(
     likelihoods: Likelihoods, prior: MeanPrior, covariance: Array, target: Array | None, weight: float
 ) -> Population:

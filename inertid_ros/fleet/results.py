@@ -210,14 +210,8 @@ def _model_content(outcome: FleetOutcome, name: str, tables: Mapping[str, Rows])
 
 
 def _outlier_content(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "serial": row["serial"],
-        "model": row["model"],
-        "parameter": row["outlying_parameter"],
-        "change": row["outlying_change"],
-        "deviation": row["outlying_deviation"],
-        "p_value": row["outlying_p_value"],
-    }
+    keys = ("parameter", "change", "deviation", "p_value")
+    return {"serial": row["serial"], "model": row["model"], **{key: row[f"outlying_{key}"] for key in keys}}
 
 
 def _drift_content(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from inertid_ros.fleet.hierarchy import (
     Likelihoods,
     MeanPrior,
     fit_population,
-    restricted_log_likelihood,
 )
 
 
@@ -42,18 +41,6 @@ def dense_log_likelihood(likelihoods, covariance):
 
 def flat(size):
     return MeanPrior(np.zeros(size), np.zeros((size, size)))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_restricted_likelihood_is_the_dense_one_up_to_a_constant(seed):
-    rng = np.random.default_rng(seed)
-    likelihoods, _ = robots(rng, 7, 3, np.eye(3))
-    differences = []
-    for _ in range(4):
-        root = rng.normal(size=(3, 3))
-        S = root @ root.T + 0.1 * np.eye(3)
-        differences.append(restricted_log_likelihood(likelihoods, flat(3), S) - dense_log_likelihood(likelihoods, S))
-    assert np.ptp(differences) < 1e-8
 
 
 @pytest.mark.parametrize("seed", range(3))
