@@ -115,9 +115,8 @@ def identify(
         if continuation is not None:
             raise IdentificationError(f"estimator '{options.estimator}' takes no earlier result; drop it")
         if options.fit_stribeck_speed:
-            first = MapFit.of(prepared, options, Constraints())
-            first, weighting, _ = first.without_outliers(*first.reweighted(first.initial_weighting))
-            prepared = first.with_chosen_stribeck(first.reweighted(weighting)[0])[0].data
+            first = MapFit.of(prepared, options, Constraints()).reweighted().without_outliers().reweighted()
+            prepared = first.with_chosen_stribeck().data
         classical = _classical(prepared, options.estimator, constraints)
         return replace(classical, delay=prepared.removed_delay, term_choices=choices)
     constraints = constraints or Constraints()
@@ -152,29 +151,25 @@ def _fitted(
     constraints: Constraints,
     progress: Callable[[IdentificationProgress], None],
 ) -> Estimate:
-    """Estimate of prepared data, without outliers."""
-    fit = MapFit.of(data, options, constraints)
-    weighting, solution = fit.reweighted(fit.initial_weighting)
-    outliers = None
+    """Fit prepared data, step by step."""
+    # Weights of the channels and prior spread, with all samples as independent as the filter leaves them.
+    fit = MapFit.of(data, options, constraints).reweighted()
     if data.recordings:
         progress(IdentificationProgress("solving", 0.5))
-        all_independent = weighting.fraction
-        fit, weighting, outliers = fit.without_outliers(weighting, solution)
-        if outliers.any():  # residuals of a fit that they spoilt do not show which samples are independent
-            weighting, solution = fit.reweighted(replace(weighting, fraction=all_independent, discount=1.0))
-            fit, weighting, further = fit.without_outliers(weighting, solution)
-            outliers = outliers + further
-        weighting, solution = fit.reweighted(weighting)
+        # Outliers by the residuals, then how many samples are independent. A fit that outliers spoilt does not show
+        # that: it begins again without them.
+        fit = fit.without_outliers()
+        if fit.outliers is not None and fit.outliers.any():
+            fit = fit.with_all_independent().reweighted().without_outliers()
+        fit = fit.reweighted()
         if data.further:
             progress(IdentificationProgress("compressing", 0.6))
-            fit, more = fit.with_further(solution)
-            outliers = outliers + more
-            weighting, solution = fit.reweighted(weighting)
-        chosen, weighting = fit.with_chosen_rotor_inertia(weighting).with_chosen_stribeck(weighting)
-        if chosen is not fit:
-            fit, (weighting, solution) = chosen, chosen.reweighted(weighting)
-        weighting, solution = fit.undiscounted(weighting)
-    return replace(fit.estimate(weighting, solution), outliers=outliers)
+            fit = fit.with_further().reweighted()
+        # Friction and rotor inertia that the data show.
+        fit = fit.with_chosen_terms()
+        # All independent samples count, under the prior spread found so far.
+        fit = fit.undiscounted()
+    return fit.estimate()
 
 
 def _with_bodies_of(estimate: Estimate, data: FitData) -> FitData:

@@ -1,6 +1,9 @@
-"""MAP fit: weights of channels and the prior spread, iterated with the solution to their fixed point."""
+"""MAP fit: weights of channels and the prior spread, iterated with the solution to their fixed point.
 
-from collections.abc import Iterable, Iterator, Sequence
+A :class:`MapFit` is the state of a fit. Each step returns the state after it, so that a fit reads as its steps.
+"""
+
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -110,10 +113,16 @@ class Weighting:
 
 @dataclass(frozen=True)
 class MapFit:
-    """MAP fit of one set of data, without the weights that are iterated.
+    """State of a MAP fit of one set of data.
 
     Attributes
     ----------
+    weighting : Weighting
+        Present weights of data and prior; at first by the errors of the prior.
+    solution : Solution or None
+        Solution under these weights; None before :meth:`reweighted`.
+    outliers : ndarray or None, shape (c,)
+        Number of outliers left out so far; None if none were sought.
     noise_ratio : ndarray or None, shape (c,)
         Variance of a channel's noise at low frequency over that of its residual, of one independent sample.
     speed_covariance : ndarray or None, shape (p, p)
@@ -129,6 +138,9 @@ class MapFit:
     map_problem: MapProblem
     regularization: Regularization
     options: IdentifyOptions
+    weighting: Weighting
+    solution: Solution | None = None
+    outliers: NDArray[np.int64] | None = None
     noise_ratio: Array | None = None
     speed_covariance: Array | None = None
     complete: Information | None = None
@@ -136,7 +148,7 @@ class MapFit:
 
     @classmethod
     def of(cls, data: FitData, options: IdentifyOptions, constraints: Constraints) -> "MapFit":
-        """Fit of data under options and constraints."""
+        """Pose the fit of data under options and constraints."""
         model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
         given_by_terms = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
         constraints = replace(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
@@ -144,12 +156,8 @@ class MapFit:
         regularization = Regularization(
             options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE, data.prior_spreads
         )
-        return cls(
-            data,
-            map_problem,
-            map_problem.completed(regularization, model.consistent_prior - model.inertial_locked),
-            options,
-        )
+        regularization = map_problem.completed(regularization, model.consistent_prior - model.inertial_locked)
+        return cls(data, map_problem, regularization, options, _initial_weighting(data, regularization))
 
     @cached_property
     def _held(self) -> NDArray[np.bool_]:
@@ -157,26 +165,25 @@ class MapFit:
         fixed = self.map_problem.constraints.fixed
         return np.isin(self.data.equations.model.layout.names, (*fixed, *self.left_out))
 
-    @property
-    def initial_weighting(self) -> Weighting:
-        """Weights by the errors of the prior."""
-        information, recordings = self.data.information, self.data.recordings
-        deviation = np.maximum(information.deviation(self.data.equations.model.prior), 0.01 * information.rms_measured)
-        fraction = band_fraction(recordings) if recordings else np.ones(len(deviation))
-        return Weighting(np.maximum(deviation, self.data.least_deviation), fraction, self.regularization)
-
-    def undiscounted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
+    def undiscounted(self) -> "MapFit":
         """Reweight with all independent samples, under the prior spread that was estimated with fewer.
 
         With all, residuals that go along with the regressor would pass for bodies far from the prior. Under that prior
         all may count: on recorded arms parameters then predict other motions better.
         """
+        weighting = replace(self.weighting, discount=1.0)
         options = attrs.evolve(self.options, prior_spread=weighting.regularization.prior_spread)
-        return replace(self, options=options).reweighted(replace(weighting, discount=1.0))
+        return replace(replace(self, options=options, weighting=weighting).reweighted(), options=self.options)
 
-    def reweighted(self, weighting: Weighting) -> tuple[Weighting, Solution]:
-        """Iterate weights (residual deviation per channel) and prior spread to their fixed point."""
-        information = self.data.information
+    def reweighted(self) -> "MapFit":
+        """Iterate weights (residual deviation per channel) and prior spread to their fixed point.
+
+        Raises
+        ------
+        ConvergenceError
+            The solver finds no optimum.
+        """
+        information, weighting = self.data.information, self.weighting
         start: Solution | None = None
         least = self.data.least_deviation
         for iteration in range(_MAX_REWEIGHTINGS):
@@ -192,7 +199,7 @@ class MapFit:
                 weighting = replace(weighting, deviation=least)
                 continue
             # Residual deviation per channel, then the prior spread of the largest evidence.
-            deviation = np.maximum(information.deviation(self._parameters(solution)), least)
+            deviation = np.maximum(information.deviation(self._physical(solution)), least)
             prior_spread = self.options.prior_spread or prior_spread_of_largest_evidence(
                 R, solution, information.layout, weighting.regularization, self._held
             )
@@ -204,7 +211,7 @@ class MapFit:
                 break
             regularization = replace(weighting.regularization, prior_spread=prior_spread)
             weighting = replace(weighting, deviation=deviation, regularization=regularization)
-        return weighting, solution
+        return replace(self, weighting=weighting, solution=solution)
 
     def _most_weighted(self, weighting: Weighting) -> str:
         """Name the channel that outweighs the prior most, for a message."""
@@ -226,72 +233,87 @@ class MapFit:
         """Parameters ``(p,)`` of this fit with the weights of data and prior of an estimate, without iteration."""
         regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
         R, z = self.normalised_equations(estimate.weights)
-        return self._parameters(self.map_problem.solve(R, z, regularization))
+        return self._physical(self.map_problem.solve(R, z, regularization))
 
-    def without_outliers(self, weighting: Weighting, solution: Solution) -> tuple["MapFit", Weighting, np.ndarray]:
-        """Fit without outliers, its weights, and the number of outliers ``(c,)``.
+    def without_outliers(self) -> "MapFit":
+        """Leave gross outliers out, then weigh samples by how independent their residuals are.
 
-        All follow from the residuals of a first solution, in which samples count as far as the filter leaves them
-        independent, so that data outweighs the prior: residuals must not show errors of the prior.
+        Both follow from a solution in which samples count as far as the filter leaves them independent, so that data
+        outweighs the prior: residuals must not show errors of the prior.
         """
-        recordings, residuals = self.data.recordings, self._residuals(solution)
-        channels, threshold = self.data.equations.channels, self.options.outlier_threshold
-        kept, outliers = without_outliers(channels, recordings, residuals, threshold)
-        fit = replace(self, data=replace(self.data, recordings=tuple(kept)))
+        data = self.data
+        kept, outliers = without_outliers(
+            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold
+        )
+        total = outliers if self.outliers is None else self.outliers + outliers
+        fit = replace(self, data=replace(data, recordings=tuple(kept)), outliers=total)
         if outliers.any():
-            information = replace(compress(self.data.equations, kept), earlier=self.data.information.earlier)
-            fit = replace(fit, data=replace(fit.data, information=information))
-            weighting, solution = fit.reweighted(weighting)
-            residuals = fit._residuals(solution)
-        return *fit._discounted(weighting, solution, residuals), outliers
+            information = replace(compress(data.equations, kept), earlier=data.information.earlier)
+            fit = replace(fit, data=replace(fit.data, information=information)).reweighted()
+        return fit._discounted()
 
-    def with_further(self, solution: Solution) -> tuple["MapFit", np.ndarray]:
-        """Fit with the equations of further samples as well, and the number of outliers in these ``(c,)``.
+    def with_all_independent(self) -> "MapFit":
+        """Count samples as independent again as far as the filter leaves them so."""
+        fraction = _initial_weighting(self.data, self.regularization).fraction
+        return replace(self, weighting=replace(self.weighting, fraction=fraction, discount=1.0))
+
+    def with_further(self) -> "MapFit":
+        """Add the equations of further samples.
 
         They are taken one at a time, and only their information stays. Their delay, their outliers and their weights
-        follow from the samples that are kept.
+        follow from the samples in memory.
         """
         data, count = self.data, np.zeros(self.data.equations.count, dtype=int)
         limits = OutlierLimits.from_residuals(
-            data.equations.channels, data.recordings, self._residuals(solution), self.options.outlier_threshold
+            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold
         )
-        parameters = self._parameters(solution)
+        parameters = self.parameters
 
         def masked_samples() -> Iterator[Samples]:
             nonlocal count
-            for each in data.further:
-                samples = without_delay(each, data.removed_delay)
+            for part in data.further:
+                samples = without_delay(part, data.removed_delay)
                 residual = samples.tau - data.equations.predict(parameters, samples)
                 masked, beyond = limits.masked(samples, residual, MAX_OUTLIER_SHARE)
                 count = count + beyond
                 yield masked
 
         information = data.information + compress(data.equations, masked_samples())
-        return replace(self, data=replace(data, information=information, further=())), count
+        data = replace(data, information=information, further=())
+        return replace(self, data=data, outliers=count if self.outliers is None else self.outliers + count)
 
-    def _parameters(self, solution: Solution) -> Array:
+    @property
+    def parameters(self) -> Array:
+        """Physical parameters ``(p,)`` of the solution."""
+        return self._physical(self._solved)
+
+    @property
+    def _solved(self) -> Solution:
+        assert self.solution is not None, "reweighted() comes first"
+        return self.solution
+
+    def _physical(self, solution: Solution) -> Array:
         """Physical parameters ``(p,)``, with held ones exactly at their values."""
         parameters, prior = self.map_problem.coordinates.physical(solution.x), self.data.equations.model.prior
         held = np.union1d(self.data.equations.model.layout.absent, np.flatnonzero(self._held))
         parameters[held] = prior[held]
         return parameters
 
-    def _residuals(self, solution: Solution) -> list[Array]:
+    @property
+    def _residuals(self) -> list[Array]:
         """``(N, c)`` per recording."""
-        equations, parameters = self.data.equations, self._parameters(solution)
+        equations, parameters = self.data.equations, self.parameters
         return [samples.tau - equations.predict(parameters, samples) for samples in self.data.recordings]
 
-    def _discounted(
-        self, weighting: Weighting, solution: Solution, residuals: Sequence[Array]
-    ) -> tuple["MapFit", Weighting]:
-        """Fit with its noise, and weights by the independent share of the samples.
+    def _discounted(self) -> "MapFit":
+        """Estimate the noise, and weigh samples by their independent share.
 
         Channels have the proportions of the correlation of their residuals, which is less noisy than their own scores;
         one factor by the scores of all weighs data against the prior.
         """
-        recordings = self.data.recordings
+        recordings, residuals, weighting = self.data.recordings, self._residuals, self.weighting
         scores = block_scores(self.data.equations, recordings, residuals)
-        covariance = self._covariance(self.normalised_equations(weighting.weights)[0], solution)
+        covariance = self._covariance(self.normalised_equations(weighting.weights)[0], self._solved)
         # Noise that varies scores as much as the residuals do, over the noise by the correlation of the residuals.
         noise = scores.noise_level(covariance, weighting.weights**2)
         independent = effective_fraction(residuals, [samples.mask for samples in recordings])
@@ -300,9 +322,15 @@ class MapFit:
         ratio = np.where(noise.largest > 0, noise.largest / weighting.deviation**2, 1 / fraction)
         if excess < 1.0:
             fraction = np.minimum(fraction / max(excess, 1e-9), weighting.fraction)
-        return replace(self, noise_ratio=ratio), replace(weighting, fraction=fraction, discount=1 / max(excess, 1.0))
+        weighting = replace(weighting, fraction=fraction, discount=1 / max(excess, 1.0))
+        return replace(self, noise_ratio=ratio, weighting=weighting)
 
-    def with_chosen_rotor_inertia(self, weighting: Weighting) -> "MapFit":
+    def with_chosen_terms(self) -> "MapFit":
+        """Keep rotor inertia and Stribeck friction only if the data show them."""
+        chosen = self.with_chosen_rotor_inertia().with_chosen_stribeck()
+        return self if chosen is self else chosen.reweighted()
+
+    def with_chosen_rotor_inertia(self) -> "MapFit":
         """Fit without rotor inertia if the joints together show none.
 
         Efforts are measured before the gears or behind them, of all joints alike: torque sensors do not see the motor's
@@ -315,54 +343,59 @@ class MapFit:
         given = equations.model.prior[layout.drive("rotor_inertia")]
         if not names or held or given.any() or not has_joints(equations):
             return self
-        test = self._test(weighting)
+        test = self._test
         shown = test.passed_together(test.fit(equations, self.data.information, "rotor_inertia"))
         return self if shown else replace(self, left_out=names)
 
-    def _test(self, weighting: Weighting) -> DriveTermTest:
+    @property
+    def _test(self) -> DriveTermTest:
+        weighting = self.weighting
         counts = weighting.fraction * weighting.discount * self.data.information.counts
         bodies = len(self.data.equations.model.layout.body_names)
         return DriveTermTest(weighting.weights, counts, weighting.regularization.spreads(bodies))
 
-    def with_chosen_stribeck(self, weighting: Weighting) -> tuple["MapFit", Weighting]:
-        """Fit with Stribeck friction only of joints that show it, at the best speed if the options ask for it.
+    def with_chosen_stribeck(self) -> "MapFit":
+        """Keep Stribeck friction only of joints that show it, at the best speed if the options ask for it.
 
         Residuals at given speeds are no noise: the best speeds are found once more with the residuals at the first
         ones.
         """
-        chosen = self._with_stribeck_by(weighting)
+        chosen = self._with_stribeck_by_test()
         if chosen is not self and self.options.fit_stribeck_speed:
-            independent = replace(weighting, fraction=self.initial_weighting.fraction, discount=1.0)
-            fitted, solution = chosen.reweighted(independent)
-            discounted, weighting = chosen._discounted(fitted, solution, chosen._residuals(solution))
-            chosen = replace(self, noise_ratio=discounted.noise_ratio)._with_stribeck_by(weighting)
-        return chosen, weighting
+            fraction = self.with_all_independent().weighting.fraction
+            independent = replace(chosen.weighting, fraction=fraction, discount=1.0)
+            second = replace(chosen, weighting=independent).reweighted()._discounted()
+            chosen = replace(
+                self, noise_ratio=second.noise_ratio, weighting=second.weighting
+            )._with_stribeck_by_test()
+        return chosen
 
-    def _with_stribeck_by(self, weighting: Weighting) -> "MapFit":
-        """Fit with Stribeck friction only of joints that show it, by given weights."""
+    def _with_stribeck_by_test(self) -> "MapFit":
+        """Keep Stribeck friction only of joints that show it, by the present weights."""
         equations, information = self.data.equations, self.data.information
-        test = self._test(weighting)
         if self.options.fit_stribeck_speed:
-            chosen = fitted_stribeck(equations, self.data.recordings, information.earlier, test)
+            chosen = fitted_stribeck(equations, self.data.recordings, information.earlier, self._test)
         else:
-            chosen = stribeck_where_significant(equations, information, test)
+            chosen = stribeck_where_significant(equations, information, self._test)
         if chosen.equations is equations:
             return self
         data = replace(self.data, equations=chosen.equations, information=chosen.information)
-        fit = MapFit.of(data, self.options, self.map_problem.constraints)
-        complete = None if self.options.fit_stribeck_speed else information  # at other speeds it is another column
         return replace(
-            fit,
+            MapFit.of(data, self.options, self.map_problem.constraints),
+            weighting=self.weighting,
+            outliers=self.outliers,
             noise_ratio=self.noise_ratio,
             speed_covariance=chosen.covariance,
-            complete=complete,
+            # At fitted speeds it is another column.
+            complete=None if self.options.fit_stribeck_speed else information,
             left_out=self.left_out,
         )
 
-    def estimate(self, weighting: Weighting, solution: Solution) -> Estimate:
-        """Estimate of a solution, with its covariance and base parameters."""
+    def estimate(self) -> Estimate:
+        """Estimate of the solution, with its covariance and base parameters."""
+        weighting, solution = self.weighting, self._solved
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
-        parameters = self._parameters(solution)
+        parameters = self.parameters
         ratio = 1 / weighting.fraction if self.noise_ratio is None else self.noise_ratio
         noise = ratio * weighting.deviation**2
         fitted = self.normalised_equations(weighting.weights)
@@ -407,6 +440,7 @@ class MapFit:
             bounded_interval=interval,
             delay=self.data.removed_delay,
             delay_found=self.data.delay,
+            outliers=self.outliers,
         )
 
     def _covariance(self, R: Array, solution: Solution) -> Array:
@@ -414,3 +448,11 @@ class MapFit:
         coordinates = self.map_problem.coordinates
         root = coordinates.matrix[:, ~self._held] @ covariance_root(R, solution, ~self._held)
         return root @ root.T
+
+
+def _initial_weighting(data: FitData, regularization: Regularization) -> Weighting:
+    """Weights by the errors of the prior, with samples as independent as the filter leaves them."""
+    information, recordings = data.information, data.recordings
+    deviation = np.maximum(information.deviation(data.equations.model.prior), 0.01 * information.rms_measured)
+    fraction = band_fraction(recordings) if recordings else np.ones(len(deviation))
+    return Weighting(np.maximum(deviation, data.least_deviation), fraction, regularization)
