@@ -98,7 +98,8 @@ class Continuation:
 
     def of(self, data: FitData) -> FitData:
         """Data of a fit with everything that the earlier result adds; its equations are those of
-        :attr:`prior_model`."""
+        :attr:`prior_model`.
+        """
         if fingerprint(data.equations) != self.earlier.robot:
             raise IdentificationError(
                 "identify.prior: its equations differ from these (kinematics, gravity or type of equations); identify"

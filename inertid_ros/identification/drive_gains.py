@@ -3,9 +3,10 @@
 A drive reports its torque up to a factor, gear ratio times torque constant, that is known to some per cent or not at
 all. Without anything of known weight, gains and parameters are determined up to a common factor; a known load fixes it.
 With ``e = A_j (x + x_load) / g_j`` per joint ``j`` and recording, where the parameters ``x_load`` of the load stand in
-the columns of the link that holds it, noise is in the efforts ``e`` alone, so that the estimate of ``g_j`` has no bias
-as that of a regression on measured efforts has. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R
-factors of the recordings of each load."""
+the columns of the link that holds it, noise is in the efforts ``e`` alone, so that the estimate of ``g_j`` is unbiased,
+unlike a regression on measured efforts. Gauss-Newton steps solve for ``x`` and all ``log g_j`` at once, from R factors
+of the recordings of each load.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -105,7 +105,7 @@ class DriveTermTest:
     def passed_together(self, fit: DriveTermFit) -> bool:
         """Whether noise alone would hardly have the term of all joints explain as much.
 
-        Noise alone pushes about every other parameter below zero, where it stays: what ``n`` explain has the
+        Noise alone pushes about every other parameter to zero: the misfit that ``n`` explain has the
         chi-bar-squared distribution ([Silvapulle2005]_ ch. 3), here of joints that do not depend on one another.
         """
         joints = np.arange(1, len(fit.side) + 1)

@@ -1,7 +1,8 @@
-"""Validation beside held-out motion: on blocks of the data fitted, and of held-out data that repeat fitted motion.
+"""Validation without new motion: on blocks of the data fitted, and of held-out data that repeat fitted motion.
 
 Information is additive: the rest of the data is the whole without a block, so that every block costs one solve more
-and no pass over the samples."""
+and no pass over the samples.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -130,7 +131,7 @@ def check_new_motion(
     recordings : sequence of Samples
         Recordings that were fitted, with the delay of effort removed.
     held_out : sequence of Samples
-        With the delay of effort removed.
+        Held-out recordings, with the delay of effort removed.
     """
     findings = []
     for samples in held_out:

@@ -2,7 +2,8 @@
 
 All are one linear estimator on compressed information, which fits the directions of a :class:`.ParameterSpectrum` that
 the data determines well enough and keeps the prior along all others. None of them ensures physical consistency:
-:attr:`LeastSquaresEstimate.consistent` states it, and validation rejects inconsistent estimates."""
+:attr:`LeastSquaresEstimate.consistent` states it, and validation rejects inconsistent estimates.
+"""
 
 import logging
 import time
@@ -197,7 +198,7 @@ def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) 
     Returns
     -------
     ndarray, shape (r + 1,)
-        Per rank from zero; infinite where there are no more equations than directions.
+        Per rank from zero; infinite if there are no more equations than directions.
     """
     dropped = np.concatenate([np.cumsum(spectrum.projections[::-1] ** 2)[::-1], [0.0]])
     freedom = np.maximum(count - np.arange(spectrum.count + 1), 0.0)

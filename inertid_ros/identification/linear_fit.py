@@ -103,7 +103,8 @@ def parameter_spectrum(R: Array, z: Array, base: BaseParameters, scaling: Array,
 
 def _svd(matrix: Array) -> tuple[Array, Array, Array]:
     """``U, s, V`` of a tall matrix. By Jacobi rotations, which keep weak directions accurate relative to their own
-    size: grams beside tons, micrometres beside metres."""
+    size: grams next to tons, micrometres next to metres.
+    """
     strengths, left, right, work, _, info = lapack.dgejsv(matrix, joba=0, jobu=0, jobv=0, jobr=0, jobt=0, jobp=0)
     if info != 0:  # no convergence, rarely if ever
         left, strengths, transposed = np.linalg.svd(matrix, full_matrices=False)
@@ -156,7 +157,8 @@ class LinearFit:
     @property
     def variances(self) -> Array:
         """``(r,)`` variance along every direction, ascending; where joints are not weighted their noise is pooled
-        ([Lee2019]_ eq. 4.5.53; [vanDerGaag2024]_ eq. 33-34)."""
+        ([Lee2019]_ eq. 4.5.53; [vanDerGaag2024]_ eq. 33-34).
+        """
         pooled = float(np.average(self.noise, weights=self.information.counts))
         return np.asarray(pooled / self.spectrum.strengths**2)
 
@@ -205,7 +207,7 @@ class LinearProblem:
 
     @cached_property
     def prior(self) -> Array:
-        """``(p,)`` of the URDF, repaired where it is not physically consistent."""
+        """Parameters ``(p,)`` of the URDF, repaired if it is not physically consistent."""
         return self.coordinates.physical(self.coordinates.prior)
 
     @property

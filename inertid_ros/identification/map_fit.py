@@ -43,7 +43,7 @@ from .drive_terms import DriveTermTest, fitted_stribeck, has_joints, stribeck_wh
 
 _MAX_REWEIGHTINGS = 30
 _REWEIGHTING_TOLERANCE = 3e-3
-_COARSER_FACTOR = 10.0  # times larger deviations, where the solver finds no optimum
+_COARSER_FACTOR = 10.0  # times larger deviations, if the solver finds no optimum
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class Weighting:
     fraction : ndarray, shape (c,)
         Independent share of the samples per channel.
     regularization : Regularization
-        With the prior spread.
+        Regularization with the prior spread.
     discount : float
-        Of all data against the prior, while the prior spread is estimated.
+        Weight of all data against the prior, while the prior spread is estimated.
     """
 
     deviation: Array
@@ -192,7 +192,7 @@ class MapFit:
             try:
                 start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
             except ConvergenceError as error:
-                # Without noise residuals fall below what the solver resolves beside the prior.
+                # Without noise residuals fall below what the solver resolves next to the prior.
                 if iteration == _MAX_REWEIGHTINGS - 1 or (weighting.deviation > information.rms_measured).all():
                     raise ConvergenceError(f"{error}; {self._most_weighted(weighting)}") from None
                 least, start = _COARSER_FACTOR * weighting.deviation, None

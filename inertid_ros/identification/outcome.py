@@ -96,7 +96,7 @@ class Round:
         try:
             return cls(tuple(content["recordings"]), float(content["deviation"]), str(content["joint"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise IdentificationError(f"rounds: the last report is damaged ({error!r}); begin anew") from None
+            raise IdentificationError(f"rounds: the last report is damaged ({error!r}); start again") from None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ samples costs milliseconds. Of the terms whose gain over the blocks is not clear
 is left that should.
 
 Bodies can make the torque of some terms: that of a counterbalance on a shoulder whose axis lies flat is the weight of
-its link, turned round. No motion tells the two apart, and no block is predicted better; but the link needs a centre of
+its link, turned round. No motion separates the two, and no block is predicted better; but the link needs a centre of
 mass that it cannot have. Such a term stays by the prior, under which the bodies found with it are far likelier.
 """
 
@@ -131,7 +131,7 @@ class _BlockFits:
         errors : ndarray, shape (blocks,)
             Squared error of each block by the fit of all others.
         log_probability : float
-            Of the estimate by all blocks, under the prior, up to a constant.
+            Logarithm of the prior's probability of the estimate by all blocks, up to a constant.
         """
         size = self.rows.shape[1]
         gone = np.concatenate([np.zeros(0, dtype=int), *(self.columns[index] for index in removed)])

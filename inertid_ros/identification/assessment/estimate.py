@@ -26,7 +26,7 @@ IDENTIFIED, COMBINED, PARTLY, PRIOR = (
 VERDICTS = (PRIOR, PARTLY, COMBINED, IDENTIFIED)  # in ascending order
 _IDENTIFIED_SHARE = 0.9  # of the prior variance that the data takes away: the prior is a tenth of what is known
 _PARTLY_SHARE = 0.5  # data and prior are equally accurate
-_MOVED_DEVIATIONS = 3.0  # prior deviations: farther off, a value is not that of the prior, whatever the share
+_MOVED_DEVIATIONS = 3.0  # prior deviations: farther off, a value is not that of the prior, at any share
 _MEMBER_SHARE = 0.1  # what counts as part of a combination: this much of its most uncertain member's standard deviation
 NORMAL_95 = 1.96  # deviations on either side of the mean that hold 95 % of a normal distribution
 

@@ -2,7 +2,8 @@
 
 A friction that is not below zero, and that the data puts near zero, has no symmetric interval. A quantity that may be
 left out of the model altogether is zero or above, each by its probability under the data ([Mitchell1988]_). Moments of
-a normal distribution cut off by bounds are found by expectation propagation ([Minka2001]_, [Cunningham2011]_)."""
+a normal distribution cut off by bounds are found by expectation propagation ([Minka2001]_, [Cunningham2011]_).
+"""
 
 from dataclasses import dataclass
 

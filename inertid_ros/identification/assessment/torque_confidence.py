@@ -2,7 +2,8 @@
 
 Standard deviations of single parameters are no measure to compare motions, rounds and results by: what no motion
 excites stays uncertain, without effect on torque. A controller uses torque, so its uncertainty is taken at random
-states, which no recording chose."""
+states, which no recording chose.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from .estimate import Estimate
 RANDOM_STATES = 500
 _SPEED_SHARE = 0.5  # of the velocity limits
 _OSCILLATION_RAD_PER_S = np.pi  # rad/s; accelerations are those of oscillations of half a hertz
-_DEFAULT_RANGE, _DEFAULT_SPEED = np.pi, 1.0  # rad or m, per s; where the URDF has no limit
+_DEFAULT_RANGE, _DEFAULT_SPEED = np.pi, 1.0  # rad or m, per s; if the URDF has no limit
 _MIN_TORQUE_SHARE = 0.01  # of the largest torque of a joint: less is lost in coupling, such as contact wrenches
 
 
@@ -54,12 +55,12 @@ class TorqueConfidence:
 
     @property
     def share(self) -> float:
-        """Deviation as a share of torque, of the joint where it is largest."""
+        """Largest deviation of any joint as a share of torque."""
         return float(self.shares.max())
 
     @property
     def joint(self) -> str:
-        """Name of the joint where that share is largest."""
+        """Name of the joint with the largest share."""
         return self.joint_names[int(np.argmax(self.shares))]
 
 

@@ -2,7 +2,8 @@
 
 An error of a joint is measured on the scale of that joint's own torque: a wrist that has hardly any is not held to the
 torque of a shoulder. Rigid bodies and friction leave errors of many times the sensor's noise on every real robot, so
-that the noise alone decides nothing: it only tells small errors that are noise from those that are not."""
+that the noise alone decides nothing: it only separates small errors that are noise from others.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -3,7 +3,8 @@
 ``docs/base_parameters.md`` derives it. Of the parameters of a body that act on the joints before it, the part that
 changes with its own joint makes its base parameters; the constant part is regrouped into its parent by the rules of
 [Gautier1990]_, and has no effect in the root body. A base that moves freely differs by its start only: it can have any
-velocity, so that all its ten parameters are observable ([Naveen2019]_ eq. 18-25)."""
+velocity, so that all its ten parameters are observable ([Naveen2019]_ eq. 18-25).
+"""
 
 from dataclasses import dataclass, replace
 

@@ -2,7 +2,8 @@
 
 The velocity and the parameters of the body behind a joint depend on its position through a few independent functions
 only, ``X(q) = sum_k phi_k(q) X_k``: 1, cos q, sin q, cos 2q, sin 2q behind a revolute joint, 1, q, q^2 behind a
-prismatic one."""
+prismatic one.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,9 +40,9 @@ class KinematicTree:
         Motion subspace in the joint frame, linear then angular, one of them a unit vector and the other zero. A body
         whose axis is all zero is a base that moves freely.
     gravity : ndarray, shape (3,)
-        In the world's frame [m/s^2]; zero where there is none.
+        In the world's frame [m/s^2]; zero without gravity.
     rotor_drivers : tuple of int
-        Of each rotor, the link whose joint turns it.
+        Link whose joint turns each rotor.
     rotor_ratios : tuple of float
         Turns of each rotor per turn (or per metre) of that joint.
     """

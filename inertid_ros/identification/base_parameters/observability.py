@@ -7,7 +7,8 @@ describes observability likewise.
 A geared rotor is a body behind a joint that turns ``ratio`` times as fast as a joint of the robot. What its own turning
 changes of it concerns it alone, provided that nothing else changes as fast. The rest is that of a body fixed to the
 link that carries it, and its spin: the inertia about its axis, which acts on its joint and on all that turn its
-bearings."""
+bearings.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

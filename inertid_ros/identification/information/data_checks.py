@@ -37,7 +37,7 @@ def checked_data(
     Parameters
     ----------
     task : str
-        What the data are for, for the message.
+        Purpose of the data, for the message.
 
     Raises
     ------

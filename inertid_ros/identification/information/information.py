@@ -1,7 +1,8 @@
 """Square-root information: all that data determines of the parameters, in R factors of fixed size.
 
 Each measured channel, such as a joint's torque, is compressed by QR on its own, so that channels can be weighted again
-without a second pass. Information of chunks, recordings and machines merges exactly."""
+without a second pass. Information of chunks, recordings and machines merges exactly.
+"""
 
 import hashlib
 from collections.abc import Iterable
@@ -58,7 +59,8 @@ class EarlierEquations:
 
     def without(self, columns: np.ndarray) -> "EarlierEquations":
         """Marginalise out the parameters of ``columns`` under a flat prior, so that nothing about the others is
-        overstated."""
+        overstated.
+        """
         size = self.R.shape[1]
         rest = np.setdiff1d(np.arange(size), columns)
         ordered = r_factor(self.rows[:, np.concatenate([columns, rest, [size]])])[len(columns) : -1, len(columns) :]

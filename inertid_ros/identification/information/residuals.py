@@ -7,7 +7,8 @@ independent noise lets them, by the factor by which the parameters' variances ar
 [McCullagh1989]_ sec. 4.5; blocks are the clusters of a cluster-robust covariance, [Cameron2015]_).
 
 Blocks are pieces of time, and regions of a joint's own motion: what depends on the joint's position and direction comes
-back with every pass, and more data of the same motion does not average it out."""
+back with every pass, and more data of the same motion does not average it out.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -15,7 +15,7 @@ _Constraints = TypeVar("_Constraints", bound="LinearConstraints")
 
 @dataclass(frozen=True)
 class LinearConstraints:
-    """Rows ``matrix @ x + shift``, named for the message where one cannot be met.
+    """Rows ``matrix @ x + shift``, named for messages.
 
     Attributes
     ----------

@@ -3,7 +3,8 @@
 With ``J(pi) = L S L^T`` and ``L L^T`` the prior, the coordinates of ``S`` are free of units and frames, the geometric
 regularizers become the same for every body, and the problem is as well conditioned as the data allows ([Lee2019]_ eq.
 3.3.24). Every distance of a body to its prior is a function of ``S`` alone; all but the Euclidean one are the same in
-any frames and units ([Lee2019]_ sec. 3.3)."""
+any frames and units ([Lee2019]_ sec. 3.3).
+"""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -112,7 +113,8 @@ class Riemannian:
 
     def hessian(self, bodies: Array) -> Array:
         """In the eigenvectors of S the Hessian of a sum of functions of eigenvalues is diagonal: the divided
-        differences of the functions' derivative ``log(x) / x``."""
+        differences of the functions' derivative ``log(x) / x``.
+        """
         values, vectors = np.linalg.eigh(pseudo_inertia(bodies))
         turned = np.swapaxes(vectors, 1, 2)[:, None] @ PSEUDO_INERTIA_BASIS @ vectors[:, None]
         first, second = values[:, :, None], values[:, None, :]

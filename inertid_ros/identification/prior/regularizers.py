@@ -1,7 +1,8 @@
 """Regularizers: distances to the prior, added to the data's equations as one convex program.
 
 All are written in normalised coordinates, where every body's prior is the identity; so units and frames do not matter
-to any of them but the Euclidean one, which is there to be compared with."""
+to any of them but the Euclidean one, which is there to be compared with.
+"""
 
 import logging
 from collections.abc import Sequence
@@ -184,19 +185,18 @@ class Regularization:
     prior_spread : float
         Standard deviation of a body's geodesic distance to its prior.
     drive_weight : float
-        Of drive parameters which cannot be negative: an exponential density per normalised
-        unit, so that a term stays near zero unless the data ask for it. A weak log barrier ([Lee2019]_ eq. 5.3.30)
-        keeps it above zero.
+        Weight of drive parameters that cannot be negative: an exponential density per normalised unit, so that a term
+        stays near zero unless the data ask for it. A weak log barrier ([Lee2019]_ eq. 5.3.30) keeps it above zero.
     offset_deviation : float
         Standard deviation of normalised offsets and user terms around zero.
     own_prior_spreads : ndarray or None, shape (nb,)
-        Prior spreads of single bodies, NaN where it is ``prior_spread``; of "entropic" and "pullback" only.
+        Prior spreads of single bodies, NaN for ``prior_spread``; of "entropic" and "pullback" only.
     metric : ndarray or None, shape (nb, 10, 10)
-        Of the squared distance, of "euclidean", "relative" and "point_mass" only.
+        Metric of the squared distance, of "euclidean", "relative" and "point_mass" only.
     centre : ndarray or None, shape (nb, 10)
-        Prior in normalised coordinates, of "relative" only; elsewhere it is the identity.
+        Prior in normalised coordinates, of "relative" only; otherwise it is the identity.
     points : PointMasses or None
-        Of "point_mass" only.
+        Points of "point_mass" only.
     """
 
     regularizer: str

@@ -1,7 +1,8 @@
 """Regularizers by geodesic distance: the Riemannian one, and geodesic least squares.
 
 All is in normalised coordinates, where the prior of every body is the identity; points of the manifold of bodies are
-pseudo-inertias ``(nb, 4, 4)``, positive definite."""
+pseudo-inertias ``(nb, 4, 4)``, positive definite.
+"""
 
 import time
 from dataclasses import dataclass, replace
@@ -62,7 +63,7 @@ def solve_riemannian(
     start : ndarray, shape (p,)
         Inside every cone, such as the solution with the log-det divergence.
     fallback : ndarray, shape (p,), optional
-        Well inside every cone, where the solver begins if it gets nowhere from a point near a border.
+        Start well inside every cone, for models that the solver cannot minimise from a point near a border.
     tolerance : float, optional
         On the gap to the minimum of the last convex model, relative to one plus the objective.
 
@@ -111,7 +112,8 @@ def _line_search(
     objective: "_Objective", x: Array, value: float, step: Array, expected_decrease: float
 ) -> tuple[Array, float]:
     """First point of enough decrease by halving the step; if it is the whole step, the last one that doubling
-    improves."""
+    improves.
+    """
     length, best = 1.0, (x, value)
     for _ in range(_MAX_LINE_HALVINGS):
         candidate = x + length * step
@@ -242,7 +244,7 @@ class Projections:
 def project(S: Array, planes: Hyperplanes) -> Projections:
     """Nearest points of hyperplanes, unique within ``lambda_max(S_j^-1 S_j') < e`` ([Lee2019]_ Prop. 3.2).
 
-    With eigenvalues s of ``S^1/2 X S^1/2`` and Lambert's W the nearest point is where
+    With eigenvalues s of ``S^1/2 X S^1/2`` and Lambert's W, the nearest point solves
     ``sum s exp(-W(lambda s)) = b``, a decreasing function of lambda.
     """
     root = matrix_root(S)
@@ -287,7 +289,7 @@ def _bracket(sigma: Array, target: Array, bound: Array, side: float) -> tuple[Ar
     open_end = ~np.isfinite(bound)
     end = np.where(open_end, side, bound)
     for _ in range(_MAX_DOUBLINGS):
-        beyond = side * (_sum(sigma, end) - target) > 0  # still on the wrong side: go further where there is room
+        beyond = side * (_sum(sigma, end) - target) > 0  # still on the wrong side: go further if there is room
         if not (beyond & open_end).any():
             break
         end = np.where(beyond & open_end, 2 * end, end)

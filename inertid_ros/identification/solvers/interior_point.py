@@ -7,7 +7,8 @@ dozen steps and not hundreds, and a body on the border of the cone does no harm.
 
 The Hessian of a Newton step is ``R^T R`` of the data plus the curvature of bodies, drives and constraints. As a sum of
 squares it loses the prior where data outweighs it by more than half of the digits, as without noise; QR of the rows
-does not. So a step is factored as ``T^T T`` by either; in the coordinates ``y = T x`` the Hessian is the identity."""
+does not. So a step is factored as ``T^T T`` by either; in the coordinates ``y = T x`` the Hessian is the identity.
+"""
 
 import time
 from collections.abc import Callable
@@ -33,8 +34,8 @@ _TO_BORDER_SHARE = 0.98  # share of the way to the border that a step may take
 _SHORT_STEP = 0.2
 # Complementarity product at the start: share of the largest slope, and least.
 _START_SLOPE_SHARE, _MIN_START_PRODUCT = 1e-3, 1e-3
-_STUCK_STEP = 1e-7  # a shorter step leads nowhere where constraints are not met: they leave no room
-_MAX_STUCK_STEPS = 10  # elsewhere as many do; the first ones may be short where data outweighs the prior by far
+_STUCK_STEP = 1e-7  # a shorter step makes no progress if constraints are not met: they leave no room
+_MAX_STUCK_STEPS = 10  # otherwise as many; the first ones may be short if data outweighs the prior by far
 
 
 class Factor:
@@ -287,7 +288,7 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
     Parameters
     ----------
     start : ndarray, shape (p,)
-        With every ``S_b`` positive definite and every positive parameter above zero.
+        Every ``S_b`` is positive definite there and every positive parameter above zero.
     tolerance : float, optional
         On the gap, relative to one plus the objective.
     warm : bool

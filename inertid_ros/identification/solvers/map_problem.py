@@ -203,7 +203,7 @@ class EqualResidualFit:
     residual : float
         ``|A x - b|^2`` over all equations, each channel by its weight.
     distance : float
-        Geodesic distance of the bodies to their prior, root of the sum of squares; infinite where one cannot exist.
+        Geodesic distance of the bodies to their prior, root of the sum of squares; infinite if a body cannot exist.
     """
 
     parameters: Array
@@ -268,7 +268,7 @@ class Projection:
     solution : Solution
         Parameters and Hessian at the weight that was found.
     regularization : Regularization
-        With the prior spread at which the residual is reached.
+        Regularization with the prior spread at which the residual is reached.
     residual : float
         ``|R x - z|^2``.
     log_weight : float
@@ -298,7 +298,7 @@ def project_onto_residual(
     equations : tuple of (ndarray, ndarray)
         Whitened ``R, z`` in normalised coordinates; ``|R x - z|^2`` is bounded.
     regularization : Regularization
-        With the regularizer, and the prior spread at which the search begins. Each solve starts at the one before.
+        Regularizer, and the prior spread at which the search begins. Each solve starts at the last solution.
     tolerance : float, optional
         Relative, on the residual.
 
