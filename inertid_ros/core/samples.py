@@ -134,6 +134,9 @@ class Samples:
         self._check(("tau", "mask", "measured", "sliding"), (len(self.q), self.tau.shape[-1]))
         self._check(("time", "usable", "undecimated"), (len(self.q),))
 
+    def __repr__(self) -> str:
+        return f"Samples('{self.name}', {len(self)} samples of {self.channels} channels)"
+
     def __len__(self) -> int:
         return len(self.time)
 

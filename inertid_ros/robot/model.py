@@ -140,6 +140,9 @@ class RobotModel:
     fitted_bodies: Array | None = None
     folder: Path | None = None
 
+    def __repr__(self) -> str:
+        return f"RobotModel('{self.name}', {self.joints} joints, {self.options.base} base)"
+
     @cached_property
     def consistent_body_prior(self) -> Array:
         """``(nb, 10)`` prior of identification: ``body_prior``, made physically consistent."""
@@ -362,10 +365,7 @@ def _from_text(text: str, options: ModelOptions, folder: Path | None, shapes: bo
     _warn_of_inconsistent("URDF link", links, prior)
     check_units(model, links, prior)
     _check_rotors(model, links, options.rotors)
-    _check_per_joint(
-        "effort scale", joints, options.effort_scale, lambda scale: scale != 0,
-        "leaves no torque; give N m per unit of effort",
-    )  # fmt: skip
+    _check_per_joint(joints, options)
     check_contacts(model, options.contacts)
     return RobotModel(
         name=root.get("name") or "robot",
@@ -426,16 +426,8 @@ def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: ModelOptio
         for joint in coupling.joints:
             if joint not in joints:
                 raise ModelError(f"coupling '{coupling.name}': joint '{joint}' does not exist; the robot has {joints}")
-    _check_per_joint(
-        "Stribeck speed", joints, options.stribeck_speeds, lambda speed: speed > 0,
-        "is not a positive number; give rad/s or m/s",
-    )  # fmt: skip
     if problem := misnamed(options.terms, joints):
         raise ModelError(problem)
-    _check_per_joint(
-        "transition speed", joints, options.transition_speeds, lambda speed: speed >= 0,
-        "is below zero or not finite; give rad/s or m/s",
-    )  # fmt: skip
     return ParameterLayout(
         links,
         joints,
@@ -449,14 +441,21 @@ def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: ModelOptio
     )
 
 
-def _check_per_joint(
-    what: str, joints: tuple[str, ...], values: Mapping[str, float], usable: Callable[[float], bool], problem: str
-) -> None:
-    for joint, value in values.items():
-        if joint not in joints:
-            raise ModelError(f"{what} of '{joint}': no such joint; the robot has {joints}")
-        if not (np.isfinite(value) and usable(value)):
-            raise ModelError(f"{what} of '{joint}': {value} {problem}")
+def _check_per_joint(joints: tuple[str, ...], options: ModelOptions) -> None:
+    checks: tuple[tuple[str, Mapping[str, float], Callable[[float], bool], str], ...] = (
+        ("effort scale", options.effort_scale, lambda x: x != 0, "leaves no torque; give N m per unit of effort"),
+        ("Stribeck speed", options.stribeck_speeds, lambda x: x > 0, "is not a positive number; give rad/s or m/s"),
+        (
+            "transition speed", options.transition_speeds, lambda x: x >= 0,
+            "is below zero or not finite; give rad/s or m/s",
+        ),
+    )  # fmt: skip
+    for what, values, usable, problem in checks:
+        for joint, value in values.items():
+            if joint not in joints:
+                raise ModelError(f"{what} of '{joint}': no such joint; the robot has {joints}")
+            if not (np.isfinite(value) and usable(value)):
+                raise ModelError(f"{what} of '{joint}': {value} {problem}")
 
 
 def _per_joint(joints: tuple[str, ...], values: Mapping[str, float], default: float) -> tuple[float, ...]:
