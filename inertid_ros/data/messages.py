@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.recording_topics import BaseTopics
+from inertid_ros.config.recording_topics import BaseTopics, RecordingTopics
 from inertid_ros.core.arrays import Array
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -49,6 +49,13 @@ def stamp_ns(message: Any) -> int:
 def wrench_values(message: Any) -> Array:
     """Force [N] and torque [N m] ``(6,)`` of a ``geometry_msgs/WrenchStamped``."""
     return _six(message.wrench.force, message.wrench.torque)
+
+
+def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
+    """Topic to type of the messages that make a recording."""
+    joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
+    wrenches = dict.fromkeys((wrench.topic for wrench in topics.wrenches.values()), WRENCH_STAMPED)
+    return {**joint_states, **wrenches, **base_topics(topics)}
 
 
 def base_topics(topics: BaseTopics) -> dict[str, str]:

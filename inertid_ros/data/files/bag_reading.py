@@ -26,6 +26,7 @@ from inertid_ros.data.messages import (
     channels_of,
     stamp_ns,
     tare_topic,
+    wanted_topics,
     wrench_values,
 )
 from inertid_ros.data.recording import Recording, StampRepairs, in_order, on_one_clock
@@ -87,7 +88,7 @@ def read_bag(
     files = closed_files(path)
     assembler = assembler_for(str(path), topics, topics.joints, expected)
     recording = None
-    if files and add_columns(assembler, backend, files, wanted, topics, arrival, longest) and assembler.joint_names:
+    if files and add_columns(assembler, backend, files, topics, arrival, longest) and assembler.joint_names:
         recording = assembler.recording()
     if recording is None or not on_one_clock(recording.time).all():
         bag = bag_content(backend, path, {*wanted, *(tare_topic(wrench.topic) for wrench in topics.wrenches.values())})
@@ -241,13 +242,6 @@ def _recording_of(
     return replace(recording, repairs=repairs)
 
 
-def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
-    """Topic to type of the messages that make a recording."""
-    joint_states = dict.fromkeys((topics.joint_states, *topics.further_joint_states), JOINT_STATE)
-    wrenches = dict.fromkeys((wrench.topic for wrench in topics.wrenches.values()), WRENCH_STAMPED)
-    return {**joint_states, **wrenches, **base_topics(topics)}
-
-
 def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> None:
     for topic, message_type in wanted.items():
         if topic not in types:
@@ -286,14 +280,14 @@ def bag_parts(
         A part holds no measurements.
     """
     path, topics, arrival = Path(path), topics or RecordingTopics(), stamps == "arrival"
-    files, wanted = closed_files(path), wanted_topics(topics)
+    files = closed_files(path)
     if not files:
         raise UnsuitableError
     assembler = assembler_for(str(path), topics, topics.joints, () if topics.joints else tuple(joints))
     ready: list[Block] = []
     following: list[Block] = []
     first_ns: int | None = None
-    for _ in column_batches(assembler, bag_backend(), files, wanted, topics, arrival, size):
+    for _ in column_batches(assembler, bag_backend(), files, topics, arrival, size):
         block = assembler.take(patient=True)
         if block is None or not len(block):
             continue

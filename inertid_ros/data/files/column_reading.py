@@ -29,6 +29,7 @@ from inertid_ros.data.messages import (
     layout_of,
     stamp_ns,
     tare_topic,
+    wanted_topics,
     wrench_values,
 )
 
@@ -221,7 +222,6 @@ def add_columns(
     assembler: RecordingAssembler,
     backend: BagBackend,
     files: Sequence[Path],
-    wanted: Mapping[str, str],
     topics: RecordingTopics,
     arrival: bool = False,
     longest: int | None = None,
@@ -232,7 +232,7 @@ def add_columns(
     ----------
     assembler : RecordingAssembler
         Useless after this returned False.
-    backend, files, wanted, topics, arrival
+    backend, files, topics, arrival
         See :func:`column_batches`.
     longest : int, optional
         Maximal number of samples.
@@ -249,7 +249,7 @@ def add_columns(
         There are more samples than ``longest``.
     """
     try:
-        for _ in column_batches(assembler, backend, files, wanted, topics, arrival, longest and BATCH_SAMPLES):
+        for _ in column_batches(assembler, backend, files, topics, arrival, longest and BATCH_SAMPLES):
             if longest is not None and assembler.samples > longest:
                 raise TooLongError
     except UnsuitableError:
@@ -261,7 +261,6 @@ def column_batches(
     assembler: RecordingAssembler,
     backend: BagBackend,
     files: Sequence[Path],
-    wanted: Mapping[str, str],
     topics: RecordingTopics,
     arrival: bool = False,
     at_once: int | None = None,
@@ -274,10 +273,8 @@ def column_batches(
     backend : BagBackend
     files : sequence of Path
         Files of a closed bag, in the order of their times.
-    wanted : mapping of str to str
-        Topic to type of the messages that make the recording.
     topics : RecordingTopics
-        Frames of the wrenches.
+        Topics that make the recording, and frames of their wrenches.
     arrival : bool
         Whether stamps are times of recording.
     at_once : int, optional
@@ -289,6 +286,7 @@ def column_batches(
         Messages must be read one by one, which also names what is wrong with them; or a tare was recorded, which
         applies to the whole bag, and ``at_once`` is given.
     """
+    wanted = wanted_topics(topics)
     tares = {tare_topic(topic): expected for topic, expected in wanted.items() if expected == WRENCH_STAMPED}
     types = {**wanted, **tares}
     read = {topic: TopicColumns(backend, expected, arrival) for topic, expected in types.items()}

@@ -275,7 +275,7 @@ def segment_samples(
     wrench: tuple[Array, Array, Array],
     name: str,
 ) -> Samples:
-    """Samples for :class:`~inertid_ros.regressors.body_segment_equations.BodySegmentEquations` from motion capture.
+    """Samples for :class:`~inertid_ros.regressors.body_equations.BodySegmentEquations` from motion capture.
 
     Parameters
     ----------

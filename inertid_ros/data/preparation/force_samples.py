@@ -61,17 +61,11 @@ def force_samples(
     options: PrepareOptions,
     shared: SharedByParts | None = None,
 ) -> Samples:
-    """Samples for :class:`~inertid_ros.regressors.force_equations.ForceEquations`, below a cutoff [Hz].
+    """Samples for equations of force below a cutoff [Hz]; ``joints`` is the spectrum of the joint positions.
 
-    All channels pass the same zero-phase filter, so that they stay in phase and equally delayed; velocity and
-    acceleration are derivatives of the filtered position (or of the channels of ``motion_from`` and
-    ``base.motion_from``). External wrenches enter by their contacts; if one is faulty, the channels on which it acts
-    are masked. ``joints`` is the spectrum of the joint positions; ``shared`` is given for a part of a long recording.
-
-    Raises
-    ------
-    RecordingError
-        Nothing is left after cutting, or wrenches contradict the robot's weight.
+    All channels pass the same zero-phase filter, so that they stay in phase and equally delayed. External wrenches
+    enter by their contacts; if one is faulty, the channels on which it acts are masked. Raises RecordingError if
+    nothing is left after cutting, or wrenches contradict the robot's weight.
     """
     name = recorded.stamped.name
     # Even samples in pieces, all channels through one filter.
