@@ -12,7 +12,7 @@ from inertid_ros.core.errors import ExcitationError, ModelError, log_once
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import RobotModel
 
-_LIMIT_SLACK = 1e-9  # relative; a motion scaled exactly onto its limit must not fail by the last bit
+_CURVE_SLACK = 1e-9  # relative; a motion scaled exactly onto its limit must not fail by the last bit
 _CHANNEL_UNITS = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "rad/s^2"))
 
 
@@ -187,7 +187,7 @@ def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
     )
     for order, (lower, upper) in enumerate(bounds):
         channel, unit = _CHANNEL_UNITS[order]
-        slack = _LIMIT_SLACK * np.maximum(np.abs(lower), np.abs(upper))
+        slack = _CURVE_SLACK * np.maximum(np.abs(lower), np.abs(upper))
         smallest, largest = curve.extremes(order)
         for joint, name in enumerate(limits.joint_names):
             for extreme, limit, sign in ((smallest, lower, -1), (largest, upper, 1)):

@@ -22,7 +22,7 @@ _PLAN_COMMENT = """\
 # between the points the motion is the quintic that they define.
 """
 _MESSAGE_CHANNELS = ("positions", "velocities", "accelerations")
-_NANOSECONDS = 10**9
+_NANOSECONDS_PER_S = 10**9
 
 
 def plan_text(plan: Plan) -> str:
@@ -54,7 +54,7 @@ def joint_trajectory_text(plan: Plan) -> str:
     rows = zip(plan.position.tolist(), plan.velocity.tolist(), plan.acceleration.tolist(), strict=True)
     lines = ["points:\n"]
     for time, channels in zip(plan.time.tolist(), rows, strict=True):
-        seconds, nano = divmod(round(time * _NANOSECONDS), _NANOSECONDS)
+        seconds, nano = divmod(round(time * _NANOSECONDS_PER_S), _NANOSECONDS_PER_S)
         named = zip(_MESSAGE_CHANNELS, channels, strict=True)
         values = "".join(f", {name}: [{', '.join(map(repr, row))}]" for name, row in named)
         lines.append(f"- {{time_from_start: {{sec: {seconds}, nanosec: {nano}}}{values}}}\n")
@@ -177,7 +177,7 @@ def _joint_trajectory(content: Mapping[str, Any], limits: MotionLimits, path: st
 def _seconds(point: Any, row: int, path: str | Path) -> float:
     since = point.get("time_from_start") if isinstance(point, Mapping) else None
     try:
-        return float(since["sec"]) + float(since["nanosec"]) / _NANOSECONDS  # type: ignore[index]
+        return float(since["sec"]) + float(since["nanosec"]) / _NANOSECONDS_PER_S  # type: ignore[index]
     except (TypeError, KeyError, ValueError, OverflowError):
         raise ExcitationError(f"{path}: point {row} has no time_from_start with sec and nanosec; plan again") from None
 

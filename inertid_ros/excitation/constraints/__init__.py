@@ -1,1 +1,1 @@
-"""What a motion keeps beside the limits of its joints, and the proof that it does; see :mod:`.constraint`."""
+"""What a motion keeps besides the limits of its joints, and the proof that it does; see :mod:`.constraint`."""

@@ -27,7 +27,7 @@ _MAX_EARLY_S = 1e-3  # a horizon is sent so long before it is due
 _MAX_ZERO_SCALING = 0.01  # a lower speed scaling keeps the robot where it stands
 _END_TOLERANCE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
 RESTART_S = 0.25  # for the controller to move a robot that rests up to 20 mrad from its path onto it
-_MAX_LOST_S = 0.5  # of the plan that lost horizons may have covered
+_MAX_LOST_PLAN_S = 0.5  # of the plan that lost horizons may have covered
 _MAX_LATE_MESSAGES, _LATE_MESSAGES_WINDOW_S = 3, 10.0  # so many in this time are not chance: the controller is slow
 _PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance, by which a horizon may set the robot forward
 
@@ -394,7 +394,7 @@ class Supervisor:
         stands = now > self._standstill.since + RESTART_S
         if stands and self.monitor.has_returned(now) and not self.lease.check(now):
             # A controller that had fallen behind and stands before the end of its horizon may be scaled to zero.
-            lost_s = 0.0 if self._objection else _MAX_LOST_S
+            lost_s = 0.0 if self._objection else _MAX_LOST_PLAN_S
             phase = self.execution.resting_phase(self._standstill.position, _END_TOLERANCE, lost_s)
             return math.isfinite(phase) and self._resume(now, phase)
         return False

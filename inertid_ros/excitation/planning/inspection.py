@@ -201,7 +201,7 @@ def weak_parameters(
     Parameters
     ----------
     criterion : Criterion
-        Of :func:`~.criterion.regressor_condition`; ``information`` of the motion is evaluated with it.
+        From :func:`~.criterion.regressor_condition`, as is the ``information`` of the motion.
     limits : MotionLimits
         Limits that the motion keeps.
     constrained : ConstraintUsage, optional

@@ -38,7 +38,7 @@ class PlanningProgress:
     fraction : float
         0 to 1.
     condition_number : float
-        Of the best motion so far.
+        Condition number of the best motion so far.
     worst_constraint : str
         The limit or constraint that it comes closest to.
     value : float
