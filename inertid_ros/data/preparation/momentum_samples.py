@@ -13,6 +13,7 @@ from inertid_ros.core.findings import Finding
 from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices, skew
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.channel_faults import NORMAL_DEVIATION_OVER_MAD
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
@@ -31,7 +32,6 @@ from .filtering import (
 from .recorded_channels import CleanChannels, joint_columns, revolute_joints, wheel_columns
 
 _REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
-NORMAL_DEVIATION_OVER_MAD = 1.4826  # standard deviation of a normal distribution over the median of its size
 _STILL_SPEED_SHARE = 0.01  # of an axis's highest speed; slower counts as at rest
 _MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # of the noise, and of the base's usual speed: faster is not rest
 _MAX_DRIFT_SHARE = 0.1  # of the range of the base's motion, between integrated twist and pose
