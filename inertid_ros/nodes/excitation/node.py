@@ -1,4 +1,4 @@
-"""Excitation node: moves the robot along an exciting motion, and brings it to rest whatever happens.
+"""Excitation node: moves the robot along an exciting motion, and brings it to rest after any failure.
 
 A lifecycle node. Active means armed: only then goals are accepted. A fault stops the motion within limits and latches;
 deactivating and activating arms again. Commands are short horizons that each end at rest.

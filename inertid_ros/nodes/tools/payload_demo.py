@@ -31,6 +31,7 @@ _MASS_RANGE_KG = (0.5, 3.0)
 _QUANTITIES = ("mass [kg]", "com x [m]", "com y [m]", "com z [m]", *(f"inertia {axes} [kg m^2]" for axes in
                ("xx", "xy", "xz", "yy", "yz", "zz")))  # fmt: skip
 _LIMIT_MARGIN_RAD = 0.1
+_MOVEMENT_S, _MAX_DISPLACEMENT_RAD = 1.25, 0.5  # time of a movement, and distance of its end from the first pose
 
 
 def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
@@ -40,26 +41,22 @@ def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
     return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=inertia)
 
 
-def movements(
-    model: RobotModel, start: Array, rng: np.random.Generator, seconds: float, each: float = 1.25, size: float = 0.5
-) -> TrajectoryArrays:
+def movements(model: RobotModel, start: Array, rng: np.random.Generator, seconds: float) -> TrajectoryArrays:
     """Return movements from rest to rest, each to a random pose near the first; a controller makes quintics of them.
 
     Parameters
     ----------
     start : ndarray, shape (n,)
         Pose at the beginning and the end [rad].
-    seconds, each : float
-        Time of all movements, and of a single one [s].
-    size : float
-        Largest displacement of a joint from the first pose [rad].
+    seconds : float
+        Time of all movements [s].
     """
-    count = max(2, round(seconds / each))
-    poses = start + rng.uniform(-size, size, (count, len(start)))
+    count = max(2, round(seconds / _MOVEMENT_S))
+    poses = start + rng.uniform(-_MAX_DISPLACEMENT_RAD, _MAX_DISPLACEMENT_RAD, (count, len(start)))
     poses[-1] = start
     poses = np.clip(poses, model.limits.lower + _LIMIT_MARGIN_RAD, model.limits.upper - _LIMIT_MARGIN_RAD)
     rest = np.zeros_like(poses)
-    return TrajectoryArrays(model.joint_names, each * np.arange(1.0, count + 1), poses, rest, rest)
+    return TrajectoryArrays(model.joint_names, _MOVEMENT_S * np.arange(1.0, count + 1), poses, rest, rest)
 
 
 class PayloadDemo:
