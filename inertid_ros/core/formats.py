@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,6 +34,7 @@ MAX_ALIASED = 100_000  # values that aliases may add to those written out
 _MAX_NUMBER_LENGTH = 400  # characters; the longest decimal that a float has is shorter
 _YAML_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and not always built in
 _YAML_PREFIX = "tag:yaml.org,2002:"
+_YAML_EXPONENT = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+)[eE][-+]?\d{1,3}")  # a number of YAML 1.2, text to version 1.1
 _YAML_TEXT = ("str", "timestamp", "value")  # a date stays text
 _MERGE = object()
 _NPZ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that NumPy writes
@@ -221,7 +223,8 @@ class _Builder:
             tag = self._resolver.resolve(yaml.ScalarNode, text, event.implicit)
         kind = "str" if tag == "!" else str(tag).removeprefix(_YAML_PREFIX)
         if kind in _YAML_TEXT:
-            return text
+            plain = event.tag is None and event.implicit[0]
+            return float(text) if plain and _YAML_EXPONENT.fullmatch(text) else text
         if kind == "merge" and self._open and not self._open[-1].has_key:
             return _MERGE
         if kind == "null":

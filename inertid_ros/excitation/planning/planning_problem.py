@@ -187,7 +187,8 @@ def _check_start(limits: MotionLimits, start: Array) -> None:
         if not limits.lower[joint] <= start[joint] <= limits.upper[joint]:
             raise ExcitationError(
                 f"joint '{name}': the start pose {start[joint]:.4g} is outside its range {limits.lower[joint]:.4g} to"
-                f" {limits.upper[joint]:.4g}; move it inside or widen limits.position"
+                f" {limits.upper[joint]:.4g}; move it inside, or give it more of the URDF's range by"
+                " limits.position and limits.position_margin"
             )
 
 
