@@ -39,7 +39,8 @@ def ros(tmp_path: Path) -> Iterator[RosClient]:
 
 def start(ros: RosClient, **recorder) -> None:
     movement = {"legged_robot.movement.movements": 2, "legged_robot.movement.seconds": 1.0, "perturb": False}
-    ros.start("simulator", {**parameters_in("biped", "simulator"), **movement, "state_hz": 100.0})
+    robot = {key: value for key, value in parameters_in("biped", "simulator").items() if "perturbation" not in key}
+    ros.start("simulator", {**robot, **movement, "state_hz": 100.0})
     own = {"directory": str(ros.folder / "recordings"), "min_free_mb": 1, **recorder}
     ros.start("recorder", {**parameters_in("biped", "recorder"), **own})
 
