@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from support.nodes.two_links import COULOMB, TRUE_URDF, VISCOUS, two_links
 
+from inertid_ros.adaptive_control.adaptive_arm import FirstEstimate, adaptive_controller, controlled_arm, first_estimate
 from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm
 from inertid_ros.adaptive_control.controller import CalibratedDrives
 from inertid_ros.adaptive_control.reference import SentTrajectory
-from inertid_ros.adaptive_control.adaptive_arm import FirstEstimate, adaptive_controller, controlled_arm, first_estimate
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
 from inertid_ros.config.simulation import SimulationOptions

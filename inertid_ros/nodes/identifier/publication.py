@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pinocchio as pin
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
+from geometry_msgs.msg import Point, Pose, Vector3
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import ColorRGBA, String
@@ -23,7 +22,7 @@ from inertid_ros.core.inertial_parameters import is_consistent, uniform_ellipsoi
 from inertid_ros.core.outputs import write_file
 from inertid_ros.msg import IdentificationReport, InertialParameters
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.ros.conversions import NANOSECONDS, to_nanoseconds
+from inertid_ros.ros.conversions import NANOSECONDS, matrix_to_quaternion, to_nanoseconds
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.topics import LATCHED, message_definition
 
@@ -197,11 +196,10 @@ def inertia_markers(
         if not is_consistent(pi):
             continue
         centre, axes, radii = uniform_ellipsoid(pi)
-        x, y, z, w = pin.Quaternion(axes).coeffs().tolist()
         marker = Marker(ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
         marker.header.frame_id, marker.header.stamp = name, stamp
         marker.pose = Pose(
-            position=Point(**dict(zip("xyz", centre.tolist(), strict=True))), orientation=Quaternion(x=x, y=y, z=z, w=w)
+            position=Point(**dict(zip("xyz", centre.tolist(), strict=True))), orientation=matrix_to_quaternion(axes)
         )
         marker.scale = Vector3(**dict(zip("xyz", (2 * radii).tolist(), strict=True)))
         markers.append(marker)
