@@ -21,9 +21,9 @@ from studies.simulated_panda import MODEL
 from support.nodes.adapted_arm import JOINTS, START, AdaptedArm, adapted_arm_in, swayed
 from tables import machine, publish, table
 
+from inertid_ros.adaptive_control.adaptive_arm import adaptive_controller, controlled_arm, first_estimate
 from inertid_ros.adaptive_control.controlled_arm import ArmState
 from inertid_ros.adaptive_control.reference import SentTrajectory
-from inertid_ros.adaptive_control.adaptive_arm import adaptive_controller, controlled_arm, first_estimate
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
 from inertid_ros.core.arrays import Array

@@ -194,7 +194,8 @@ def main() -> None:
 `inertid identify robot.urdf long.mcap` of an xArm7 at 1 kHz, {len(TERMS)} drive terms of each joint in the truth;
 libraries are loaded and the result is written within the time. Wanted for an hour: {GOAL['seconds']:g} s,
 {GOAL['memory']:g} MB. In brackets are multiples of one pass that reads the bytes of the file, from the cache where it
-fits. What is longer than {MAX_SAMPLES_AT_ONCE:,} samples is read in parts of {BATCH_SAMPLES:,}, of which {KEPT_PARTS} are kept: reading
+fits. What is longer than {MAX_SAMPLES_AT_ONCE:,} samples is read in parts of {BATCH_SAMPLES:,}, of which
+{KEPT_PARTS} are kept: reading
 goes through the file to find these, identifying once more for all others. The last column is how far samples and
 parameters of all parts are from those of the recording prepared in memory as a whole with the same cutoff, noise and
 fast speeds, of the largest ones.

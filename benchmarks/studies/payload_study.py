@@ -7,7 +7,6 @@ import attrs
 import numpy as np
 
 from inertid_ros.calibration.calibrate import calibrate
-from inertid_ros.payload.offline import PayloadOptions, payload_offline
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.robot import LoadOptions, RobotOptions
@@ -18,6 +17,7 @@ from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.payload.equations import FrictionDrift
+from inertid_ros.payload.offline import PayloadOptions, payload_offline
 from inertid_ros.payload.payload import Payload
 from inertid_ros.report.results import StoredResult, read_result, write_result
 from inertid_ros.robot.body_changes import load_bodies
