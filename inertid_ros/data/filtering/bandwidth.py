@@ -1,5 +1,6 @@
 """Bandwidth of recorded motion: where it ends, where noise begins, and the cutoff that lies between."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,11 @@ _FLAT = -1.0  # powers of two per octave: the density of noise falls more slowly
 _TAIL = 0.05  # of the acceleration's power; noise of that power makes inertias five per cent too small
 _LINEAR = 0.02  # rad or m, root mean square; of a smaller motion torque is linear, and passes the filter as it is
 _FEWEST = 16  # samples of a piece whose spectrum says anything
+_WINDOW_S = 1.0  # over which accelerations are compared with those of the rest
+_LAG_S = 0.05  # of the second differences that stand for them: noise of encoders hardly matters then
+_TRAVEL = 0.05  # of the farthest way in a window, from which on a joint moves in another
+_LEAP, _ABRUPT = 5.0, 2.0  # times what three quarters of the windows with motion stay below; of others beside a leap
+_RARE = 0.15  # share of the windows with motion, at most
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,52 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
     motion, amplitude, crossing, noise, acceleration, end, tail = np.array(joints).T
     rate = 1 / max(period for _, period in pieces)
     return Spectrum(motion, amplitude, crossing, noise, acceleration, end, tail, rate)
+
+
+def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Array, float]]:
+    """Pieces without the few seconds in which a joint that moves accelerates far more than it usually does.
+
+    A controller that was held up and leaps after its trajectory moves so fast that tenths of a second of it outweigh
+    the spectrum of a minute; the bandwidth is that of the motion. What happens often is the motion itself.
+
+    Parameters
+    ----------
+    pieces : sequence of tuple of ndarray, shape (N, n), and float
+        Positions [rad or m] and their period [s].
+    """
+    windows = [
+        (piece, slice(begin, begin + length))
+        for piece, (values, period) in enumerate(pieces)
+        for length in [max(round(_WINDOW_S / period), _FEWEST)]
+        for begin in range(0, len(values), length)
+    ]
+    travel = np.array([np.ptp(pieces[piece][0][span], axis=0) for piece, span in windows])
+    acceleration = np.array([_acceleration(pieces[piece][0][span], pieces[piece][1]) for piece, span in windows])
+    moves = travel >= _TRAVEL * travel.max(axis=0)
+    usual = np.nanquantile(np.where(moves, acceleration, np.nan), 0.75, axis=0)
+    ratio = np.where(moves, acceleration / np.maximum(usual, 1e-300), 0.0).max(axis=1)
+    count = int(_RARE * np.count_nonzero(moves.any(axis=1)))
+    if not 0 < np.count_nonzero(ratio > _LEAP) <= count:
+        return list(pieces)
+    abrupt = ratio > max(_ABRUPT, np.sort(ratio)[-count - 1])
+    calm = [np.ones(len(values), dtype=bool) for values, _ in pieces]
+    for (piece, span), leaps in zip(windows, abrupt, strict=True):
+        calm[piece][span] = not leaps
+    runs = []
+    for (values, period), kept in zip(pieces, calm, strict=True):
+        edges = np.flatnonzero(np.diff(kept)) + 1
+        parts = zip(np.split(values, edges), np.split(kept, edges), strict=True)
+        runs += [(run, period) for run, flags in parts if flags[0]]
+    return runs
+
+
+def _acceleration(values: Array, period: float) -> Array:
+    """``(n,)`` root mean square of second differences [rad/s^2 or m/s^2]; 0 where there are too few values."""
+    lag = max(round(_LAG_S / period), 1)
+    second = values[2 * lag :] - 2 * values[lag:-lag] + values[: -2 * lag]
+    if not len(second):
+        return np.zeros(values.shape[1])
+    return np.asarray(np.sqrt(np.mean(second**2, axis=0)) / (lag * period) ** 2)
 
 
 def _of_joint(frequency: Array, width: Array, energy: Array, floor: float, seconds: float) -> tuple[float, ...]:

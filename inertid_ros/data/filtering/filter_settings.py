@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.errors import RecordingError
 
-from .bandwidth import HIGHEST_CUTOFF, Spectrum, automatic_cutoff, spectrum
+from .bandwidth import HIGHEST_CUTOFF, Spectrum, automatic_cutoff, spectrum, without_rare_leaps
 from .filters import low_pass
 from .resampling import Segment, StampedChannels, resample
 
@@ -36,7 +36,10 @@ def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> t
             joints.append((piece.channels["position"][::stride], stride * piece.period))
             if base is not None:
                 bases.append((piece.channels[base], piece.period))
-    return spectrum(*joints), spectrum(*bases) if bases else None
+    whole, calm = spectrum(*joints), without_rare_leaps(joints)
+    if len(calm) > len(joints):  # without those that raise the bandwidth
+        whole = min(whole, spectrum(*calm), key=automatic_cutoff)
+    return whole, spectrum(*bases) if bases else None
 
 
 def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum | None = None) -> float:

@@ -5,7 +5,7 @@ import pytest
 import scipy
 from support.recordings.synthetic import random_motion
 
-from inertid_ros.data.filtering.bandwidth import automatic_cutoff, spectrum
+from inertid_ros.data.filtering.bandwidth import automatic_cutoff, spectrum, without_rare_leaps
 from inertid_ros.data.filtering.filters import derivatives, low_pass
 
 
@@ -143,3 +143,42 @@ def test_noise_that_is_not_white_is_no_motion():
     found = spectrum((position, 1e-3))
     assert (found.motion_hz < 1.0).all()
     assert automatic_cutoff(found) < 45.0
+
+
+@pytest.mark.parametrize("leaps", [1, 2, 3])
+@pytest.mark.parametrize("joints", [slice(0, 1), slice(None)])
+def test_a_robot_that_leaps_after_its_controller_does_not_set_the_cutoff(leaps, joints):
+    """Held up for a third of a second, it catches up at several times its speed."""
+    rng = np.random.default_rng(leaps)
+    time = np.arange(0, 60, 2e-3)
+    motion = random_motion(rng, 4)
+    noise = 2e-5 * rng.normal(size=(len(time), 4))
+    late = time.copy()
+    for at in rng.choice(np.arange(2.0, 58.0, 2.0), leaps, replace=False):
+        held = (time > at) & (time < at + 0.3)
+        late[held] = at
+        catches_up = (time >= at + 0.3) & (time < at + 0.38)
+        late[catches_up] = np.interp(time[catches_up], [at + 0.3, at + 0.38], [at, at + 0.38])
+    q = motion.sample(time)[0]
+    usual = automatic_cutoff(spectrum((q + noise, 2e-3)))
+    q[:, joints] = motion.sample(late)[0][:, joints]
+    found = automatic_cutoff(spectrum(*without_rare_leaps([(q + noise, 2e-3)])))
+    assert usual / 1.5 < found < 1.5 * usual
+
+
+@pytest.mark.parametrize("moving_s", [6.0, 20.0, 300.0])
+def test_a_motion_after_a_long_rest_is_no_leap(moving_s):
+    rng = np.random.default_rng(3)
+    time = np.arange(0, moving_s, 5e-3)
+    motion = random_motion(rng, 3).sample(time)[0]
+    q = np.vstack([np.repeat(motion[:1], 60_000, axis=0), motion])
+    pieces = [(q + 1e-5 * rng.normal(size=q.shape), 5e-3)]
+    assert all(np.array_equal(a[0], b[0]) for a, b in zip(pieces, without_rare_leaps(pieces), strict=True))
+
+
+def test_motions_from_point_to_point_are_no_leaps():
+    time = np.arange(0, 60, 2e-3)
+    step = np.clip(time % 6.0, 0.0, 0.5) / 0.5
+    q = np.where((time // 6.0) % 2 == 0, step, 1 - step)[:, None]
+    pieces = [(q, 2e-3)]
+    assert len(without_rare_leaps(pieces)) == 1
