@@ -70,8 +70,8 @@ class PathProgress:
         self._sent, self._states, self._references = now, self._states[-1:], []
 
     def forget(self) -> None:
-        """States since the last horizon tell nothing: the robot rests elsewhere than was commanded."""
-        self._states, self._references = [], []
+        """States up to here tell nothing: the robot rests elsewhere than was commanded."""
+        self._states, self._references, self._repeated = [], [], _RepeatedLoss()
 
     def update(self, time: float, error: Array, velocity: Array, acceleration: Array) -> None:
         """Take a joint state.

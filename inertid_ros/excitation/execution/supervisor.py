@@ -51,11 +51,21 @@ class CommandInterface(Protocol):
 
 @dataclass(frozen=True)
 class _Objection:
-    """Why states allow no further horizon, and whether that may be over once the robot rests."""
+    """Why states allow no further horizon, and whether that may be over once the robot rests.
+
+    Attributes
+    ----------
+    late_messages : int
+        How many messages that reach the controller too late it stands for.
+    """
 
     why: str
     passes: bool = True
-    controller_is_behind: bool = False
+    late_messages: int = 0
+
+    @property
+    def controller_is_behind(self) -> bool:
+        return self.late_messages > 0
 
 
 class Supervisor:
@@ -300,10 +310,11 @@ class Supervisor:
         if not error:
             return monitor.excessive_effort(now), lapse
         stall = monitor.stall(now)
-        if not stall or self._is_late_too_often(now):
-            return error, lapse
         # A controller that stood still goes on where the plan is by now; a robot that is held does not follow.
-        self._objection = _Objection(stall, controller_is_behind=True)
+        objection = _Objection(stall, late_messages=1)
+        if not stall or self._is_late_too_often(now, objection):
+            return error, lapse
+        self._objection = objection
         return "", stall
 
     def _extend(self, now: float) -> None:
@@ -323,9 +334,9 @@ class Supervisor:
         if self.monitor.clock.is_lost:  # it is learned anew at rest
             return _Objection(self.monitor.clock.explanation)
         if self._progress.disagrees(now):
-            # A controller that ran out of a horizon, because the next one was late, rests where that one ends.
-            passes = not self._progress.is_repeated
-            return _Objection(self._progress.explanation, passes, controller_is_behind=True)
+            # A controller that ran out of a horizon, because the next one was late, rests where that one ends. What
+            # repeats is a scaling, or a computer that is short of time: the next such second tells.
+            return _Objection(self._progress.explanation, late_messages=2 if self._progress.is_repeated else 1)
         return None
 
     def _note_interruption(self, now: float) -> None:
@@ -333,7 +344,7 @@ class Supervisor:
         if self.moving or self.canceled or self.fault or self.interruption or not self.execution.reason:
             return
         if self._objection:
-            if self._objection.passes and not (self._objection.controller_is_behind and self._is_late_too_often(now)):
+            if self._objection.passes and not self._is_late_too_often(now, self._objection):
                 self._interrupt(self._objection.why)
             else:
                 self.fault, self._silent = self._objection.why, True
@@ -344,10 +355,11 @@ class Supervisor:
         else:
             self._interrupt(self.monitor.silence(now))
 
-    def _is_late_too_often(self, now: float) -> bool:
+    def _is_late_too_often(self, now: float, objection: _Objection) -> bool:
         """Note that the controller is behind now; return whether it has been so too often to be late by chance."""
-        self._late.append(now)
-        return len(self._late) == _LATE_MESSAGES and now <= self._late[0] + _LATE_MESSAGES_S
+        self._late.extend([now] * objection.late_messages)
+        often = len(self._late) == _LATE_MESSAGES and now <= self._late[0] + _LATE_MESSAGES_S
+        return often and objection.controller_is_behind
 
     def _interrupt(self, why: str) -> None:
         """Let the robot come to rest for a reason that may pass."""
