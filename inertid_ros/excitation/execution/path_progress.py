@@ -70,8 +70,10 @@ class PathProgress:
         self._sent, self._states, self._references = now, self._states[-1:], []
 
     def forget(self) -> None:
-        """States up to here tell nothing: the robot rests elsewhere than was commanded."""
-        self._states, self._references, self._repeated = [], [], _RepeatedLoss()
+        """States since the last horizon tell nothing: the robot rests elsewhere than was commanded."""
+        self._states, self._references = [], []
+        if self.is_repeated:  # it has been told; whether it goes on is to be seen
+            self._repeated = _RepeatedLoss()
 
     def update(self, time: float, error: Array, velocity: Array, acceleration: Array) -> None:
         """Take a joint state.
