@@ -1,5 +1,7 @@
 """Calibrations of healthy robots at the defaults: the simulator with drives drawn at random, all nodes as processes.
 
+The simulator has priority over all other processes (nice -15), as a robot's driver has, or a computer of its own.
+
     PYTHONPATH=benchmarks:test:$PYTHONPATH python benchmarks/healthy_robots.py --runs 60 --load 3
 
 Every run is kept in the folder; one of the same commit, without changes, is not repeated.
@@ -87,7 +89,9 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
         with Processes(folder) as processes:
             for name in (*NODES, "calibrate"):
                 module = f"inertid_ros.nodes.{name}.node"
-                processes.start(name, [sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)])
+                command = [sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)]
+                # The robot has a computer of its own.
+                processes.start(name, ["nice", "-n", "-15", *command] if name == "simulator" else command)
             run["status"] = processes.wait("calibrate", LONGEST_RUN_S)
     except DemoError as error:
         run["messages"].append(str(error).splitlines()[0])
@@ -163,7 +167,7 @@ def main() -> None:
         f"## Healthy robots, load {options.load}\n\n"
         f"`benchmarks/healthy_robots.py --runs {options.runs} --load {options.load} --seed {options.seed}"
         f"{' --controller' * options.controller}`, {machine()}. The package's simulator with ordinary drives drawn at"
-        f" random, every node at its defaults; the name of the controller is {named}.\n\n"
+        f" random, at a nice value of -15, every node at its defaults; the name of the controller is {named}.\n\n"
         f"**{done} of {len(runs)} ended with a result**, {used} accepted.\n\n{table(header, rows)}",
     )
 

@@ -179,19 +179,28 @@ class StateMonitor:
 
     def check(self, now: float, commanded: Array | None = None) -> str:
         """Reason to stop at ``now``, empty for none; ``commanded`` ``(n,)`` is the position commanded now."""
-        return self.blindness(now, commanded) or self.tracking_error(commanded) or self.excessive_effort(now)
+        return (
+            self.blindness(now, commanded)
+            or self.tracking_error(commanded)
+            or self.excessive_effort(now)
+            or self.low_rate(now)
+        )
+
+    def low_rate(self, now: float) -> str:
+        """Return how seldom states come, empty if that is often enough."""
+        options = self.options
+        while self._receipts and self._receipts[0] < now - options.rate_window_s:
+            self._receipts.popleft()
+        rate = len(self._receipts) / options.rate_window_s
+        if now - self._begin <= options.rate_window_s or rate >= options.min_rate_hz:
+            return ""
+        return f"joint states arrive at {rate:.0f} Hz, below monitor.min_rate_hz {options.min_rate_hz:g}"
 
     def blindness(self, now: float, commanded: Array | None) -> str:
         """Reason to stop, empty for none: states tell too little of a robot that is commanded to ``(n,)``."""
         options = self.options
         if 0 < options.state_timeout_s < now - self._accepted:
             return self.silence(now)
-        while self._receipts and self._receipts[0] < now - options.rate_window_s:
-            self._receipts.popleft()
-        if now - self._begin > options.rate_window_s:
-            rate = len(self._receipts) / options.rate_window_s
-            if rate < options.min_rate_hz:
-                return f"joint states arrive at {rate:.0f} Hz, below monitor.min_rate_hz {options.min_rate_hz:g}"
         if self._position is None or commanded is None or self._unchanged_since is None:
             return ""
         stuck = self._repeats >= _STUCK_REPEATS

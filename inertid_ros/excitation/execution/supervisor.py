@@ -300,7 +300,7 @@ class Supervisor:
 
     def _problem(self, now: float) -> tuple[str, str]:
         """Why the motion has to stop, for good or until that is over; empty where it has not."""
-        monitor, lapse = self.monitor, self.lease.check(now)
+        monitor, lapse = self.monitor, self.lease.check(now) or self.monitor.low_rate(now)
         # Where the controller itself is behind, its distance from the command is no tracking error of the robot.
         behind = bool(self._objection and self._objection.controller_is_behind) and self._progress.has_reference
         commanded = monitor.position if behind else self._commanded
