@@ -45,6 +45,7 @@ ROUNDED = 2e-5  # rad
 REPLANNED = 8  # joints at most of robots that are planned for again
 MANY = 8  # joints from which on short searches leave out self-collision, but not of the start
 XARM = "xarm_description/urdf/xarm7.urdf"
+STILL_M = 1e-4  # a link that turns in place, by rounded angles, has the distance that its robot was built with
 SHOWN = 150  # characters of a message
 
 
@@ -101,38 +102,35 @@ def messages() -> Iterator[list[str]]:
 
 
 def outcome(urdf: Path, options: ExcitationOptions) -> Outcome:
-    began, error, inspection = time.monotonic(), "", None
+    began, error, inspection, floor = time.monotonic(), "", None, "none"
     with messages() as told:
         try:
-            inspection = planned(load_model(urdf), options)
+            model = load_model(urdf)
+            inspection = planned(model, options)
+            seconds = time.monotonic() - began
             told += [str(finding) for finding in inspection.findings]
+            floor = floor_kept(urdf, model, inspection.plan, options)
         except InertidError as problem:
+            seconds = time.monotonic() - began
             error = str(problem).removeprefix(f"{urdf}: ")
-    seconds = time.monotonic() - began
-    floor = "none" if inspection is None else floor_kept(urdf, inspection.plan, options)
     return Outcome(seconds, tuple(told), inspection, error, floor)
 
 
-def floor_kept(urdf: Path, plan: Plan, options: ExcitationOptions) -> str:
+def floor_kept(urdf: Path, model: RobotModel, plan: Plan, options: ExcitationOptions) -> str:
     """Smallest distance from the assumed floor by Coal; of links that are close to it by design, apart."""
-    model = load_model(urdf)
     limits = motion_limits(model)
     floor = surroundings(model, limits, options).floor_m
     if not np.isfinite(floor):
         return "no floor"
-    constraint = ClearanceConstraint(model, limits, options.collision, floor)
-    by_design = frozenset(link for pair in constraint.close_by_design if FLOOR in pair for link in pair - {FLOOR})
-    packages, locked = collection().parents[1], model.options.locked_joints
-    others = closest_to_floor(urdf, packages, plan, locked, floor, by_design)
-    text = "–" if others is None else f"{1e3 * others.distance:.1f}"
-    if by_design:
-        near = closest_to_floor(urdf, packages, plan, locked, floor, frozenset(model_links(urdf)) - by_design)
-        text += "" if near is None else f"; by design {1e3 * near.distance:.1f} ({near.link})"
-    return text
-
-
-def model_links(urdf: Path) -> set[str]:
-    return {link.get("name", "") for link in etree.parse(str(urdf)).iterfind("link")}
+    pairs = ClearanceConstraint(model, limits, options.collision, floor).close_by_design
+    by_design = {link for pair in pairs if FLOOR in pair for link in pair}
+    links = closest_to_floor(urdf, collection().parents[1], plan, model.options.locked_joints, floor)
+    closest = {link: place for link, place in links.items() if place.farthest - place.distance > STILL_M}
+    kept, near = (
+        min((place.distance for link, place in closest.items() if (link in by_design) == designed), default=np.nan)
+        for designed in (False, True)
+    )
+    return f"{1e3 * kept:.1f}" + (f"; by design {1e3 * near:.1f}" if by_design else "")
 
 
 def exact_angles(text: str) -> str:
@@ -191,7 +189,7 @@ def main() -> None:
         " example-robot-data end with a plan without any option, the others with one line. Searches are short"
         f" ({QUICK.duration_s:g} s of motion, {QUICK.iterations} iterations from one start; self-collision of robots of"
         f" more than {MANY} joints at the start only), so that condition numbers are those of poor motions. Distances"
-        " from the floor that is assumed are those of whatever moves with a joint, by Pinocchio's own model of the"
+        " from the floor that is assumed are those of links whose height changes, by Pinocchio's own model of the"
         f" shapes and Coal, at 1 kHz; {1e3 * QUICK.collision.obstacle_clearance_m:g} mm are to be kept, and links that"
         " are always closer are kept from touching only (by design).\n\n"
         + table(("folder", "URDF", "joints", "condition number", "closest to the floor [mm]", "what is told"), rows)

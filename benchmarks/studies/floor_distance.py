@@ -19,17 +19,17 @@ RATE_HZ = 1000.0
 
 @dataclass(frozen=True)
 class Closest:
-    """Distance [m] of a link, and the instant [s]."""
+    """Smallest distance [m] and its instant [s], and the largest distance [m]."""
 
     distance: float
-    link: str
     time: float
+    farthest: float
 
 
 def closest_to_floor(
-    urdf: Path, packages: Path, plan: Plan, locked: Mapping[str, float], floor: float, left_out: frozenset[str]
-) -> Closest | None:
-    """Where the motion comes closest to the floor; None where nothing that moves has a shape.
+    urdf: Path, packages: Path, plan: Plan, locked: Mapping[str, float], floor: float
+) -> dict[str, Closest]:
+    """Find how close every moving link with a shape comes to the floor.
 
     Parameters
     ----------
@@ -39,35 +39,34 @@ def closest_to_floor(
         Positions of joints that do not move [rad or m].
     floor : float
         Height in the root frame [m].
-    left_out : frozenset of str
-        Links of which nothing is asked.
     """
     model = pin.buildModelFromUrdf(str(urdf))
     shapes = pin.buildGeomFromUrdf(model, str(urdf), pin.GeometryType.COLLISION, package_dirs=[str(packages)])
     moving = {model.getJointId(name) for name in plan.joint_names}
     chosen = [
-        (index, shape.parentJoint, model.frames[shape.parentFrame].name, _convex(shape.geometry))
+        (index, model.frames[shape.parentFrame].name, _convex(shape.geometry))
         for index, shape in enumerate(shapes.geometryObjects)
-        if moving & set(model.supports[shape.parentJoint]) and model.frames[shape.parentFrame].name not in left_out
+        if moving & set(model.supports[shape.parentJoint])
     ]
     data, places, plane = model.createData(), shapes.createData(), coal.Halfspace(np.array([0.0, 0.0, 1.0]), floor)
     request, answer, at_floor = coal.DistanceRequest(), coal.DistanceResult(), coal.Transform3s()
-    mimics, found = _mimics(urdf), None
+    mimics, closest = _mimics(urdf), dict[str, Closest]()
     times = np.arange(0.0, plan.duration, 1 / RATE_HZ)
     for time, position in zip(times, plan.curve.sample(times)[0], strict=True):
         values = {**locked, **dict(zip(plan.joint_names, position, strict=True))}
         values |= {name: factor * values.get(of, 0.0) + offset for name, (of, factor, offset) in mimics.items()
                    if name not in plan.joint_names}  # fmt: skip
         pin.updateGeometryPlacements(model, data, shapes, places, _configuration(model, values))
-        for index, _joint, link, convex in chosen:
+        for index, link, convex in chosen:
             place = places.oMg[index]
             answer.clear()
             distance = coal.distance(
                 convex, coal.Transform3s(place.rotation, place.translation), plane, at_floor, request, answer
             )
-            if found is None or distance < found.distance:
-                found = Closest(float(distance), link, float(time))
-    return found
+            before = closest.get(link, Closest(np.inf, 0.0, -np.inf))
+            nearest, instant = min((before.distance, before.time), (distance, float(time)))
+            closest[link] = Closest(nearest, instant, max(before.farthest, distance))
+    return closest
 
 
 def _convex(geometry: coal.CollisionGeometry) -> coal.CollisionGeometry:

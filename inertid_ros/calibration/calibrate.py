@@ -74,13 +74,14 @@ def calibrate(
         lambda fraction: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * fraction)),
     )
     dataset, gains = with_drive_gains(dataset) if options.drive_gains else (dataset, None)
-    fitted, further, raw = dataset.samples(TRAIN), dataset.further_samples(), kept_parts([*train, *held_out])
+    fitted, further = dataset.samples(TRAIN), dataset.further_samples()
     motion = check_motion(fitted, dataset.model)
     refuse(motion)
     findings = (*motion, *(gains.findings if gains else ()), *dataset.findings)
     options = _with_loaded_links(options, fitted)
     constraints = configured_constraints(dataset.model, configuration.constraints)
-    earlier, source = earlier_fit(options.prior, dataset.model, raw) if options.prior else (None, None)
+    first = [recording.first for recording in dataset.recordings]
+    earlier, source = earlier_fit(options.prior, dataset.model, first) if options.prior else (None, None)
     clock.stop("preparing")
 
     # Parameters.
@@ -98,7 +99,10 @@ def calibrate(
     bands = () if gains else band_errors(estimate, dataset.parts(VALIDATION) or dataset.parts())
     findings += further.findings_beside(findings)
     findings += check_new_motion(estimate, fitted, validated, options, constraints)
-    health = tuple(recording_health(*entry, dataset.model) for entry in zip(raw, dataset.samples(), strict=True))
+    health = tuple(
+        recording_health(part.preparation.recording, samples, dataset.model)
+        for part, samples in zip(dataset.parts(), dataset.samples(), strict=True)
+    )
     clock.stop("validating")
     progress(IdentificationProgress("validating", 1.0))
     return CalibrationOutcome(

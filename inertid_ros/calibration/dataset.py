@@ -1,4 +1,4 @@
-"""Samples of recordings that have been screened: what every command and node fits or validates with."""
+"""Recordings of a calibration: screened, then prepared with one cutoff."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -72,7 +72,7 @@ class ScreenedRecording:
     def unscreened(
         cls, recording: Recording, model: RobotModel, configuration: Configuration
     ) -> "ScreenedRecording":
-        """A part of a recording of which other parts were screened."""
+        """Make one of a part, other parts of whose recording were screened."""
         begun, goes_on = recording.continued
         options = attrs.evolve(
             configuration.prepare,
@@ -83,7 +83,7 @@ class ScreenedRecording:
         return cls(Preparation(recording, model, options, configuration.identify.equations), configuration, (), None)
 
     def prepared(self, cutoff_hz: float = 0.0) -> Samples:
-        """Samples below a cutoff [Hz], with the torques of a known load taken off the efforts.
+        """Prepare samples below a cutoff [Hz], with the torques of a known load taken off the efforts.
 
         Without a cutoff it is the configured one, or one that suits this recording alone.
 
@@ -102,7 +102,7 @@ class ScreenedRecording:
         return without_load(model, load, samples)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
-        """The same with all findings on the recording, and the noise of the efforts.
+        """Prepare samples with all findings on the recording, and the noise of the efforts.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class ScreenedRecording:
             The recording cannot be used, or does not belong to this robot.
         """
         samples, configuration = self.prepared(cutoff_hz), self.configuration
-        # Efforts whose gains are to be found are checked with these, see LoadedRecordings.
+        # Efforts whose gains are estimated are checked once they are applied, see with_drive_gains.
         efforts = configuration.prepare.check_efforts and not configuration.identify.drive_gains
         checked = check_efforts(samples, self.preparation.model) if efforts else ()
         findings = (*samples.findings, *self.findings, *checked)
@@ -197,7 +197,7 @@ class FurtherSamples:
 
 @contextmanager
 def without_notices() -> Iterator[None]:
-    """What there is to notice of a recording has been told when it was first prepared."""
+    """Silence notices on recordings that were prepared, with their notices logged, before."""
     logger = logging.getLogger("inertid_ros.data")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -225,6 +225,12 @@ class DatasetRecording:
     role: str
     parts: tuple[ScreenedRecording, ...]
     samples: tuple[Samples, ...] = ()
+
+    @property
+    def first(self) -> Recording:
+        """The recording itself, or the first part of a long one; its checksum identifies both."""
+        part, *_ = self.parts
+        return part.preparation.recording
 
     def sharing(self, cutoff_hz: float) -> "DatasetRecording":
         """Let the parts of a long recording share noise, limits and fast speeds, as if filtered as a whole."""
@@ -354,9 +360,8 @@ class Dataset:
 
 
 def _source(entry: DatasetRecording, further: FurtherSamples) -> RecordingSource:
-    part, *_ = entry.parts
-    first, *_ = entry.samples
-    source = recording_source(part.preparation.recording, first, entry.role)
+    samples, *_ = entry.samples
+    source = recording_source(entry.first, samples, entry.role)
     if not isinstance(entry.source, LongRecording):
         return source
     used = sum(int(samples.usable.sum()) for samples in entry.samples)

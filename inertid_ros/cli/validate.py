@@ -14,7 +14,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity, remedy_for
-from inertid_ros.data.long_recording import LongRecording, kept_parts
+from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.torque_confidence import bodies_as_given
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
         typical = bodies_as_given(model.layout, reference, subject.parameters)
         comparison = compared(equations, typical, samples, (errors, prior))
     findings = [finding for prepared in samples for finding in prepared.findings]
-    fitted_before = subject.fitted([kept_parts([recording])[0] for recording in recordings])
+    fitted_before = subject.fitted([recording.first for recording in dataset.recordings])
     gate = GateDecision.from_findings([*findings, *fitted_before, *check_errors(comparison)])
     status = "rejected" if gate.verdict is Verdict.REJECT else "passed"
     against = "" if prior is None else f" against {percent(prior.relative_error)} of the URDF as given"

@@ -245,8 +245,7 @@ class MapFit:
         kept, outliers = without_outliers(
             data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold
         )
-        total = outliers if self.outliers is None else self.outliers + outliers
-        fit = replace(self, data=replace(data, recordings=tuple(kept)), outliers=total)
+        fit = replace(self, data=replace(data, recordings=tuple(kept)), outliers=self._outliers_with(outliers))
         if outliers.any():
             information = replace(compress(data.equations, kept), earlier=data.information.earlier)
             fit = replace(fit, data=replace(fit.data, information=information)).reweighted()
@@ -254,7 +253,7 @@ class MapFit:
 
     def with_all_independent(self) -> "MapFit":
         """Count samples as independent again as far as the filter leaves them so."""
-        fraction = _initial_weighting(self.data, self.regularization).fraction
+        fraction = band_fraction(self.data.recordings)
         return replace(self, weighting=replace(self.weighting, fraction=fraction, discount=1.0))
 
     def with_further(self) -> "MapFit":
@@ -280,7 +279,10 @@ class MapFit:
 
         information = data.information + compress(data.equations, masked_samples())
         data = replace(data, information=information, further=())
-        return replace(self, data=data, outliers=count if self.outliers is None else self.outliers + count)
+        return replace(self, data=data, outliers=self._outliers_with(count))
+
+    def _outliers_with(self, count: NDArray[np.int64]) -> NDArray[np.int64]:
+        return count if self.outliers is None else self.outliers + count
 
     @property
     def parameters(self) -> Array:
@@ -362,9 +364,7 @@ class MapFit:
         """
         chosen = self._with_stribeck_by_test()
         if chosen is not self and self.options.fit_stribeck_speed:
-            fraction = self.with_all_independent().weighting.fraction
-            independent = replace(chosen.weighting, fraction=fraction, discount=1.0)
-            second = replace(chosen, weighting=independent).reweighted()._discounted()
+            second = chosen.with_all_independent().reweighted()._discounted()
             chosen = replace(
                 self, noise_ratio=second.noise_ratio, weighting=second.weighting
             )._with_stribeck_by_test()
