@@ -231,11 +231,12 @@ class CalibrationFlow:
             print_report(json.loads(self.report.last.report_json))
         if self.options.rounds > 1:
             client.show(f"rounds ended: {result.stop_reason}")
-        written = [f"result: {result.result_directory}"] if result.result_directory else []
-        if lines := [*([] if tables else [result.message]), *written]:
-            client.show("; ".join(lines))
-        if result.verdict == InertialParameters.USE_WITH_CARE:
-            client.show_warning(f"use with care: {'; '.join(result.reasons)}")
+        care = result.verdict == InertialParameters.USE_WITH_CARE
+        lines = [result.message] if care or not tables else []
+        if result.result_directory:
+            lines.append(f"result: {result.result_directory}")
+        if lines:
+            (client.show_warning if care else client.show)("; ".join(lines))
         return REJECTED if result.verdict == InertialParameters.DO_NOT_USE else DONE
 
     def leave(self) -> None:

@@ -31,9 +31,7 @@ from inertid_ros.ros.topics import COMMAND, LATCHED
 from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_impossible_times, ignore_signals
 
 _BAR_CHARACTERS = 30
-# A log of `ros2 launch` gets a line of a step at most this often, and only if the step has advanced by this fraction.
-_LOG_PERIOD_S, _LOGGED_FRACTION_STEP = 20.0, 0.25
-_STEP_LOG_PERIOD_S = 5.0  # from the last line of a step to the first of the next
+_LOG_PERIOD_S = 20.0  # a log of `ros2 launch` shows progress if no other line has come for this long
 
 
 class ProgressLine:
@@ -49,7 +47,7 @@ class ProgressLine:
         self._log, self._stream = log, stream or sys.stdout
         self.on_terminal = self._stream.isatty()
         self._open = False
-        self._label, self._shown, self._logged_at = "", -1.0, -math.inf  # of the last line of the log
+        self._logged_at = -math.inf
         self._note = 0  # length of the note that the terminal shows
 
     def show(self, label: str, fraction: float | None, note: str = "") -> None:
@@ -64,13 +62,9 @@ class ProgressLine:
             self._note = len(beside)
             self._stream.flush()
             self._open = True
-        elif label != self._label or done >= self._shown + _LOGGED_FRACTION_STEP:
-            now = time.monotonic()
-            if now < self._logged_at + (_LOG_PERIOD_S if label == self._label else _STEP_LOG_PERIOD_S):
-                return
+        elif time.monotonic() >= self._logged_at + _LOG_PERIOD_S:
             text = f"{label}: {percent.strip()}" if percent else label
-            self._log(f"{text}, {note}" if note else text)
-            self._label, self._shown, self._logged_at = label, done, now
+            self.print(f"{text}, {note}" if note else text)
 
     def print(self, message: str) -> None:
         """Print a line that stays."""
@@ -79,14 +73,14 @@ class ProgressLine:
             print(message, file=self._stream, flush=True)
         else:
             self._log(message)
+            self._logged_at = time.monotonic()
 
     def end(self) -> None:
         """End the changing line."""
         if self._open:
             self._stream.write("\n")
             self._stream.flush()
-        self._open, self._label, self._shown, self._note = False, "", -1.0, 0
-        self._logged_at = -math.inf
+        self._open, self._note = False, 0
 
 
 T = TypeVar("T")

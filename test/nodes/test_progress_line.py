@@ -23,14 +23,23 @@ def test_log_has_few_lines_and_no_percentage_of_what_has_none(monkeypatch):
             line.show("training: checking", None)
     assert said == [
         "training: checking",
-        "training: planning: 6 %",
-        "training: planning: 31 %",
-        "training: planning: 56 %",
-        "training: planning: 81 %",
+        "training: planning: 25 %",
+        "training: planning: 50 %",
+        "training: planning: 75 %",
         "training: checking",
-        "training: moving: 12 %",
-        "training: moving: 62 %",
+        "training: moving: 50 %",
+        "training: moving: 100 %",
     ]
+
+
+def test_a_log_shows_no_progress_right_after_another_line(monkeypatch):
+    said: list[str] = []
+    line = ProgressLine(said.append, io.StringIO())
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+    line.print("excitation is armed")
+    monkeypatch.setattr("time.monotonic", lambda: 119.0)
+    line.show("training: planning", 0.0)
+    assert said == ["excitation is armed"]
 
 
 def test_notes_are_in_the_few_lines_of_a_log(monkeypatch):
@@ -39,7 +48,7 @@ def test_notes_are_in_the_few_lines_of_a_log(monkeypatch):
     for second, fraction, note in ((0, 0.0, ""), (20, 0.1, "known to 40 %"), (40, 0.3, "known to 20 %")):
         monkeypatch.setattr("time.monotonic", lambda second=second: float(second))
         line.show("training: moving", fraction, note)
-    assert said == ["training: moving: 0 %", "training: moving: 30 %, known to 20 %"]
+    assert said == ["training: moving: 0 %", "training: moving: 10 %, known to 40 %", "training: moving: 30 %, known to 20 %"]
 
 
 def test_a_note_keeps_to_the_line_of_a_terminal(monkeypatch):

@@ -312,7 +312,7 @@ def long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segme
         )
     if len(long) < len(segments):
         lost = sum(map(len, segments)) - sum(map(len, long))
-        _log.warning("%s: dropped %d samples in pieces too short to filter", name, lost)
+        _log.info("%s: dropped %d samples in pieces too short to filter", name, lost)
     return long
 
 
