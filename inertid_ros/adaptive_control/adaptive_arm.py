@@ -1,4 +1,4 @@
-"""An arm under adaptive control, from a description or a result directory and options."""
+"""Build an arm under adaptive control from a description or a result directory, and options."""
 
 from dataclasses import dataclass
 
@@ -22,23 +22,10 @@ from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.report.results import ResultError, read_result
 from inertid_ros.robot.model import RobotModel
 
-_LAWS = {"natural": Law.NATURAL, "pullback": Law.PULLBACK, "none": Law.NONE}
-_TRACKING = {"passivity": Tracking.PASSIVITY, "computed_torque": Tracking.COMPUTED_TORQUE}
-
 
 @dataclass(frozen=True)
 class FirstEstimate:
-    """What an adaptive controller begins with.
-
-    Attributes
-    ----------
-    model : RobotModel
-        The robot.
-    bodies : ndarray, shape (nb, 10)
-        Physically consistent.
-    drives : CalibratedDrives or None
-        Of a calibration; None where there is none.
-    """
+    """Robot with physically consistent bodies ``(nb, 10)``, and its drives if it is calibrated."""
 
     model: RobotModel
     bodies: Array
@@ -46,7 +33,7 @@ class FirstEstimate:
 
 
 def first_estimate(model: RobotModel, result_directory: str = "") -> FirstEstimate:
-    """Return the bodies of the description or, with the drives, those of a result directory.
+    """Take the bodies of the description, or bodies and drives of a result directory.
 
     Raises
     ------
@@ -65,12 +52,12 @@ def first_estimate(model: RobotModel, result_directory: str = "") -> FirstEstima
 
 
 def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) -> AdaptiveController:
-    """Return a controller.
+    """Build the controller of an arm.
 
     Raises
     ------
     InertidError
-        The robot has a free base or inconsistent bodies, no effort limits, or no such link to adapt.
+        The robot has a free base, inconsistent bodies or no effort limits, or lacks a link to adapt.
     """
     model = estimate.model
     for link in options.adapted_links:
@@ -80,20 +67,21 @@ def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) 
                 f" {', '.join(model.link_names)}"
             )
     limit = np.array(model.limits.effort)
-    if not (np.isfinite(limit) & (limit > 0)).all():
-        joint = model.joint_names[int(np.argmin(np.isfinite(limit) & (limit > 0)))]
+    limited = np.isfinite(limit) & (limit > 0)
+    if not limited.all():
+        joint = model.joint_names[int(np.argmin(limited))]
         raise ModelError(f"URDF joint '{joint}': has no effort limit, by which torque must be limited; add one")
-    own = AdaptationOptions(
+    adaptation = AdaptationOptions(
         bandwidth=options.bandwidth,
         speed=options.speed,
-        law=_LAWS[options.law],
+        law=Law[options.law.upper()],
         adapted=tuple(model.link_names.index(link) for link in options.adapted_links),
         largest_factor=options.largest_factor,
         effort_limit=options.effort_fraction * limit,
-        tracking=_TRACKING[options.controller_type],
+        tracking=Tracking[options.controller_type.upper()],
         dead_zone=options.dead_zone,
     )
-    return AdaptiveController(model, estimate.bodies, own, estimate.drives)
+    return AdaptiveController(model, estimate.bodies, adaptation, estimate.drives)
 
 
 def controlled_arm(
@@ -104,7 +92,7 @@ def controlled_arm(
     monitor: StateMonitorOptions,
     begin: ArmState,
 ) -> ControlledArm:
-    """Return an arm that is controlled from where it stands.
+    """Take control of an arm where it stands.
 
     Raises
     ------
@@ -112,12 +100,11 @@ def controlled_arm(
         A limit is missing.
     """
     motion = motion_limits(model, limits)
-    given = model.limits
-    lower = np.where(np.isfinite(given.lower), given.lower, motion.lower)
-    upper = np.where(np.isfinite(given.upper), given.upper, motion.upper)
-    speed = np.where(np.isfinite(given.velocity), given.velocity, motion.velocity)
+    urdf = model.limits
+    lower = np.where(np.isfinite(urdf.lower), urdf.lower, motion.lower)
+    upper = np.where(np.isfinite(urdf.upper), urdf.upper, motion.upper)
+    speed = np.where(np.isfinite(urdf.velocity), urdf.velocity, motion.velocity)
     watched = MonitorOptions(**attrs.asdict(monitor))
-    states = StateMonitor(model.joint_names, (lower, upper), speed, given.effort, watched, begin.time)
-    commanded = np.asarray(controller.options.effort_limit)
-    watch = EffortWatch(model.joint_names, speed, commanded, options.saturation_s)
+    states = StateMonitor(model.joint_names, (lower, upper), speed, urdf.effort, watched, begin.time)
+    watch = EffortWatch(model.joint_names, speed, np.asarray(controller.options.effort_limit), options.saturation_s)
     return ControlledArm(controller, motion, states, watch, options, begin)

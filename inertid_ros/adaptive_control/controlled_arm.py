@@ -27,17 +27,7 @@ _MAX_PATH_ERROR = 0.02  # rad or m; an arm that is farther from its reference st
 
 
 class EffortWatch:
-    """Watch velocities and saturation.
-
-    Parameters
-    ----------
-    velocity : ndarray, shape (n,)
-        Limits of the robot.
-    effort : ndarray, shape (n,)
-        Limits of the commands.
-    saturation_s : float
-        How long a joint may be at its effort limit [s].
-    """
+    """Watch velocities ``(n,)`` against the robot's limits, and the time that commands are at their limits ``(n,)``."""
 
     def __init__(self, joint_names: Sequence[str], velocity: Array, effort: Array, saturation_s: float) -> None:
         self._names, self._velocity, self._effort = tuple(joint_names), velocity, effort
@@ -62,7 +52,7 @@ class EffortWatch:
         return f"the arm cannot follow for {duration[joint]:.2f} s" if duration[joint] > self._saturation_s else ""
 
     def explained(self, problem: str) -> str:
-        """Return a problem, extended by the joint that is at its effort limit, if any."""
+        """Extend a problem by the joint that is at its effort limit, if any."""
         joint = int(np.argmin(self._since))
         if not problem or np.isinf(self._since[joint]):
             return problem
@@ -94,7 +84,7 @@ class TorqueTransition:
 
 
 class Stage(Enum):
-    """What the arm does."""
+    """Motion of the arm."""
 
     HOLDING = "holding"
     FOLLOWING = "following"
@@ -115,7 +105,7 @@ class ArmState:
         return np.asarray(self.position + max(now - self.time, 0.0) * self.velocity)
 
     def repeats(self, before: "ArmState") -> bool:
-        """Return whether every digit is that of the state before; noise changes some, unless the arm stands still."""
+        """Whether every digit equals that of the state before, as without noise or at rest only."""
         channels = ("position", "velocity", "effort")
         return all((getattr(self, key) == getattr(before, key)).all() for key in channels)
 
@@ -123,23 +113,23 @@ class ArmState:
 class ControlledArm:
     """Reference, watch and torque of an arm. All times are of the steady clock [s].
 
-    Control begins where the arm stands, with the torque that was measured there. While states are missing or unusable,
-    the arm brakes as if it were at its reference, with the feedback torque of before added to the model's, and then
-    nothing is commanded. When states are back, the arm comes to rest from where it is then.
+    Control begins where the arm stands, with the torque measured there. While states are missing or unusable, the arm
+    brakes as if it were at its reference, by the model's torque plus the last feedback; then nothing is commanded. When
+    states are back, the arm comes to rest from where it is then.
 
     Parameters
     ----------
     controller : AdaptiveController
-        Its effort limit is that of the commands.
+        Its effort limit bounds all commands.
     limits : MotionLimits
-        Of references.
+        Limits of references.
     begin : ArmState
         At rest.
 
     Attributes
     ----------
     fault : str
-        Reason of the stop by a fault; empty otherwise. It stays until :meth:`resume`.
+        Reason of a stop by a fault, until :meth:`resume`; else empty.
     largest_error : float
         Largest distance from the reference since the last trajectory was accepted [rad or m].
     """
@@ -179,7 +169,6 @@ class ControlledArm:
 
     @property
     def accepts(self) -> bool:
-        """Whether trajectories are followed."""
         return self._accepts
 
     @property
@@ -212,9 +201,10 @@ class ControlledArm:
         self.largest_error = 0.0
 
     def tick(self, now: float) -> Array | None:
-        """Check the states and return the effort ``(n,)`` to command [N m or N]; None without usable states.
+        """Check the states and return the effort ``(n,)`` to command [N m or N].
 
-        A torque without feedback holds nothing: after the brake the driver takes over, as when this process dies.
+        None once the arm has braked without usable states: torque without feedback holds nothing, so the driver takes
+        over, as when this process dies.
         """
         step, self._ticked = now - self._ticked, now
         if step > self._options.longest_pause_s:
@@ -231,7 +221,8 @@ class ControlledArm:
             self._elsewhere = True
             if self._reference.at_rest(now):
                 return None
-        return self._within(self._effort(now, step, sees))
+        limit = self.controller.options.effort_limit
+        return np.asarray(np.clip(self._effort(now, step, sees), -limit, limit))
 
     def stop(self, now: float, fault: str = "") -> None:
         """Come to rest and hold, without adaptation; ``fault`` is the reason if it is a fault."""
@@ -245,7 +236,7 @@ class ControlledArm:
             self._reference.brake()
 
     def resume(self, now: float) -> str:
-        """Accept trajectories again, and adapt; return the reason if that is not possible, else an empty text."""
+        """Accept trajectories again, and adapt; return why not, or an empty text."""
         if not self._accepts and not self.at_rest:
             return "the arm is still coming to rest; try again"
         if not self._sees(now):
@@ -274,7 +265,7 @@ class ControlledArm:
         return effort
 
     def _effort_without_states(self) -> Array:
-        """Return the torque at the reference, plus the feedback torque of the last states that could be trusted."""
+        """Torque at the reference, plus the feedback torque at the last trusted states."""
         if self._recent:
             _, asked, effort = self._recent[0]
             self._added = effort - self._effort_on(asked)
@@ -291,17 +282,13 @@ class ControlledArm:
         self._reference.rest_from(position, np.zeros_like(velocity) if still else velocity, now)
         self._transition.begin(self._state.effort, self._effort_on(self._reference.at(now)), now)
 
-    def _within(self, effort: Array) -> Array:
-        limit = self.controller.options.effort_limit
-        return effort if limit is None else np.asarray(np.clip(effort, -limit, limit))
-
     def _sees(self, now: float) -> bool:
-        """Return whether states are fresh and not stuck."""
+        """Whether states are fresh and not stuck."""
         fresh = now - self._seen <= self.monitor.options.state_timeout_s
         moves = np.abs(self._state.velocity).max() > _VELOCITY_NOISE or self.monitor.is_frozen(self._asked.position)
         stuck = self._repeats >= _STUCK_STATES and moves
         return fresh and not stuck
 
     def _commanded(self, time: float) -> Array:
-        """Return the reference position ``(n,)`` at a time near that of the last tick."""
+        """Reference position ``(n,)`` at a time near that of the last tick."""
         return np.asarray(self._asked.position + (time - self._ticked) * self._asked.velocity)

@@ -57,12 +57,9 @@ class TrackingState:
 
 @dataclass(frozen=True)
 class CalibratedDrives:
-    """Friction, rotor inertia, offsets, couplings and user terms of a calibration.
+    """Friction, rotor inertia, offsets, couplings and user terms by the parameters ``(p,)`` of a calibration.
 
-    Attributes
-    ----------
-    parameters : ndarray, shape (p,)
-        In the order of the model's layout; those of the bodies only serve the load of user terms.
+    Parameters of bodies only serve the load of user terms.
 
     Raises
     ------
@@ -81,12 +78,10 @@ class CalibratedDrives:
             )
 
     def effort(self, position: Array, velocity: Array, acceleration: Array) -> Array:
-        """Torque ``(n,)`` of all drives at a motion ``(n,)`` each [N m or N].
-
-        Friction turns within 0.02 rad/s or m/s at least.
-        """
+        """Torque ``(n,)`` of all drives at a motion ``(n,)`` each [N m or N]."""
         layout, x = self.model.layout, self.parameters
-        direction = friction_direction(layout.drive_ratios @ velocity, self._turning)
+        turning = np.maximum(layout.transition_speed, _MIN_TURNING_SPEED)
+        direction = friction_direction(layout.drive_ratios @ velocity, turning)
         n = self.model.joints
         fading = direction[:n] * np.exp(-np.abs(velocity) / layout.stribeck_speed)
         motion = DriveMotion(*(signal[None] for signal in (position, velocity, acceleration, direction, fading)))
@@ -112,25 +107,13 @@ class CalibratedDrives:
         return term_torque(terms, self.parameters[self.model.layout.term_start :], self.model.joint_names, rows)[0]
 
     @cached_property
-    def _turning(self) -> Array:
-        return np.maximum(self.model.layout.transition_speed, _MIN_TURNING_SPEED)
-
-    @cached_property
     def _loads(self) -> tuple[pin.Model, pin.Data]:
         tree = self.model.with_bodies(self.model.layout.bodies(self.parameters))
         return tree, tree.createData()
 
 
 class TrackingController(ABC):
-    """A controller whose torque is linear in the parameters of the bodies.
-
-    Parameters
-    ----------
-    bodies : ndarray, shape (nb, 10)
-        First estimate.
-    bandwidth : float
-        lambda [1/s].
-    """
+    """A controller whose torque is linear in the parameters of the bodies; ``bandwidth`` is lambda [1/s]."""
 
     def __init__(self, model: RobotModel, bodies: Array, bandwidth: float, drives: CalibratedDrives | None) -> None:
         self._model, self._data = model.pinocchio, model.pinocchio.createData()
@@ -145,7 +128,7 @@ class TrackingController(ABC):
         """``b (10 nb,)`` at the state of the last :meth:`effort`, ``dt`` after the state before."""
 
     def _drive_effort(self, state: TrackingState, velocity: Array, acceleration: Array) -> Array:
-        """Torque of the drives at the wanted motion: measured velocities would make friction chatter at rest."""
+        """Torque of the drives at the wanted velocity: at a measured one friction would chatter at rest."""
         if self._drives is None:
             return np.zeros_like(velocity)
         return self._drives.effort(state.position, velocity, acceleration)
@@ -171,12 +154,11 @@ class PassivityBased(TrackingController):
 class ComputedTorque(TrackingController):
     """``tau = M (a_d - 2 lambda e' - lambda^2 e) + C v + g`` ([Lee2019]_ eq. 5.2.4).
 
-    Its law of adaptation needs the acceleration (eq. 5.2.9): the difference of the last two velocities, with the
-    regressor at the state half way. This amplifies velocity noise by ``1 / dt``, so that the passivity-based controller
-    is the better one on a robot.
+    Its law of adaptation needs the acceleration (eq. 5.2.9), the difference of the last two velocities. This amplifies
+    velocity noise by ``1 / dt``: on a robot, prefer the passivity-based controller.
 
-    With ``P`` of the Lyapunov equation (5.2.8) for poles at ``lambda``, ``B^T P e = D r``. ``D`` may be any diagonal
-    matrix; it is that of the first mass matrix, so that the speed of adaptation means the same for both controllers.
+    With ``P`` of the Lyapunov equation (5.2.8) for poles at ``lambda``, ``B^T P e = D r`` for any diagonal ``D``. Here
+    it is the diagonal of the first mass matrix, so that both controllers adapt at similar speed.
     """
 
     def __init__(self, model: RobotModel, bodies: Array, bandwidth: float, drives: CalibratedDrives | None) -> None:
@@ -218,15 +200,14 @@ class ComputedTorque(TrackingController):
 
 
 def outside(r: Array, dead_zone: float) -> Array:
-    """``r (n,)`` without what lies within the dead zone."""
+    """Error ``r (n,)`` less the dead zone."""
     return np.asarray(r - np.clip(r, -dead_zone, dead_zone))
 
 
 def slotine_li_regressor(model: pin.Model, data: pin.Data, q: Array, velocity: Array, a: Array, v: Array) -> Array:
     """Regressor ``(n, 10 nb)`` of ``M(q) a + C(q, velocity) v + g(q)`` ([Lee2019]_ eq. 5.2.10).
 
-    ``C(q, x) y`` of Christoffel symbols is bilinear and symmetric, so that torques of ordinary motions at ``x + y``,
-    ``x`` and ``y`` make it up.
+    ``C(q, x) y`` of Christoffel symbols is bilinear and symmetric, and follows from torques at ``x + y``, ``x``, ``y``.
     """
     zero = np.zeros_like(a)
 
@@ -247,7 +228,7 @@ class Law(Enum):
 
 
 class Tracking(Enum):
-    """How the torque follows from the error of tracking."""
+    """Law by which torque follows from the tracking error."""
 
     PASSIVITY = "passivity-based"
     COMPUTED_TORQUE = "computed torque"
@@ -260,22 +241,20 @@ class AdaptationOptions:
     Attributes
     ----------
     bandwidth : float
-        lambda of both gains [1/s]; errors of position decay with two poles at it.
+        lambda of both gains [1/s]: both poles of the position error.
     speed : float
         Speed of adaptation, 1 / gamma.
     law : Law
-        Metric.
     adapted : tuple of int
-        Indices of the bodies that are adapted; empty for all.
+        Indices of the bodies that adapt; empty for all.
     largest_factor : float
         Largest ratio of a body to the first estimate, in mass or in second moments of any direction.
-    effort_limit : ndarray or None, shape (n,)
-        [N m or N]; adaptation waits while a joint is at its limit, so that nothing winds up.
+    effort_limit : ndarray, shape (n,)
+        [N m or N]; adaptation waits while a joint is at its limit, against wind-up.
     tracking : Tracking
-        Kind of the controller.
     dead_zone : float
-        Error ``r`` of a joint (velocity plus bandwidth times position) that adapts nothing [rad/s or m/s]: noise and
-        stiction carry no information about bodies.
+        Error ``r`` of a joint (velocity plus bandwidth times position) below which it adapts nothing [rad/s or m/s]:
+        noise and stiction carry no information about bodies.
     """
 
     bandwidth: float = 10.0
@@ -283,7 +262,7 @@ class AdaptationOptions:
     law: Law = Law.NATURAL
     adapted: tuple[int, ...] = ()
     largest_factor: float = 20.0
-    effort_limit: Array | None = None
+    effort_limit: Array | float = np.inf
     tracking: Tracking = Tracking.PASSIVITY
     dead_zone: float = 0.0
 
@@ -297,16 +276,13 @@ class AdaptiveController:
         Robot on a fixed base.
     bodies : ndarray, shape (nb, 10)
         First estimate, physically consistent.
-    options : AdaptationOptions, optional
-        Gains and law.
     drives : CalibratedDrives, optional
-        Friction and rotor inertia, which are added to the torque and do not adapt.
+        Their torque is added and does not adapt.
 
     Attributes
     ----------
     bodies : ndarray, shape (nb, 10)
-        Estimate; consistent after every step, for any step and gain, except by the Euclidean law, which is for
-        comparison.
+        Estimate; consistent after every step, for any step and gain, except by the Euclidean law.
     saturated : ndarray, shape (n,)
         Whether the last torque of a joint was clipped at its limit.
 
@@ -338,14 +314,7 @@ class AdaptiveController:
     def step(
         self, position: Array, velocity: Array, reference: Reference, dt: float, adapt: bool = True
     ) -> Array:
-        """Return the torque ``(n,)`` at a measured state, and adapt the parameters.
-
-        Parameters
-        ----------
-        dt : float
-            Time since the last step [s].
-        adapt : bool
-            Whether parameters adapt in this step.
+        """Torque ``(n,)`` at a measured state, ``dt`` after the last step [s]; parameters adapt if ``adapt``.
 
         Raises
         ------
@@ -355,9 +324,8 @@ class AdaptiveController:
         numbers = (position, velocity, reference.position, reference.velocity, reference.acceleration)
         if dt < 0 or not all(np.isfinite(values).all() for values in numbers):
             raise IdentificationError("adaptation: dt is negative or a state is not finite; keep the last torque")
-        options = self.options
+        options, limit = self.options, self.options.effort_limit
         effort = self._controller.effort(TrackingState(position, velocity, reference), self.bodies)
-        limit = np.inf if options.effort_limit is None else options.effort_limit
         self.saturated = np.abs(effort) > limit
         if adapt and dt > 0 and not self.saturated.any():
             b = self._controller.covector(self.bodies, dt, options.dead_zone)
@@ -370,16 +338,9 @@ class AdaptiveController:
 
 
 def adapted_bodies(bodies: Array, first: Array, b: Array, options: AdaptationOptions, size: float) -> Array:
-    """Bodies after one step of the law of adaptation ([Lee2019]_ eq. 5.4.51), each by itself.
+    """Bodies ``(k, 10)`` after one step of the law of adaptation ([Lee2019]_ eq. 5.4.51), each by itself.
 
-    Parameters
-    ----------
-    bodies, first : ndarray, shape (k, 10)
-        Estimates now and at first.
-    b : ndarray, shape (k, 10)
-        Covectors.
-    size : float
-        Speed of adaptation times the time since the last step.
+    ``b (k, 10)`` are covectors; ``size`` is the speed of adaptation times the time since the last step.
     """
     if options.law is Law.NONE:
         return bodies

@@ -1,4 +1,4 @@
-"""The reference of a controlled arm: at rest, along a trajectory that somebody sends, or braking on it."""
+"""Reference of a controlled arm: at rest, along a received trajectory, or braking on it."""
 
 from dataclasses import dataclass, replace
 
@@ -26,19 +26,14 @@ _MAX_END_SPEED = 1e-3  # rad/s or m/s; of the last point
 class ReferenceMotion:
     """Reference as a function of time.
 
-    A brake slows down the motion along its path, as those of plans do (:mod:`inertid_ros.excitation.execution.brake`):
-    with ``q = curve(s)`` acceleration is ``curve'(s) s'' + curve''(s) s'^2``, and at every step the strongest ``s''``
-    that keeps all joints within their acceleration limits is used, with a bounded rate of change. So the arm stays on
-    a path that was checked, and within all limits.
+    A brake slows down the motion along its path, as :mod:`inertid_ros.excitation.execution.brake` does: with
+    ``q = curve(s)`` acceleration is ``curve'(s) s'' + curve''(s) s'^2``. Every step takes the strongest ``s''`` within
+    the acceleration limits, with a bounded rate of change: the arm stays on its checked path and within all limits.
 
     Parameters
     ----------
-    limits : MotionLimits
-        Of accelerations, and of positions at which the arm may come to rest.
     position, velocity : ndarray, shape (n,)
         State from which it comes to rest.
-    now : float
-        [s]
     """
 
     def __init__(
@@ -54,7 +49,7 @@ class ReferenceMotion:
         return self._rate == 0.0 or self._phase >= self._curve.duration
 
     def at(self, now: float) -> Reference:
-        """Return the reference at ``now``, which must not go back between calls."""
+        """Reference at ``now``, which must not go back between calls."""
         self._advance(now)
         q, v, a = self._curve.at(self._phase)
         return Reference(q, v * self._rate, a * self._rate**2 + v * self._slowing)
@@ -109,17 +104,7 @@ class ReferenceMotion:
 
 @dataclass(frozen=True)
 class SentTrajectory:
-    """Points of a received trajectory.
-
-    Attributes
-    ----------
-    start : float
-        Zero of its time [s].
-    time : ndarray, shape (P,)
-        Increasing [s].
-    position, velocity, acceleration : ndarray, shape (P, n)
-        Finite.
-    """
+    """Finite points ``(P, n)`` of a received trajectory, at increasing times ``(P,)`` after ``start`` [s]."""
 
     start: float
     time: Array
@@ -129,15 +114,15 @@ class SentTrajectory:
 
 
 def way_along(sent: SentTrajectory, here: Reference, now: float, limits: MotionLimits) -> PiecewiseQuintic:
-    """Return the curve from the reference at ``now`` onto a trajectory and along it to its end.
+    """Curve from the reference at ``now`` onto a trajectory and along it to its end; its time begins at zero.
 
-    Its time begins at zero. The curve leads to the first point if that lies ahead; a trajectory that has begun is
-    joined a tenth of a second ahead. Both keep all limits, so that a trajectory that begins elsewhere is refused.
+    The curve leads to the first point if that lies ahead; a trajectory that has begun is joined a tenth of a second
+    ahead. The way there keeps all limits as well, so that a trajectory that begins elsewhere is refused.
 
     Raises
     ------
     ExcitationError
-        It has too many points, lies in the past, does not end at rest, or the curve leaves a limit.
+        The trajectory has too many points, lies in the past or does not end at rest, or the curve leaves a limit.
     """
     if len(sent.time) > MAX_POINTS:
         raise ExcitationError(
@@ -159,14 +144,14 @@ def way_along(sent: SentTrajectory, here: Reference, now: float, limits: MotionL
 
 
 def _on_clock(sent: SentTrajectory, now: float) -> PiecewiseQuintic:
-    """Return the trajectory with its end at rest; time is zero at ``now``."""
+    """Trajectory with its end at rest; time is zero at ``now``."""
     velocity, acceleration = np.array(sent.velocity), np.array(sent.acceleration)
     velocity[-1] = acceleration[-1] = 0.0
     return PiecewiseQuintic(sent.time + sent.start - now, sent.position, velocity, acceleration)
 
 
 def _joined(sent: PiecewiseQuintic, here: Reference) -> PiecewiseQuintic:
-    """Return the curve that starts from the reference at time zero."""
+    """Curve that starts from the reference at time zero."""
     time, *values = sent.time, sent.position, sent.velocity, sent.acceleration
     if time[0] < _JOIN_S:
         later = time > _JOIN_S + _MIN_SEGMENT_S
