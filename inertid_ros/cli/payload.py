@@ -3,14 +3,13 @@
 import argparse
 import json
 import logging
-from typing import Any
 
 from inertid_ros.cli.printing import number, print_json, print_table, progress_bar
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.payload.equations import FrictionDrift
-from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, outcome_content, payload_offline
+from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_offline
 from inertid_ros.payload.payload import Quantity
 from inertid_ros.report.results import read_result
 
@@ -36,14 +35,14 @@ def run(options: argparse.Namespace) -> int:
             recordings_from(paths, config, joints) for paths in (options.recordings, options.reference)
         )
         outcome = payload_offline(result, loaded, reference, wanted, config, progress)
-    content = outcome_content(outcome, result)
+    content = outcome.content
     if options.output:
         text = json.dumps(content, indent=1, allow_nan=False) + "\n"
         write_file(options.output, text.encode(), options.force)
     if options.json:
         print_json(content)
     else:
-        _print(outcome, content)
+        _print(outcome)
         if options.output:
             print(f"written to {options.output}")
     for notice in outcome.notices:
@@ -51,8 +50,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(outcome: PayloadOutcome, content: dict[str, Any]) -> None:
-    payload = outcome.payload
+def _print(outcome: PayloadOutcome) -> None:
+    payload, content = outcome.payload, outcome.content
     rows = [_row("mass [kg]", payload.mass)]
     rows += [_row(f"com {axis} [m]", quantity) for axis, quantity in zip("xyz", payload.com, strict=True)]
     names = content["inertia"]

@@ -1,1 +1,1 @@
-"""What a calibrated robot holds: mass, centre of mass and inertia with intervals."""
+"""Payload of a calibrated robot: mass, centre of mass and inertia with intervals."""

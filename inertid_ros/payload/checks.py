@@ -1,4 +1,4 @@
-"""Checks that a recording shows a payload and that the robot can hold it; each refusal is one line."""
+"""Check that a recording shows a payload and that the robot can hold it."""
 
 from collections.abc import Sequence
 
@@ -29,13 +29,7 @@ _MAX_COM_HALF_WIDTH_M = 0.05
 
 
 def check_recordings(model: RobotModel, recordings: Sequence[Recording]) -> None:
-    """Refuse recordings in which a joint is saturated: it may not have held the payload.
-
-    Raises
-    ------
-    RecordingError
-        A joint is at its effort limit in more than 1 % of the samples.
-    """
+    """Refuse recordings in which a joint is saturated: it may not have held the payload."""
     limits = dict(zip(model.joint_names, np.asarray(model.limits.effort).tolist(), strict=True))
     scales = dict(zip(model.joint_names, model.effort_scale.tolist(), strict=True))
     for recording in recordings:
@@ -54,14 +48,8 @@ def check_recordings(model: RobotModel, recordings: Sequence[Recording]) -> None
 def check_payload(
     robot: CalibratedRobot, payload: Payload, loaded: Sequence[Samples], largest_mass: float = np.inf
 ) -> None:
-    """Refuse a payload that the recording does not show, or that the robot cannot hold.
-
-    Raises
-    ------
-    IdentificationError
-        The recording is of another robot or has too little motion, or the payload is too heavy.
-    """
-    names, name = robot.equations.channels, loaded[0].name
+    """Refuse a payload that the recording does not show, or that the robot cannot hold."""
+    name = loaded[0].name
     size = np.sqrt(np.mean(np.concatenate([samples.tau[samples.usable] for samples in loaded]) ** 2, axis=0))
     ratio = payload.residual_deviation / np.maximum(robot.deviation, 1e-12)
     worst = int(np.argmax(ratio))
@@ -70,7 +58,7 @@ def check_payload(
         _surprise(robot, payload) > _MAX_SURPRISE_DEVIATIONS
     ):
         raise IdentificationError(
-            f"{name}: no payload on {payload.tool.name} explains it: {names[worst]} is off by"
+            f"{name}: no payload on {payload.tool.name} explains it: {robot.equations.channels[worst]} is off by"
             f" {payload.residual_deviation[worst]:.2g} N m or N, in the calibration by {robot.deviation[worst]:.2g}; is"
             " it another robot, or held elsewhere? Give its own result or --frame; inertid validate tells other causes"
         )
@@ -88,13 +76,13 @@ def check_payload(
 
 
 def _surprise(robot: CalibratedRobot, payload: Payload) -> float:
-    """Squared distance of the robot from its calibration, as standard deviations of its chi-squared distribution."""
+    """Squared distance of the robot from its calibration, in standard deviations of its chi-squared distribution."""
     freedom = float(np.linalg.matrix_rank(robot.covariance, hermitian=True))
     return float((payload.equations.surprise - freedom) / np.sqrt(2 * freedom))
 
 
 def notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
-    """Warnings on the use of a payload, one line each."""
+    """Warnings on the use of a payload."""
     lines = []
     if payload.mass.interval[0] <= 0.0:
         lines.append(
@@ -117,7 +105,7 @@ def notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
 
 
 def _overload(model: RobotModel, bodies: Array) -> str:
-    """One line on the joint whose gravity torque exceeds its limit within the robot's range; empty if none does."""
+    """Joint whose gravity torque exceeds its limit within the robot's range; empty if none does."""
     states, limits = sample_states(model), np.asarray(model.limits.effort)
     still = np.zeros_like(states.v)
     torque = np.abs(rigid_torque(model, bodies.reshape(-1, BODY_PARAMETERS), states.q, still, still))

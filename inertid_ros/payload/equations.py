@@ -7,6 +7,7 @@ variance the equations are least squares in ``u`` and ``pi``, and a QR with ``pi
 A recording without payload shares ``d``, except for the drift between recordings.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,14 +28,12 @@ _PAYLOAD_DEVIATION = 1e3  # kg, kg m and kg m^2; bounds what no equation determi
 
 @dataclass(frozen=True)
 class CalibratedRobot:
-    """A robot with the parameters of its calibration.
+    """A robot with the parameters ``(p,)`` of its calibration and their covariance.
 
     Attributes
     ----------
     equations : Equations
-        Of joint torques.
-    parameters : ndarray, shape (p,)
-    covariance : ndarray, shape (p, p)
+        Joint torques.
     deviation : ndarray, shape (c,)
         Standard deviation of the residual per channel [N m or N].
     counts : ndarray, shape (c,)
@@ -49,7 +48,6 @@ class CalibratedRobot:
 
     @property
     def layout(self) -> ParameterLayout:
-        """Order of the parameters."""
         return self.equations.model.layout
 
 
@@ -87,7 +85,6 @@ class ToolFrame:
     Attributes
     ----------
     name : str
-        Of the link.
     body : int
         Index of the moving body.
     placement : ndarray, shape (10, 10)
@@ -105,7 +102,7 @@ class ToolFrame:
         Raises
         ------
         ModelError
-            No such link, it does not move, or the robot has several last links.
+            There is no such link, it does not move, or the robot has several last links.
         """
         tree = model.pinocchio
         if not name:
@@ -136,13 +133,10 @@ class PayloadEquations:
 
     Attributes
     ----------
-    R : ndarray, shape (10, 10)
-    z : ndarray, shape (10,)
     payload : ndarray, shape (10,)
         Least squares, not necessarily physically consistent.
     loaded, reference : ndarray, shape (p,)
         Parameters of the robot with the payload, and without it in the reference.
-    loaded_covariance : ndarray, shape (p, p)
     surprise : float
         Squared distance of the robot from its calibration in standard deviations.
     """
@@ -159,15 +153,15 @@ class PayloadEquations:
 def payload_equations(
     robot: CalibratedRobot,
     tool: ToolFrame,
-    recordings: tuple[tuple[Information, Array], ...],
+    recordings: Sequence[tuple[Information, Array]],
     drift: FrictionDrift,
 ) -> PayloadEquations:
-    """Equations of what a calibrated robot holds.
+    """Equations of the payload of a calibrated robot.
 
     Parameters
     ----------
-    recordings : tuple of (Information, ndarray of shape (c,))
-        Equations and channel weights of the recordings with payload; then, if there is one, of the reference.
+    recordings : sequence of (Information, ndarray of shape (c,))
+        Equations and channel weights of the recordings with payload, then of the reference, if any.
     """
     layout, x = robot.layout, robot.parameters
     # Columns of the deviations u from the calibration, then of the payload.

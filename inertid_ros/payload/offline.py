@@ -1,4 +1,4 @@
-"""What a calibrated robot holds, from recordings: a result directory and recordings in, a payload out."""
+"""Identify what a calibrated robot holds from a result directory and recordings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,30 +10,30 @@ import numpy as np
 from inertid_ros.calibration.dataset import TRAIN, VALIDATION, Dataset
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import Severity
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.delay import without_delay
-from inertid_ros.identification.provenance import RecordingSource, checksum, recording_source
+from inertid_ros.identification.provenance import checksum, recording_source
 from inertid_ros.payload.checks import check_payload, check_recordings, notices
 from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, ToolFrame
 from inertid_ros.payload.payload import Payload, identify_payload, payload_content
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.report_content import plain
-from inertid_ros.report.results import REPORT, ResultError, StoredResult, as_written
+from inertid_ros.report.results import REPORT, ResultError, StoredResult, as_written, read_result
 
 
 @dataclass(frozen=True)
 class PayloadOptions:
-    """How a payload is identified.
+    """Options of a payload.
 
     Attributes
     ----------
     frame : str
         Link in whose frame it is expressed; empty takes the last moving link.
     drift : FrictionDrift
-        How much friction may have changed.
     largest_mass : float
-        What the robot may hold [kg].
+        Largest mass that the robot may hold [kg].
     """
 
     frame: str = ""
@@ -43,27 +43,12 @@ class PayloadOptions:
 
 @dataclass(frozen=True)
 class PayloadOutcome:
-    """A payload and where it comes from.
-
-    Attributes
-    ----------
-    payload : Payload
-        The estimate.
-    findings : tuple of Finding
-        What was found in the recordings.
-    notices : tuple of str
-        What to know before it is used.
-    sources : tuple of RecordingSource
-        The recordings.
-    options : PayloadOptions
-        That were given.
-    """
+    """A payload, findings on its recordings, warnings on its use, and the content of payload.json."""
 
     payload: Payload
-    findings: tuple[Finding, ...]
+    findings: tuple[str, ...]
     notices: tuple[str, ...]
-    sources: tuple[RecordingSource, ...]
-    options: PayloadOptions
+    content: dict[str, Any]
 
 
 def payload_offline(
@@ -74,20 +59,14 @@ def payload_offline(
     configuration: Configuration | None = None,
     progress: Callable[[str, float], None] = lambda stage, fraction: None,
 ) -> PayloadOutcome:
-    """Identify a payload; the command line does exactly this.
+    """Identify a payload.
 
     Parameters
     ----------
-    result : StoredResult
-        Of the robot without the payload.
-    loaded : sequence of Recording
-        With the payload.
-    reference : sequence of Recording, optional
-        Of the same session without it.
-    options : PayloadOptions, optional
-        Frame, drift of friction, largest mass.
+    loaded, reference : sequence of Recording
+        With the payload, and of the same session without it.
     configuration : Configuration, optional
-        How recordings are prepared; the cutoff of the result goes before the one that they would choose.
+        Preparation of recordings; the cutoff of the result takes precedence.
 
     Raises
     ------
@@ -96,54 +75,72 @@ def payload_offline(
     """
     options, configuration = options or PayloadOptions(), configuration or Configuration()
     robot, delay, cutoff = calibrated_robot(result)
-    model = robot.equations.model
-    tool = ToolFrame.from_link(model, options.frame)
-    everything = [*loaded, *reference]
-    _check_new(result, everything)
-    check_recordings(model, everything)
-    dataset = Dataset.screened(model, _without_effort_checks(configuration), loaded, reference)
+    tool = ToolFrame.from_link(robot.equations.model, options.frame)
+    recordings = [*loaded, *reference]
+    _check_new(result, recordings)
+    check_recordings(robot.equations.model, recordings)
+    # Effort checks look for errors of a URDF; what calibration and payload leave unexplained is checked below.
+    prepare = attrs.evolve(configuration.prepare, check_efforts=False)
+    configuration = attrs.evolve(configuration, prepare=prepare)
+    dataset = Dataset.screened(robot.equations.model, configuration, loaded, reference)
     dataset = dataset.prepared(dataset.cutoff(cutoff), lambda fraction: progress("preparing", fraction))
     dataset = dataset.changed(lambda _part, samples: without_delay(samples, delay))
     progress("solving", 0.9)
-    findings = dataset.findings
-    _refuse_rejected(findings)
-    with_payload, without = dataset.samples(TRAIN), dataset.samples(VALIDATION)
-    payload = identify_payload(robot, tool, with_payload, without, options.drift)
+    for finding in dataset.findings:
+        if finding.severity >= Severity.REJECT:  # a payload has no verdict that could say so
+            raise RecordingError(str(finding))
+    with_payload = dataset.samples(TRAIN)
+    payload = identify_payload(robot, tool, with_payload, dataset.samples(VALIDATION), options.drift)
     check_payload(robot, payload, with_payload, options.largest_mass)
+    findings, warnings = tuple(map(str, dataset.findings)), notices(robot, payload)
     roles = ["payload"] * len(loaded) + ["reference"] * len(reference)
-    return PayloadOutcome(
-        payload,
-        findings,
-        notices(robot, payload),
-        tuple(recording_source(*each) for each in zip(everything, dataset.samples(), roles, strict=True)),
-        options,
-    )
-
-
-def outcome_content(outcome: PayloadOutcome, result: StoredResult) -> dict[str, Any]:
-    """Content of payload.json, with what it was identified from."""
-    payload, report = outcome.payload, result.report
+    sources = map(recording_source, recordings, dataset.samples(), roles)
     content: dict[str, Any] = plain(
         {
             **payload_content(payload),
-            "notices": [*outcome.notices, *map(str, outcome.findings)],
+            "notices": [*warnings, *findings],
             "joint_names": result.model.joint_names,
             "residual_deviation": payload.residual_deviation,
             "calibration": {
                 "directory": str(result.directory),
-                "created": report["provenance"]["created"],
+                "created": result.report["provenance"]["created"],
                 "model_hash": result.model.hash,
-                "residual_deviation": report["residual_deviation"],
+                "residual_deviation": result.report["residual_deviation"],
             },
-            "friction_drift": asdict(outcome.options.drift),
-            "recordings": [asdict(source) for source in outcome.sources],
+            "friction_drift": asdict(options.drift),
+            "recordings": [asdict(source) for source in sources],
         }
     )
-    return content
+    return PayloadOutcome(payload, findings, warnings, content)
+
+
+def payload_job(
+    directory: str,
+    recording: Recording,
+    reference: Sequence[str],
+    options: PayloadOptions,
+    progress: Callable[[tuple[str, float]], None],
+) -> PayloadOutcome:
+    """Identify a payload in the process of a :class:`~inertid_ros.core.worker.Worker`; see :func:`payload_offline`.
+
+    Parameters
+    ----------
+    directory : str
+        Result of the robot without the payload.
+    reference : sequence of str
+        Paths of recordings.
+    """
+
+    def report(stage: str, fraction: float) -> None:
+        progress((stage, fraction))
+
+    result = read_result(directory)
+    references = [load_recording(path, joints=result.model.recorded_joints) for path in reference]
+    return payload_offline(result, [recording], references, options, progress=report)
 
 
 def calibrated_robot(result: StoredResult) -> tuple[CalibratedRobot, float, float]:
-    """Return the robot of a result, the delay of its efforts [s], and the cutoff of its recordings [Hz].
+    """Robot of a result, delay of its efforts [s], and cutoff of its recordings [Hz].
 
     Raises
     ------
@@ -169,23 +166,12 @@ def calibrated_robot(result: StoredResult) -> tuple[CalibratedRobot, float, floa
 
 
 def _check_new(result: StoredResult, recordings: Sequence[Recording]) -> None:
-    """Refuse recordings that the result was fitted to: they are without payload, and known already."""
+    """Refuse recordings that the result was fitted to: they are without payload."""
     with as_written(result.directory / REPORT):
-        fitted = {each["sha256"] for each in result.report["provenance"]["recordings"] if each["role"] == "train"}
+        sources = result.report["provenance"]["recordings"]
+        fitted = {source["sha256"] for source in sources if source["role"] == "train"}
     for recording in recordings:
         if checksum(recording) in fitted:
             raise RecordingError(
                 f"{recording.name}: is a recording that {result.directory} was fitted to; give one with the payload"
             )
-
-
-def _refuse_rejected(findings: Sequence[Finding]) -> None:
-    """Refuse recordings whose result would not be used: a payload has no verdict that could say so."""
-    for finding in findings:
-        if finding.severity >= Severity.REJECT:
-            raise RecordingError(str(finding))
-
-
-def _without_effort_checks(configuration: Configuration) -> Configuration:
-    """They look for what may be wrong with a URDF; what calibration and payload leave unexplained is checked here."""
-    return attrs.evolve(configuration, prepare=attrs.evolve(configuration.prepare, check_efforts=False))

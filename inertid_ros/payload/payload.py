@@ -1,4 +1,4 @@
-"""Mass, centre of mass and inertia of what a calibrated robot holds, with intervals; content of payload.json."""
+"""Identify mass, centre of mass and inertia of a payload, with intervals; content of payload.json."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,12 +44,10 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Payload:
-    """What a robot holds.
+    """A payload in the frame ``tool``.
 
     Attributes
     ----------
-    tool : ToolFrame
-        Frame of all quantities.
     mass : Quantity
         [kg].
     com : tuple of Quantity
@@ -57,12 +55,11 @@ class Payload:
     inertia : tuple of Quantity
         About the centre of mass: xx, xy, xz, yy, yz, zz [kg m^2].
     covariance : ndarray, shape (10, 10)
-        Of :attr:`parameters`.
+        Covariance of :attr:`parameters`.
     residual_deviation : ndarray, shape (c,)
         Standard deviation of the residual with the payload per channel [N m or N].
     effective_counts : ndarray, shape (c,)
         Independent samples per channel.
-    equations : PayloadEquations
     """
 
     tool: ToolFrame
@@ -89,13 +86,13 @@ class Payload:
 
     @property
     def parameters(self) -> Array:
-        """``(10,)`` about the origin of the tool frame; physically consistent, as a mean of consistent bodies is."""
+        """``(10,)`` about the origin of the tool frame; consistent, as means of consistent bodies are."""
         return from_mass_com_inertia(self.mass.value, self.com_vector, self.inertia_matrix)
 
 
 @dataclass(frozen=True)
 class _Data:
-    """Recordings of one kind, with payload or without."""
+    """Recordings with payload, or those without."""
 
     equations: Equations
     recordings: tuple[Samples, ...]
@@ -121,12 +118,12 @@ def identify_payload(
     reference: Sequence[Samples] = (),
     drift: FrictionDrift | None = None,
 ) -> Payload:
-    """Payload of a calibrated robot from ordinary motion.
+    """Identify the payload of a calibrated robot from ordinary motion; resting joints do not count.
 
     Parameters
     ----------
     loaded : sequence of Samples
-        Prepared recordings with the payload, filtered as those of the calibration; resting joints do not count.
+        Recordings with the payload, filtered as those of the calibration.
     reference : sequence of Samples, optional
         Recordings of the same session without it.
 
@@ -141,9 +138,10 @@ def identify_payload(
         data.append(_Data.from_samples(robot.equations, reference))
     variances = [robot.deviation**2 / np.maximum(band_fraction(kind.recordings), 1e-3) for kind in data]
     for _ in range(_NOISE_ITERATIONS):
-        weights = (1 / np.sqrt(variance) for variance in variances)
-        weighted = zip((kind.information for kind in data), weights, strict=True)
-        equations = payload_equations(robot, tool, tuple(weighted), drift)
+        weighted = [
+            (kind.information, 1 / np.sqrt(variance)) for kind, variance in zip(data, variances, strict=True)
+        ]
+        equations = payload_equations(robot, tool, weighted, drift)
         data[0] = _with_load(robot, tool, data[0], equations.payload)
         # Noise from the residuals of this estimate gives the weights of the next.
         noise = [
@@ -169,7 +167,7 @@ def identify_payload(
 
 
 def _with_load(robot: CalibratedRobot, tool: ToolFrame, data: _Data, payload: Array) -> _Data:
-    """Return the data with equations whose load torque, on which user terms may depend, includes the payload."""
+    """Include the payload in the load torque, on which user terms may depend."""
     model = robot.equations.model
     if not any(term.uses_load for term in model.layout.terms):
         return data

@@ -1,8 +1,8 @@
 """Posterior of a payload over physically consistent bodies, by an ensemble sampler.
 
-Mass, centre of mass and the logarithm of the second moments per mass about it describe exactly the bodies that can
-exist. Gravity torques show mass and centre of mass; the inertia of a small payload is below the noise, and the border
-of what can exist is near. A normal distribution does not describe that; an ensemble of samples does ([Goodman2010]_).
+Coordinates are the logarithm of the mass, the centre of mass, and the logarithm of the second moments per mass about
+it: exactly the bodies that can exist. Gravity torques show mass and centre of mass; the inertia of a small payload is
+below the noise, near the border of consistency, so that samples ([Goodman2010]_) replace a normal distribution.
 """
 
 from dataclasses import dataclass
@@ -27,17 +27,7 @@ _ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # of the logarithm of 
 
 @dataclass(frozen=True)
 class BodySamples:
-    """Bodies drawn from the posterior.
-
-    Attributes
-    ----------
-    mass : ndarray, shape (k,)
-        [kg].
-    com : ndarray, shape (k, 3)
-        Centre of mass in the tool frame [m].
-    inertia : ndarray, shape (k, 3, 3)
-        About the centre of mass, in the axes of the tool frame [kg m^2].
-    """
+    """Masses ``(k,)``, centres of mass ``(k, 3)`` and inertias ``(k, 3, 3)`` about them, in the tool frame (SI)."""
 
     mass: Array
     com: Array

@@ -285,8 +285,8 @@ def _stubs(templates: Templates, command: str) -> Iterator[list[str]]:
         stack.enter_context(patch.object(module, name, noted))
         stack.enter_context(patch.object(identify, "calibrate", lambda *_: templates.outcome))
         stack.enter_context(patch.object(identify, "print_report", lambda *_: None))
-        stack.enter_context(patch.object(payload, "payload_offline", lambda *_: type("Outcome", (), {"notices": ()})))
-        stack.enter_context(patch.object(payload, "outcome_content", lambda *_: {"mass": 1.0}))
+        identified = type("Outcome", (), {"notices": (), "content": {"mass": 1.0}})
+        stack.enter_context(patch.object(payload, "payload_offline", lambda *_: identified))
         stack.enter_context(patch.object(payload, "_print", lambda *_: None))
         yield calls
 

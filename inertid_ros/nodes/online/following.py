@@ -18,8 +18,7 @@ from inertid_ros.monitoring.online_information import Forgetting
 from inertid_ros.monitoring.payload_measurement import PayloadMeasurement, PayloadProgress
 from inertid_ros.monitoring.stream_checks import JointState
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame
-from inertid_ros.payload.job import PayloadJob, PayloadResult, payload_job
-from inertid_ros.payload.offline import PayloadOptions
+from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_job
 from inertid_ros.report.results import StoredResult, read_result
 from inertid_ros.ros.conversions import HeldJoints, JointOrder
 
@@ -188,7 +187,7 @@ class PayloadGoal:
         self._timeout_s, self._received = options.payload.timeout_s, now
         self._measurement = PayloadMeasurement(following.robot, tool, duration, friction_drift(options))
         self._process = WorkerProcess(payload_job.__module__)  # imports while the joint states come
-        self._worker: Worker[tuple[str, float], PayloadResult] | None = None
+        self._worker: Worker[tuple[str, float], PayloadOutcome] | None = None
         self._failure: InertidError | None = None
         self.progress: PayloadProgress = self._measurement.progress()
 
@@ -212,8 +211,8 @@ class PayloadGoal:
         if followed.block is not None:
             self.progress = self._measurement.progress()
         if self._measurement.done:
-            job = PayloadJob(self._directory, self._measurement.recording(), self._reference, self._options)
-            self._worker = Worker("payload", payload_job, (job,), self._timeout_s, self._process)
+            job = (self._directory, self._measurement.recording(), self._reference, self._options)
+            self._worker = Worker("payload", payload_job, job, self._timeout_s, self._process)
 
     def is_over(self, now: float) -> bool:
         """Return whether there is an answer."""
@@ -222,7 +221,7 @@ class PayloadGoal:
             self._fail(RecordingError(f"payload: no joint states for {silent:.1f} s; measure again once they come"))
         return self._failure is not None or (self._worker is not None and self._worker.poll())
 
-    def answer(self) -> PayloadResult:
+    def answer(self) -> PayloadOutcome:
         """Return the payload; raise InertidError if there is none."""
         if self._failure is not None:
             raise self._failure

@@ -14,7 +14,7 @@ from inertid_ros.monitoring.change_detector import Cause, Change
 from inertid_ros.monitoring.online_identification import OnlineEstimate
 from inertid_ros.monitoring.payload_measurement import PayloadProgress
 from inertid_ros.msg import InertialParameters, RobotChange
-from inertid_ros.payload.job import PayloadResult
+from inertid_ros.payload.offline import PayloadOutcome
 from inertid_ros.payload.payload import Payload
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
@@ -79,7 +79,7 @@ def to_inertia(payload: Payload, stamp: Time) -> InertiaStamped:
     return InertiaStamped(header=Header(stamp=stamp, frame_id=payload.tool.name), inertia=inertia)
 
 
-def to_payload_result(result: PayloadResult, stamp: Time) -> IdentifyPayload.Result:
+def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Result:
     """Make the answer of the action for a payload."""
     payload, commands = result.payload, result.content["as_robots_take_it"]
     quantities = (payload.mass, *payload.com, *payload.inertia)
@@ -91,7 +91,7 @@ def to_payload_result(result: PayloadResult, stamp: Time) -> IdentifyPayload.Res
         standard_deviation=[quantity.deviation for quantity in quantities],
         lower=[quantity.interval[0] for quantity in quantities],
         upper=[quantity.interval[1] for quantity in quantities],
-        notices=list(result.notices),
+        notices=list(result.content["notices"]),
         set_target_payload=commands["set_target_payload"]["script"],
         set_load=commands["setLoad"]["call"],
         payload_json=json.dumps(result.content, allow_nan=False),
