@@ -1,4 +1,4 @@
-"""Limits that a motion keeps, and the proof that it keeps them between samples too."""
+"""Limits of a motion, and the proof that a curve keeps them between samples too."""
 
 import logging
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _CHANNEL_UNITS = (("position", "rad"), ("velocity", "rad/s"), ("acceleration", "
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """Limits per joint, ``(n,)`` each: finite, positive but for those of position, and lower below upper."""
+    """Limits per joint, ``(n,)`` each: finite, lower below upper, the others positive."""
 
     joint_names: tuple[str, ...]
     lower: Array
@@ -46,6 +46,15 @@ class MotionLimits:
                     f"joint '{joint}': position range {lower:g} to {upper:g} has no width; widen limits.position or"
                     " lower limits.position_margin"
                 )
+
+    @property
+    def bounds(self) -> tuple[tuple[Array, Array], ...]:
+        """Lower and upper limits of position, velocity and acceleration."""
+        return (
+            (self.lower, self.upper),
+            (-self.velocity, self.velocity),
+            (-self.acceleration, self.acceleration),
+        )
 
     def scaled(self, velocity: float = 1.0, acceleration: float = 1.0) -> "MotionLimits":
         """Copy with fractions of the velocity and acceleration limits."""
@@ -77,23 +86,28 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     effort = np.array(urdf.effort)
     acceleration = np.full(len(names), options.default_acceleration)
     for key, limits in (("velocity", velocity), ("effort", effort), ("acceleration", acceleration)):
-        _check_names(options, key, names)
         for name, value in getattr(options, key).items():
-            limits[names.index(name)] = value
+            limits[_joint(names, key, name)] = value
     velocity, effort = velocity * options.velocity_fraction, effort * options.effort_fraction
     return MotionLimits(names, lower, upper, velocity, acceleration, effort)
 
 
+def _joint(names: Sequence[str], key: str, name: str) -> int:
+    """Index of a joint that the option ``limits.key`` names."""
+    if name not in names:
+        raise ExcitationError(f"limits.{key} names joint '{name}', which is not one of {', '.join(names)}")
+    return names.index(name)
+
+
 def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, Array]:
     """Lower and upper limits ``(n,)``: those of the URDF less the margin, narrowed by the options."""
-    names, urdf = model.joint_names, model.limits
+    urdf = model.limits
     lower, upper = urdf.lower + options.position_margin, urdf.upper - options.position_margin
     free = np.isinf(urdf.lower) & np.isinf(urdf.upper)
     lower, upper = np.where(free, -options.continuous_range, lower), np.where(free, options.continuous_range, upper)
     in_other_unit = _joints_in_other_unit(model, options)
-    _check_names(options, "position", names)
     for name, (low, high) in options.position.items():
-        joint = names.index(name)
+        joint = _joint(model.joint_names, "position", name)
         if free[joint] or name in in_other_unit:
             lower[joint], upper[joint] = low, high
             continue
@@ -110,13 +124,7 @@ def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, A
 
 
 def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
-    """Joints whose ranges in the URDF are not in SI units and are stated by options; warn of such velocities.
-
-    Raises
-    ------
-    ModelError
-        Ranges are not stated.
-    """
+    """Joints whose ranges in the URDF are not in SI units; options must state these ranges, and should velocities."""
     joints = set[str]()
     for doubt in model.doubtful_limits:
         stated = set(doubt.joints) <= set(getattr(options, doubt.key))
@@ -131,45 +139,36 @@ def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
 
 def _check_ranges(model: RobotModel, options: LimitOptions, lower: Array, upper: Array) -> None:
     """Reject joints for which the URDF, or the margin, leaves no range to move in; name all, and how to hold them."""
-    urdf = model.limits
-    widths = urdf.upper - urdf.lower
-    stuck, narrow = widths <= 0, (widths > 0) & (widths <= 2 * options.position_margin)
-    near = f"its range is within twice limits.position_margin ({options.position_margin:g})"
-    for selected, why, remedy in (
-        (stuck, "its <limit> has no range", "correct the URDF"),
-        (narrow, near, "lower limits.position_margin"),
+    urdf, names = model.limits, model.joint_names
+    widths, margin = urdf.upper - urdf.lower, options.position_margin
+    near = f"its range is within twice limits.position_margin ({margin:g})"
+    for narrow, why, remedy in (
+        (widths <= 0, "its <limit> has no range", "correct the URDF"),
+        ((widths > 0) & (widths <= 2 * margin), near, "lower limits.position_margin"),
     ):
-        joints = np.flatnonzero(selected & (lower >= upper))
+        joints = np.flatnonzero(narrow & (lower >= upper))
         if len(joints):
-            middles = ", ".join(
-                f"{model.joint_names[joint]}: {0.5 * (urdf.lower[joint] + urdf.upper[joint]):.4g}" for joint in joints
-            )
+            first = joints[0]
+            middles = (f"{names[joint]}: {0.5 * (urdf.lower[joint] + urdf.upper[joint]):.4g}" for joint in joints)
             raise ExcitationError(
-                f"URDF joint '{model.joint_names[joints[0]]}': {why}, {urdf.lower[joints[0]]:g} to"
-                f" {urdf.upper[joints[0]]:g} rad or m, so that it cannot be planned for"
+                f"URDF joint '{names[first]}': {why}, {urdf.lower[first]:g} to {urdf.upper[first]:g} rad or m, so that"
+                " it cannot be planned for"
                 + (f", nor {len(joints) - 1} others" if len(joints) > 1 else "")
-                + f"; {remedy}, or hold with robot.locked_joints: {{{middles}}}"
+                + f"; {remedy}, or hold with robot.locked_joints: {{{', '.join(middles)}}}"
             )
 
 
-def _check_names(options: LimitOptions, key: str, names: Sequence[str]) -> None:
-    for joint in getattr(options, key):
-        if joint not in names:
-            raise ExcitationError(f"limits.{key} names joint '{joint}', which is not one of {', '.join(names)}")
-
-
-def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> tuple[Array, Array, Array]:
-    """Fraction of each limit that the whole curve uses, ``(n,)`` for position range, velocity and acceleration.
+def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> list[Array]:
+    """Fractions ``(n,)`` of the limits of position, velocity and acceleration that the whole curve uses.
 
     A position fraction above 1 lies outside the range; 0 is its middle.
     """
-    middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
-    out = []
-    zero = np.zeros_like(middle)
-    for order, (centre, bound) in enumerate(((middle, half), (zero, limits.velocity), (zero, limits.acceleration))):
+    fractions = []
+    for order, (lower, upper) in enumerate(limits.bounds):
+        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
         smallest, largest = curve.extremes(order)
-        out.append(np.maximum(np.abs(smallest.value - centre), np.abs(largest.value - centre)) / bound)
-    return out[0], out[1], out[2]
+        fractions.append(np.maximum(np.abs(smallest.value - middle), np.abs(largest.value - middle)) / half)
+    return fractions
 
 
 def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
@@ -178,14 +177,9 @@ def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
     Raises
     ------
     ExcitationError
-        The curve leaves a limit; joint, time, value and limit are named.
+        Names joint, time, value and limit.
     """
-    bounds = (
-        (limits.lower, limits.upper),
-        (-limits.velocity, limits.velocity),
-        (-limits.acceleration, limits.acceleration),
-    )
-    for order, (lower, upper) in enumerate(bounds):
+    for order, (lower, upper) in enumerate(limits.bounds):
         channel, unit = _CHANNEL_UNITS[order]
         slack = _CURVE_SLACK * np.maximum(np.abs(lower), np.abs(upper))
         smallest, largest = curve.extremes(order)

@@ -1,14 +1,8 @@
-"""Motions as functions of time: position, velocity and acceleration in closed form.
+"""Motions as functions of time, in closed form; velocity and acceleration are zero at both ends.
 
-Every motion starts and ends at rest: velocity and acceleration are zero at both ends by construction, so that motions
-can be concatenated, repeated, and entered by a robot at rest.
-
-Fourier, cycloidal and B-spline motions are linear in their parameters, ``q(t) = start + Phi(t) @ parameters``; the
-basis ``Phi`` depends on time alone. Scaling the parameters therefore scales excursion, velocity and acceleration alike,
-and the derivative of the motion with respect to its parameters is the basis itself.
-
-Sources: [Ayusawa2017]_ eqs. 48-50 (Fourier series), [Naveen2019]_ eqs. 28-29 (cycloidal intervals), [Lee2019]_ sec. 4.4
-(B-splines).
+Fourier ([Ayusawa2017]_ eqs. 48-50), cycloidal ([Naveen2019]_ eqs. 28-29) and B-spline ([Lee2019]_ sec. 4.4) motions are
+linear in their parameters, ``q(t) = start + Phi(t) @ parameters``, with a basis ``Phi`` of time alone. So scaling the
+parameters scales excursion, velocity and acceleration alike, and the derivative with respect to them is the basis.
 """
 
 from collections.abc import Sequence
@@ -29,42 +23,14 @@ Motion = tuple[Array, Array, Array]
 """Position, velocity and acceleration."""
 
 
-class Basis(Protocol):
-    """Scalar functions of time that a linear motion combines; they and two derivatives are zero at the start."""
-
-    @property
-    def duration(self) -> float:
-        """Length [s]."""
-
-    @property
-    def size(self) -> int:
-        """Number of functions."""
-
-    @property
-    def breaks(self) -> Array:
-        """Times [s] at which the third derivative may jump, both ends included."""
-
-    def evaluate(self, t: Array) -> Motion:
-        """``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each."""
-
-
 @dataclass(frozen=True)
 class FourierBasis:
-    """Sines and cosines of multiples of a base frequency, combined so that every function is at rest at both ends.
+    """Sines and cosines of multiples of a base frequency [Hz], combined to be at rest at both ends.
 
     The functions are an orthonormal basis of the null space of six linear constraints on the coefficients of
     ``1, sin(k w t) / (k w), cos(k w t) / (k w)``: value, velocity and acceleration are zero at 0 and at ``duration``.
     If the duration is a multiple of the period, three of the six follow from the others and ``2 harmonics - 2``
-    functions remain; otherwise ``2 harmonics - 5``.
-
-    Attributes
-    ----------
-    duration : float
-        [s]
-    harmonics : int
-        Number of multiples of the base frequency.
-    base_frequency : float
-        [Hz]; zero takes one period per duration.
+    functions remain; otherwise ``2 harmonics - 5``. A base frequency of zero takes one period per duration.
     """
 
     duration: float
@@ -75,15 +41,11 @@ class FourierBasis:
         if self.base_frequency == 0:
             object.__setattr__(self, "base_frequency", 1.0 / self.duration)
         if self.harmonics < 1 or self.size < 1:
+            cycles = self.duration * self.base_frequency
             raise ExcitationError(
                 f"Fourier motion: {self.harmonics} harmonics leave nothing after rest at both ends; use at least"
-                f" {2 if self._periods else 3}"
+                f" {2 if abs(cycles - round(cycles)) < 1e-9 else 3}"
             )
-
-    @property
-    def _periods(self) -> bool:
-        cycles = self.duration * self.base_frequency
-        return abs(cycles - round(cycles)) < 1e-9
 
     @property
     def size(self) -> int:
@@ -163,9 +125,9 @@ class CycloidalBasis:
 class SplineBasis:
     """Quintic B-splines with uniform knots, without those that would move the ends.
 
-    A spline's position at its clamped end is its last control point, and velocity and acceleration are differences of
-    the last three; with three points at the start pose on either end the motion is at rest there and closed. Parameters
-    are the points between, relative to the start. Of at least 2 intervals, ``intervals - 1`` functions remain.
+    Position, velocity and acceleration at a clamped end depend on its last three control points: with these at the
+    start pose on either end the motion is at rest there and closed. Parameters are the ``intervals - 1`` points
+    between, relative to the start.
     """
 
     duration: float
@@ -193,16 +155,22 @@ class SplineBasis:
         return q, v, a
 
 
+Basis = FourierBasis | CycloidalBasis | SplineBasis
+"""Functions of time that a linear motion combines; they and two derivatives are zero at the start.
+
+``evaluate(t)`` takes ``(N,)`` times [s] to the functions and their first two derivatives, ``(N, size)`` each;
+``breaks`` are the times [s] at which the third derivative may jump, both ends included.
+"""
+
+
 class Trajectory(Protocol):
-    """A motion of n joints."""
+    """A motion of n joints; its third derivative may jump at ``breaks`` [s], both ends included."""
 
     @property
-    def duration(self) -> float:
-        """Length [s]."""
+    def duration(self) -> float: ...
 
     @property
-    def breaks(self) -> Array:
-        """Times [s] at which the third derivative may jump, both ends included."""
+    def breaks(self) -> Array: ...
 
     def sample(self, t: Array) -> Motion:
         """``(N,)`` times [s] to position, velocity and acceleration, ``(N, n)`` each; held outside [0, duration]."""
@@ -210,14 +178,7 @@ class Trajectory(Protocol):
 
 @dataclass(frozen=True)
 class LinearTrajectory:
-    """``q(t) = start + Phi(t) @ parameters``.
-
-    Attributes
-    ----------
-    start : ndarray, shape (n,)
-        Pose at time zero [rad or m].
-    parameters : ndarray, shape (basis.size, n)
-    """
+    """``q(t) = start + Phi(t) @ parameters``, with ``start`` ``(n,)`` [rad or m] and parameters ``(size, n)``."""
 
     basis: Basis
     start: Array
@@ -238,10 +199,7 @@ class LinearTrajectory:
 
 @dataclass(frozen=True)
 class QuinticRamp:
-    """Minimum-jerk motion between two poses at rest, all joints in step: ``10 s^3 - 15 s^4 + 6 s^5``.
-
-    Poses ``start`` and ``end`` ``(n,)`` are in rad or m; equal ones make it a pause.
-    """
+    """Minimum-jerk motion between poses ``(n,)``, all joints in step: ``10 s^3 - 15 s^4 + 6 s^5``."""
 
     start: Array
     end: Array
@@ -250,12 +208,6 @@ class QuinticRamp:
     # Peaks of the unit ramp: velocity at s = 1/2, acceleration at s = 1/2 - sqrt(3)/6.
     PEAK_VELOCITY = 15.0 / 8.0
     PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.start).all() and np.isfinite(self.end).all()):
-            raise ExcitationError("ramp: a pose is not finite; give finite numbers")
-        if not (np.isfinite(self.duration) and self.duration > 0):
-            raise ExcitationError(f"ramp: duration is {self.duration} s; give a positive one")
 
     @classmethod
     def within(
@@ -287,17 +239,6 @@ class Concatenation:
     """Motions one after the other; each begins at the pose in which its predecessor ended."""
 
     parts: Sequence[Trajectory]
-
-    def __post_init__(self) -> None:
-        for index in range(1, len(self.parts)):
-            before = self.parts[index - 1]
-            gap = self.parts[index].sample(np.zeros(1))[0][0] - before.sample(np.array([before.duration]))[0][0]
-            joint = int(np.argmax(np.abs(gap)))
-            if abs(gap[joint]) > 1e-9:
-                raise ExcitationError(
-                    f"concatenation: motion {index} begins {gap[joint]:g} away from the end of its predecessor in joint"
-                    f" {joint}; put a ramp between them"
-                )
 
     @cached_property
     def _starts(self) -> Array:

@@ -1,9 +1,8 @@
-"""A motion as dense knots, ready to be inspected, stored, checked and executed."""
+"""A motion as dense knots: what is inspected, stored, checked and executed."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,6 @@ class Plan:
 
     Attributes
     ----------
-    joint_names : tuple of str
-        ``n`` names, the order of the columns.
     time : ndarray, shape (N,)
         Times of the knots from zero, strictly increasing [s].
     position, velocity, acceleration : ndarray, shape (N, n)
@@ -33,13 +30,11 @@ class Plan:
     limits : MotionLimits
         Limits that the plan was made for and keeps.
     motion_type : str
-        ``fourier``, ``cycloidal``, ``bspline``, ``combinations``, ``ramp`` or ``approach``.
+        ``fourier``, ``cycloidal``, ``bspline``, ``combinations``, ``ramp``, ``approach`` or ``joint_trajectory``.
     model_hash : str
         Hash of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
-    seed : int
-        Seed of the planner.
     condition_number : float
-        Condition number of the column-scaled base regressor along the motion; NaN when not computed.
+        Condition number of the column-scaled base regressor along the motion; NaN if not computed.
 
     Raises
     ------
@@ -84,12 +79,10 @@ class Plan:
 
     @property
     def start(self) -> Array:
-        """``(n,)`` pose at which the plan begins."""
         return self.position[0]
 
     @cached_property
     def curve(self) -> PiecewiseQuintic:
-        """The motion between the knots."""
         return PiecewiseQuintic(self.time, self.position, self.velocity, self.acceleration)
 
     def sample(self, t: Array) -> Motion:
@@ -138,7 +131,7 @@ def plan_of(
     model_hash: str = "",
     seed: int = 0,
 ) -> Plan:
-    """Knots of a motion, at most ``knot_step`` [s] apart and on every break of its third derivative."""
+    """Plan of a motion, with knots at most ``knot_step`` [s] apart and on every break of its third derivative."""
     time = knot_times(trajectory, knot_step)
     if len(time) > MAX_KNOTS:
         raise ExcitationError(f"plan: would have {len(time)} points; shorten the motion or widen the knot step")
@@ -160,25 +153,20 @@ def slower(plan: Plan, scale: float) -> Plan:
 
 
 def joined(before: Plan, after: Plan) -> Plan:
-    """Two plans one after the other, with the metadata of the second (an approach, then the motion).
-
-    Position limits become the wider of both, the others are those of the second, which begins where the first ends.
-    """
+    """Two plans one after the other, with the metadata and limits of the second and the wider position limits."""
     gap = np.abs(after.start - before.position[-1])
     joint = int(np.argmax(gap))
     if gap[joint] > 1e-9:
         raise ExcitationError(
             f"join: joint '{after.joint_names[joint]}' jumps by {gap[joint]:g} between plans; put a ramp there"
         )
-    channels = ("position", "velocity", "acceleration")
-    motion: Any = {key: np.concatenate([getattr(before, key), getattr(after, key)[1:]]) for key in channels}
+    lower = np.minimum(before.limits.lower, after.limits.lower)
+    upper = np.maximum(before.limits.upper, after.limits.upper)
     return replace(
         after,
         time=np.concatenate([before.time, before.duration + after.time[1:]]),
-        limits=replace(
-            after.limits,
-            lower=np.minimum(before.limits.lower, after.limits.lower),
-            upper=np.maximum(before.limits.upper, after.limits.upper),
-        ),
-        **motion,
+        position=np.concatenate([before.position, after.position[1:]]),
+        velocity=np.concatenate([before.velocity, after.velocity[1:]]),
+        acceleration=np.concatenate([before.acceleration, after.acceleration[1:]]),
+        limits=replace(after.limits, lower=lower, upper=upper),
     )

@@ -1,7 +1,7 @@
 """Piecewise quintic motion through knots of position, velocity and acceleration, and its exact extremes.
 
-This is the curve that a JointTrajectoryController follows between points of position, velocity and
-acceleration, so bounds of this curve are bounds of what is commanded, between the knots as well as on them.
+A JointTrajectoryController follows this curve between its points, so bounds of the curve are bounds of what is
+commanded.
 """
 
 from bisect import bisect_right
@@ -16,12 +16,10 @@ from inertid_ros.core.arrays import Array
 
 _MAX_HALVINGS = 40
 
-Ends = Sequence[Array]
-
 
 @dataclass(frozen=True)
 class Extremes:
-    """The largest (or smallest) value ``(n,)`` of each joint's channel over a whole curve, and when [s]."""
+    """Largest (or smallest) value ``(n,)`` of each joint over a whole curve, and its time [s]."""
 
     value: Array
     time: Array
@@ -29,15 +27,7 @@ class Extremes:
 
 @dataclass(frozen=True)
 class PiecewiseQuintic:
-    """Curve with continuous position, velocity and acceleration.
-
-    Attributes
-    ----------
-    time : ndarray, shape (N,)
-        Times of the knots, strictly increasing, N >= 2 [s].
-    position, velocity, acceleration : ndarray, shape (N, n)
-        Values at the knots.
-    """
+    """Curve with continuous acceleration: ``(N,)`` strictly increasing times [s], N >= 2, and knots ``(N, n)``."""
 
     time: Array
     position: Array
@@ -82,7 +72,7 @@ class PiecewiseQuintic:
         return q, v, a
 
     def at(self, t: float) -> tuple[Array, Array, Array]:
-        """As :meth:`sample` at one time [s], ``(n,)`` each; five times faster, for monitors that ask at every state."""
+        """As :meth:`sample` at one time [s], ``(n,)`` each; five times faster, for monitors of every joint state."""
         t = min(max(t, self._times[0]), self._times[-1])
         index = min(bisect_right(self._times, t), len(self._times) - 1) - 1
         x = t - self._times[index]
@@ -99,19 +89,15 @@ class PiecewiseQuintic:
         return self.time.tolist()
 
     def control_points(self, order: int) -> Array:
-        """``(N - 1, 6 - order, n)`` Bernstein coefficients of the derivative of the given order (0, 1 or 2).
-
-        A polynomial lies between the smallest and the largest of its Bernstein coefficients.
-        """
+        """``(N - 1, 6 - order, n)`` Bernstein coefficients of a derivative; they bound it on their segment."""
         ends = (self.position, self.velocity, self.acceleration)
         begin, end = tuple(x[:-1] for x in ends), tuple(x[1:] for x in ends)
         return control_points(np.diff(self.time)[:, None], begin, end, order)
 
     def _maximum(self, order: int, joint: int, sign: float) -> tuple[float, float]:
-        """Largest ``sign *`` value of a derivative of one joint over the whole curve, to rounding, and when.
+        """Largest ``sign *`` derivative of one joint, and its time, bounded over the whole curve by halving segments.
 
-        Segments whose Bernstein bound exceeds the best value so far are halved until none is left (de Casteljau), so
-        the result bounds the curve everywhere and not only where it is sampled.
+        Segments whose Bernstein coefficients exceed the best value so far are halved until none is left (de Casteljau).
         """
         points = sign * self.control_points(order)[:, :, joint]
         left, width = self.time[:-1].copy(), np.diff(self.time)
@@ -125,21 +111,21 @@ class PiecewiseQuintic:
             keep = points.max(axis=1) > best + 1e-13 * scale
             if not keep.any():
                 break
-            points, left, width = _halve(points[keep], left[keep], width[keep])
+            points, left, width = _halved(points[keep]), left[keep], 0.5 * width[keep]
+            left, width = np.concatenate([left, left + width]), np.tile(width, 2)
         return max(best, float(points.max(initial=-np.inf)) if keep.any() else best), where
 
     def extremes(self, order: int) -> tuple[Extremes, Extremes]:
-        """Smallest and largest value of a derivative for every joint, between the knots too."""
+        """Smallest and largest value of the derivative of an order, between the knots too."""
         joints = range(self.position.shape[1])
         low, high = (np.array([self._maximum(order, joint, sign) for joint in joints]).T for sign in (-1.0, 1.0))
         return Extremes(-low[0], low[1]), Extremes(high[0], high[1])
 
 
-def control_points(h: Array, begin: Ends, end: Ends, order: int) -> Array:
-    """Bernstein coefficients of a derivative of quintics given by their ends, on a new axis before the last.
+def control_points(h: Array, begin: Sequence[Array], end: Sequence[Array], order: int) -> Array:
+    """``(..., 6 - order, n)`` Bernstein coefficients of a derivative of quintics of length ``h`` [s].
 
-    ``h`` [s] is the length of each; ends are position, velocity and acceleration, ``(..., n)`` each; the result is
-    ``(..., 6 - order, n)``.
+    Ends are position, velocity and acceleration, ``(..., n)`` each.
     """
     (q0, v0, a0), (q1, v1, a1) = begin, end
     points = np.stack(
@@ -159,32 +145,29 @@ def control_points(h: Array, begin: Ends, end: Ends, order: int) -> Array:
 
 
 def exceeds(points: Array, bound: float, rounds: int = 30) -> NDArray[np.bool_]:
-    """Whether each of ``(M, d)`` polynomials in Bernstein form goes above ``bound`` anywhere on its segment.
+    """Whether each of ``(M, d)`` polynomials in Bernstein form exceeds ``bound`` anywhere on its segment.
 
     Halves that are undecided after all rounds count as exceeding, so that ``False`` is a proof.
     """
     out = np.zeros(len(points), dtype=bool)
     owner = np.arange(len(points))
-    unused = np.zeros(len(points))
     for _ in range(rounds):
         over = (points[:, 0] > bound) | (points[:, -1] > bound)
         out[owner[over]] = True
         keep = (points.max(axis=1) > bound) & ~out[owner]
         if not keep.any():
             return out
-        points, _, unused = _halve(points[keep], unused[keep], unused[keep])
-        owner = np.tile(owner[keep], 2)
+        points, owner = _halved(points[keep]), np.tile(owner[keep], 2)
     out[owner] = True
     return out
 
 
-def _halve(points: Array, left: Array, width: Array) -> tuple[Array, Array, Array]:
-    """Bernstein coefficients ``(M, d)`` of both halves of every segment."""
+def _halved(points: Array) -> Array:
+    """``(2 M, d)`` Bernstein coefficients of all first halves of ``(M, d)`` segments, then of all second halves."""
     first, last = [points[:, 0]], [points[:, -1]]
     row = points
     for _ in range(points.shape[1] - 1):
         row = 0.5 * (row[:, :-1] + row[:, 1:])
         first.append(row[:, 0])
         last.append(row[:, -1])
-    halves = np.concatenate([np.stack(first, 1), np.stack(last[::-1], 1)])
-    return halves, np.concatenate([left, left + 0.5 * width]), np.concatenate([0.5 * width, 0.5 * width])
+    return np.concatenate([np.stack(first, 1), np.stack(last[::-1], 1)])

@@ -16,7 +16,7 @@ from inertid_ros.cli import excite
 from inertid_ros.cli import main as cli
 from inertid_ros.core.errors import log_once
 from inertid_ros.data.files.loading import write_npz
-from inertid_ros.excitation.plan_file import load_plan
+from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.robot.model import load_model
 
 FILES = [
@@ -42,7 +42,7 @@ def _excite(capsys, *more, output="out", quick=QUICK):
 
 def test_a_plan_within_the_limits_is_written(folder, capsys):
     status, out, _ = _excite(capsys, "--json")
-    summary, plan, model = json.loads(out), load_plan("out/plan.yaml"), load_model(folder / "robot.urdf")
+    summary, plan, model = json.loads(out), load_motion("out/plan.yaml"), load_model(folder / "robot.urdf")
     assert status == 0 and sorted(os.listdir("out")) == FILES
     assert sorted(os.listdir()) == ["out", "robot.urdf"]
     assert plan.joint_names == model.joint_names and plan.model_hash == model.hash
@@ -59,7 +59,7 @@ def test_a_plan_within_the_limits_is_written(folder, capsys):
 def test_the_same_seed_gives_the_same_plan(folder, capsys):
     for output, seed in (("a", 3), ("b", 3), ("c", 4)):
         assert _excite(capsys, "--set", f"excitation.seed={seed}", output=output)[0] == 0
-    a, b, c = (load_plan(f"{name}/plan.yaml").position for name in "abc")
+    a, b, c = (load_motion(f"{name}/plan.yaml").position for name in "abc")
     assert np.array_equal(a, b) and not np.array_equal(a, c)
 
 
@@ -116,7 +116,7 @@ def test_what_a_motion_does_not_excite_is_told_on_all_ways(folder, capsys):
 
 def test_start_and_kind_are_chosen(folder, capsys):
     assert _excite(capsys, "--start", "joint1=0.5", "--set", "excitation.kind=cycloidal")[0] == 0
-    plan = load_plan("out/plan.yaml")
+    plan = load_motion("out/plan.yaml")
     assert plan.motion_type == "cycloidal"
     assert plan.position[0] == pytest.approx([0, 0.5, 0]) and plan.position[-1] == pytest.approx([0, 0.5, 0])
 
@@ -221,7 +221,7 @@ def test_a_plan_is_looked_at_again(made, tmp_path, capsys, file):
     assert seen["singular_values"]["after"] == pytest.approx(first["singular_values"]["after"], rel=1e-6)
     assert seen["condition_number"] == pytest.approx(first["condition_number"], rel=1e-6)
     assert sorted(os.listdir(tmp_path / "again")) == [name for name in FILES if name != "validation_plan.yaml"]
-    again, plan = load_plan(tmp_path / "again/plan.yaml"), load_plan(folder / "out/plan.yaml")
+    again, plan = load_motion(tmp_path / "again/plan.yaml"), load_motion(folder / "out/plan.yaml")
     for channel in ("time", "position", "velocity", "acceleration"):
         np.testing.assert_allclose(getattr(again, channel), getattr(plan, channel), rtol=0, atol=1e-9)
 

@@ -10,7 +10,7 @@ from support.robots.floating_robots import motion, satellite, with_prior
 from inertid_ros.cli import main as cli
 from inertid_ros.config.identification import EQUATION_TYPES
 from inertid_ros.data.files.loading import write_npz
-from inertid_ros.excitation.plan_file import load_plan
+from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
@@ -79,7 +79,7 @@ def test_excite_plans_joints_and_wheels(files, tmp_path, capsys):
     assert cli.main([*command, "--output", str(output), "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["intervals_kept"] <= 20 < summary["intervals_offered"] == 32
-    plan = load_plan(output / "plan.yaml")
+    plan = load_motion(output / "plan.yaml")
     assert plan.joint_names == ("J1", "J2", "J3", "wheel_x", "wheel_y", "wheel_z")
     np.testing.assert_allclose(plan.position[0], 0.0, atol=1e-9)
     model = satellite(np.random.default_rng(0), 3)

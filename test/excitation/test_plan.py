@@ -11,7 +11,7 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motions import QuinticRamp
 from inertid_ros.excitation.plan import MAX_KNOTS, Plan, joined, plan_of, slower
-from inertid_ros.excitation.plan_file import load_plan, plan_text
+from inertid_ros.excitation.plan_file import load_motion, plan_text
 
 CHANNELS = ("time", "position", "velocity", "acceleration")
 
@@ -101,7 +101,7 @@ def test_files_give_back_the_same_plan(tmp_path, kind):
     plan = replace(quick_plan(simple_limits(4), np.full(4, 0.1), 3, options), model_hash="0f", seed=3)
     path = tmp_path / "plan.yaml"
     path.write_text(plan_text(plan))
-    back = load_plan(path)
+    back = load_motion(path)
     for channel in CHANNELS:
         assert (getattr(back, channel) == getattr(plan, channel)).all()
     for name in ("lower", "upper", "velocity", "acceleration", "effort"):
@@ -147,7 +147,7 @@ def test_broken_files_are_clean_errors(tmp_path, edit, words):
     ramp = QuinticRamp(np.zeros(3), np.full(3, 0.1), 1.0)
     path.write_text(edit(plan_text(plan_of(ramp, simple_limits(3), knot_step=0.2))))
     with pytest.raises(ExcitationError) as caught:
-        load_plan(path)
+        load_motion(path)
     assert words in str(caught.value)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
@@ -156,7 +156,7 @@ def test_broken_files_are_clean_errors(tmp_path, edit, words):
 def test_missing_and_wrong_files_are_clean_errors(tmp_path):
     for path in (tmp_path / "absent.yaml", tmp_path):
         with pytest.raises(ExcitationError, match=str(path)):
-            load_plan(path)
+            load_motion(path)
     (tmp_path / "image.yaml").write_bytes(bytes(range(256)))
     with pytest.raises(ExcitationError, match="cannot be read"):
-        load_plan(tmp_path / "image.yaml")
+        load_motion(tmp_path / "image.yaml")

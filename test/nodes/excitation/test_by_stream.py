@@ -13,7 +13,7 @@ from support.latencies import Latencies
 from support.nodes.armed_excitation import PARAMETERS, excitation_in
 
 from inertid_ros.action import Excite
-from inertid_ros.excitation.plan_file import load_plan
+from inertid_ros.excitation.plan_file import load_motion
 
 pytestmark = pytest.mark.realtime
 
@@ -33,7 +33,7 @@ def test_streamed_positions_lie_on_the_plan_and_a_paused_sender_does_not_jump(
         excitation.expect(goal, Excite.Result.STOPPED, "paused")
         excitation.ros.until(lambda: excitation.robot.at_rest, "rest")
         record = excitation.robot.record()
-        plan = load_plan(excitation.plan)
+        plan = load_motion(excitation.plan)
     assert not record.problems and not record.commands
     positions = np.array([position for _, position in record.streamed])
     latencies.add("period of streamed positions", *np.diff([at for at, _ in record.streamed]))
