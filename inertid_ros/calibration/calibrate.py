@@ -17,6 +17,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.channel_checks import refuse
 from inertid_ros.data.screening.motion_checks import check_different_samples, check_motion
 from inertid_ros.data.screening.recording_health import recording_health
+from inertid_ros.identification.assessment.assess import assess
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import BandErrors, torque_errors, validate
 from inertid_ros.identification.continuation import UNKNOWN_LOAD_SPREAD
@@ -103,6 +104,7 @@ def calibrate(
         recording_health(part.preparation.recording, samples, dataset.model)
         for part, samples in zip(dataset.parts(), dataset.samples(), strict=True)
     )
+    assessment = assess(estimate, fitted, validated, validation or blocks, findings, constraints)
     clock.stop("validating")
     progress(IdentificationProgress("validating", 1.0))
     return CalibrationOutcome(
@@ -110,11 +112,10 @@ def calibrate(
         fitted,
         validated,
         validation,
+        assessment,
         provenance(dataset.model, dataset.sources(further), configuration, source),
         clock.seconds,
-        findings=findings,
         blocks=blocks,
-        constraints=constraints,
         drive_gains=gains,
         bands=bands,
         health=health,

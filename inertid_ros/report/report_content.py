@@ -15,41 +15,42 @@ from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.data.screening.recording_health import EffortSpectrum, RecordingHealth
 from inertid_ros.identification.assessment.curves import FrictionCurve, PredictionCurves
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
-from inertid_ros.identification.assessment.torque_confidence import TorqueConfidence
 from inertid_ros.identification.outcome import IdentificationOutcome, decide
 from inertid_ros.robot.layout import COUPLING_TERMS
 from inertid_ros.robot.urdf.text import urdf_changes
 
 REPORT_FORMAT = 1  # of report.json and parameters.yaml
+_BODY_KEYS = ("mass", "com", "inertia", "parameters", "standard_deviation", "interval")
 _Curve = TypeVar("_Curve")
 
 
 def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     """Content of ``report.json``; numbers that are not finite are None."""
-    estimate, validation = outcome.estimate, outcome.validation
-    prior: dict[str, Any] = {"train": asdict(outcome.train_errors_of_prior)}
+    estimate, assessment = outcome.estimate, outcome.assessment
+    prior: dict[str, Any] = {"train": asdict(assessment.train_errors_of_prior)}
     content: dict[str, Any] = {
         "format": REPORT_FORMAT,
         "robot": estimate.model.name,
         "status": outcome.status,
         "message": outcome.message,
         **outcome.gate.content(),
-        "joint_names": list(estimate.model.joint_names),
-        "channels": list(estimate.equations.channels),
+        "joint_names": estimate.model.joint_names,
+        "channels": estimate.equations.channels,
         "residual_deviation": estimate.residual_deviation,
         "effective_samples": estimate.effective_counts,
-        "train": asdict(outcome.train_errors),
+        "train": asdict(assessment.train_errors),
     }
-    if validation is not None:
-        content["validation"] = asdict(validation.calibrated)
-        prior["validation"] = asdict(validation.prior)
+    if outcome.validation is not None:
+        content["validation"] = asdict(outcome.validation.calibrated)
+        prior["validation"] = asdict(outcome.validation.prior)
     if outcome.blocks is not None:
         content["blocks"] = {"count": outcome.blocks.blocks, **asdict(outcome.blocks.calibrated)}
         prior["blocks"] = asdict(outcome.blocks.prior)
     # Errors of the URDF on the deciding data are at the top of their section, as those of the result are.
     content["prior"] = {**prior.get("validation", prior["train"]), **prior}
+    solution, confidence = estimate.solution, assessment.confidence
     content |= {
-        "bands": [asdict(band) for band in outcome.bands],
+        "bands": list(map(asdict, outcome.bands)),
         "links": _links(outcome),
         "joints": _joints(estimate),
         "couplings": _couplings(estimate),
@@ -57,59 +58,92 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "terms": _terms(estimate),
         "drive_gains": _drive_gains(outcome),
         "base_parameters": _base_parameters(estimate),
-        "statements": [asdict(parameter) for parameter in estimate.identifiability],
-        "solver": _solver(estimate),
-        "confidence": _confidence(outcome.confidence),
+        "statements": list(map(asdict, estimate.identifiability)),
+        "solver": {
+            "name": solution.solver,
+            **{key: getattr(solution, key) for key in ("status", "iterations", "seconds", "objective", "gap")},
+            "prior_spread": estimate.prior_spread,
+        },
+        # Standard deviation of predicted torque at random states of the robot, per joint.
+        "confidence": confidence and {
+            "deviation": confidence.share,
+            "joint": confidence.joint,
+            "torque_deviation": confidence.deviation,
+            "rms_torque": confidence.torque,
+        },
         "rounds": _rounds(outcome),
         "effort_delay_s": estimate.delay,
-        "timing": dict(outcome.timing),
+        "timing": outcome.timing,
         "peak_memory_mb": outcome.peak_memory_mb,
         "provenance": asdict(outcome.provenance),
-        **_details(outcome),
+        "next_action": asdict(outcome.next_action),
+        "ellipsoids": list(map(asdict, assessment.ellipsoids)),
+        "coverage": list(map(asdict, assessment.coverage)),
+        "feasibility": list(map(asdict, assessment.feasibility)),
+        "correlated_pairs": list(map(asdict, assessment.correlated)),
+        "urdf_changes": list(map(asdict, urdf_changes(estimate.model.urdf, outcome.urdf))),
+        "delay": _delay(estimate),
+        "health": list(map(_health, outcome.health)),
     }
     report: dict[str, Any] = plain(content)
     return report
 
 
-def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
-    """Motors that are bodies of their own; inertia (3x3) about the centre of mass, in the rotor's frame."""
-    mass, com, inertia = mass_com_inertia(estimate.rotors)
-    first = len(estimate.layout.links)
+def _bodies(parameters: Array, deviations: Array, intervals: Array) -> list[dict[str, Any]]:
+    """Bodies ``(k, 10)``; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
+    properties = zip(*mass_com_inertia(parameters), parameters, deviations, intervals, strict=True)
+    return [dict(zip(_BODY_KEYS, body, strict=True)) for body in properties]
+
+
+def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
+    """Moving bodies with their prior."""
+    estimate, layout = outcome.estimate, outcome.estimate.layout
+    deviations = layout.bodies(estimate.standard_deviation)
+    intervals = estimate.interval[: layout.body_size].reshape(*deviations.shape, 2)
+    bodies = _bodies(estimate.bodies, deviations, intervals)
+    priors = zip(*mass_com_inertia(estimate.model.body_prior), strict=True)
+    extremes = zip(estimate.min_eigenvalues, estimate.distance_to_prior, strict=True)
+    rows = zip(estimate.model.link_names, bodies, extremes, priors, outcome.assessment.bodies, strict=True)
     return [
         {
-            "name": rotor.name,
-            "joint": rotor.joint,
-            "link": rotor.link,
-            "ratio": rotor.ratio,
-            "mass": mass[i],
-            "com": com[i],
-            "inertia": inertia[i],
-            "parameters": estimate.rotors[i],
-            "standard_deviation": estimate.standard_deviation[estimate.layout.body(first + i)],
-            "interval": estimate.interval[estimate.layout.body(first + i)],
+            "name": name,
+            **body,
+            "min_pseudo_inertia_eigenvalue": eigenvalue,
+            "geodesic_distance_to_prior": distance,
+            "prior": dict(zip(("mass", "com", "inertia"), prior, strict=True)),
+            **asdict(details),
         }
-        for i, rotor in enumerate(estimate.layout.rotors)
+        for name, body, (eigenvalue, distance), prior, details in rows
+    ]
+
+
+def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
+    """Motors that are bodies of their own, in the rotor's frame."""
+    layout = estimate.layout
+    rows = [layout.body(len(layout.links) + index) for index, _ in enumerate(layout.rotors)]
+    deviations, intervals = ([values[row] for row in rows] for values in (estimate.standard_deviation, estimate.interval))
+    bodies = _bodies(estimate.rotors, deviations, intervals)
+    return [
+        {"name": rotor.name, "joint": rotor.joint, "link": rotor.link, "ratio": rotor.ratio, **body}
+        for rotor, body in zip(layout.rotors, bodies, strict=True)
     ]
 
 
 def _joints(estimate: Estimate) -> list[dict[str, Any]]:
     """Identified drive terms of every joint, with standard deviations."""
-    terms = estimate.layout.drive_terms
-    values = {term: estimate.parameters[estimate.layout.drive(term)] for term in terms}
-    deviations = {term: estimate.standard_deviation[estimate.layout.drive(term)] for term in terms}
-    intervals = {term: estimate.interval[estimate.layout.drive(term)] for term in terms}
-    of_joints = estimate.equations.of_joints
+    layout, of_joints = estimate.layout, estimate.equations.of_joints
+    columns = {term: layout.drive(term) for term in layout.drive_terms}
     residual = of_joints(estimate.residual_deviation)
     outliers = None if estimate.outliers is None else of_joints(estimate.outliers)
     return [
         {
             "name": name,
-            **{term: values[term][i] for term in terms},
-            "standard_deviation": {term: deviations[term][i] for term in terms},
-            "interval": {term: intervals[term][i] for term in terms},
+            **{term: estimate.parameters[column][i] for term, column in columns.items()},
+            "standard_deviation": {term: estimate.standard_deviation[column][i] for term, column in columns.items()},
+            "interval": {term: estimate.interval[column][i] for term, column in columns.items()},
             "residual_deviation": residual[i],
-            "stribeck_speed": estimate.layout.stribeck_speed[i],
-            "transition_speed": estimate.layout.transition_speed[i],
+            "stribeck_speed": layout.stribeck_speed[i],
+            "transition_speed": layout.transition_speed[i],
             "outliers": None if outliers is None else outliers[i],
         }
         for i, name in enumerate(estimate.model.joint_names)
@@ -159,18 +193,14 @@ def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
     if gains is None:
         return None
     factor = np.exp(1.96 * gains.relative_deviation)
-    scales = outcome.estimate.model.effort_scale
-    rows = zip(gains.joint_names, gains.values, factor, gains.identified, scales, strict=True)
-    return [
-        {
-            "joint": joint,
-            "gain": gain,
-            "interval": [gain / wide, gain * wide],
-            "identified": identified,
-            "effort_scale": scale,
-        }
-        for joint, gain, wide, identified, scale in rows
-    ]
+    columns = {
+        "joint": gains.joint_names,
+        "gain": gains.values,
+        "interval": np.column_stack([gains.values / factor, gains.values * factor]),
+        "identified": gains.identified,
+        "effort_scale": outcome.estimate.model.effort_scale,
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _base_parameters(estimate: Estimate) -> dict[str, Any]:
@@ -190,31 +220,6 @@ def _base_parameters(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _solver(estimate: Estimate) -> dict[str, Any]:
-    solution = estimate.solution
-    return {
-        "name": solution.solver,
-        "status": solution.status,
-        "iterations": solution.iterations,
-        "seconds": solution.seconds,
-        "objective": solution.objective,
-        "gap": solution.gap,
-        "prior_spread": estimate.prior_spread,
-    }
-
-
-def _confidence(confidence: TorqueConfidence | None) -> dict[str, Any] | None:
-    """Standard deviation of predicted torque at random states of the robot, per joint."""
-    if confidence is None:
-        return None
-    return {
-        "deviation": confidence.share,
-        "joint": confidence.joint,
-        "torque_deviation": confidence.deviation,
-        "rms_torque": confidence.torque,
-    }
-
-
 def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
     """Rounds so far, and the reason for the end; None for a single round."""
     history, options, last = outcome.history, outcome.rounds[0], outcome.decision
@@ -225,61 +230,9 @@ def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
     return {"done": done, "stopped": last.reason}
 
 
-def plain(value: Any) -> Any:
-    """Convert NumPy values for JSON and YAML; numbers that are not finite become None."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(element) for key, element in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [plain(element) for element in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
-    """Moving bodies; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
-    estimate = outcome.estimate
-    mass, com, inertia = mass_com_inertia(estimate.bodies)
-    prior_mass, prior_com, prior_inertia = mass_com_inertia(estimate.model.body_prior)
-    deviations = estimate.layout.bodies(estimate.standard_deviation)
-    intervals = estimate.interval[: estimate.layout.body_size].reshape(*deviations.shape, 2)
-    return [
-        {
-            "name": name,
-            "mass": mass[i],
-            "com": com[i],
-            "inertia": inertia[i],
-            "parameters": estimate.bodies[i],
-            "standard_deviation": deviations[i],
-            "interval": intervals[i],
-            "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues[i],
-            "geodesic_distance_to_prior": estimate.distance_to_prior[i],
-            "prior": {"mass": prior_mass[i], "com": prior_com[i], "inertia": prior_inertia[i]},
-            **asdict(outcome.details.bodies[i]),
-        }
-        for i, name in enumerate(estimate.model.link_names)
-    ]
-
-
-def _details(outcome: IdentificationOutcome) -> dict[str, Any]:
-    """Next action, ellipsoids, coverage, margins, correlated pairs, changes of the URDF, and health of the data."""
-    details, delay = outcome.details, outcome.estimate.delay_found
-    return {
-        "next_action": asdict(outcome.next_action),
-        "ellipsoids": [asdict(ellipsoid) for ellipsoid in details.ellipsoids],
-        "coverage": [asdict(joint) for joint in details.coverage],
-        "feasibility": [asdict(margin) for margin in details.feasibility],
-        "correlated_pairs": [asdict(pair) for pair in details.correlated],
-        "urdf_changes": [asdict(change) for change in urdf_changes(outcome.estimate.model.urdf, outcome.urdf)],
-        "delay": None
-        if delay is None
-        else {**asdict(delay), "significant": delay.significant, "removed": outcome.estimate.delay},
-        "health": [_health(recording) for recording in outcome.health],
-    }
+def _delay(estimate: Estimate) -> dict[str, Any] | None:
+    delay = estimate.delay_found
+    return delay and {**asdict(delay), "significant": delay.significant, "removed": estimate.delay}
 
 
 def _health(health: RecordingHealth) -> dict[str, Any]:
@@ -287,6 +240,19 @@ def _health(health: RecordingHealth) -> dict[str, Any]:
     content = {key: value for key, value in vars(health).items() if key != "spectrum"}
     content["cutoff_hz"] = None if health.spectrum is None else health.spectrum.cutoff_hz
     return content
+
+
+def plain(value: Any) -> Any:
+    """Convert NumPy values for JSON and YAML; numbers that are not finite become None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(element) for key, element in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(element) for element in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 @dataclass(frozen=True)
@@ -311,7 +277,7 @@ class Curves:
     def from_outcome(cls, outcome: IdentificationOutcome) -> "Curves":
         """Curves of an outcome in the precision of the file, so that pages made from either are the same."""
         spectra = [health.spectrum for health in outcome.health if health.spectrum is not None]
-        predictions, friction = outcome.details.predictions, outcome.details.friction
+        predictions, friction = outcome.assessment.predictions, outcome.assessment.friction
         return cls(*(tuple(map(_rounded, group)) for group in (predictions, friction, spectra)))  # type: ignore
 
     def to_bytes(self) -> bytes:

@@ -74,7 +74,7 @@ def test_without_held_out_data_blocks_are_held_out(case, estimator):
     assert blocks.blocks >= 4
     assert blocks.calibrated.recordings == ("recording 0", "recording 1")
     # Not of the very samples that were fitted: gaps between blocks count for neither.
-    assert 0.95 * outcome.train_errors.relative_error < blocks.calibrated.relative_error
+    assert 0.95 * outcome.assessment.train_errors.relative_error < blocks.calibrated.relative_error
     assert blocks.calibrated.relative_error < 0.2 * blocks.prior.relative_error
     held_out = calibrate(case.given, case.recordings[:2], case.recordings[2:], configuration).validation
     assert blocks.calibrated.relative_error == pytest.approx(held_out.calibrated.relative_error, rel=0.5)

@@ -10,6 +10,8 @@ import pytest
 from support.paths import ROOT
 from support.recordings.synthetic_calibration import calibrated_case
 
+from inertid_ros.identification.assessment.assess import NOT_VALIDATED
+from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.report.drawing import svg
 from inertid_ros.report.pages import GLOSSARY, render_page
 from inertid_ros.report.plots import prediction_plots
@@ -76,7 +78,7 @@ def test_all_is_there_without_scripts(page, outcome):
     drawings = 2 + channels + model.joints + len(outcome.health)  # ellipsoids, predictions, friction, spectra
     assert static.count('role="img"') == drawings
     assert "@media (prefers-color-scheme: dark)" in static and "@media print" in static
-    for link in outcome.details.feasibility:
+    for link in outcome.assessment.feasibility:
         assert static.count(f'<th scope="row">{link.link}</th>') >= 3
 
 
@@ -162,7 +164,8 @@ def test_cells_name_their_columns_on_narrow_screens(page):
 
 
 def test_reasons_are_followed_by_what_to_do(outcome):
-    report = report_content(replace(outcome, validation=None))
+    assessment = replace(outcome.assessment, gate=GateDecision.from_findings([NOT_VALIDATED]))
+    report = report_content(replace(outcome, validation=None, assessment=assessment))
     text = html.unescape(render_page(report))
     assert report["reasons"][0]["remedy"] in text and report["next_action"]["command"] in text
     assert "inertid identify" in report["next_action"]["command"]

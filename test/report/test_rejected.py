@@ -9,8 +9,10 @@ from support.recordings.synthetic_calibration import synthetic_case
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.identification.assessment.assess import assess
+from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.results import CALIBRATED_URDF, read_result, write_result
+from inertid_ros.report.results import CALIBRATED_URDF, Result
 
 
 @pytest.mark.parametrize("held_out", [True, False])
@@ -25,9 +27,9 @@ def test_a_baseline_without_real_bodies_is_written_and_rejected(tmp_path, held_o
     assert report_content(outcome)["status"] == "rejected"
     assert report_content(outcome)["solver"]["name"] == "ols"
     assert "no real bodies" in report_content(outcome)["message"]
-    directory = write_result(outcome, tmp_path / "result")
+    directory = outcome.save(tmp_path / "result")
     assert (directory / CALIBRATED_URDF).read_text(encoding="utf-8") == case.given.urdf
-    stored = read_result(directory)
+    stored = Result.load(directory)
     assert stored.parameters == pytest.approx(outcome.estimate.parameters)
 
 
@@ -38,4 +40,5 @@ def test_a_consistent_result_needs_no_held_out_data():
     assert report_content(outcome)["status"] == "not validated"
     assert outcome.urdf != case.given.urdf
     estimate = replace(outcome.estimate, parameters=-outcome.estimate.parameters)
-    assert report_content(replace(outcome, estimate=estimate))["status"] == "rejected"
+    assessment = assess(estimate, outcome.train, (), None, (), Constraints())
+    assert report_content(replace(outcome, estimate=estimate, assessment=assessment))["status"] == "rejected"

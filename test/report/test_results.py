@@ -22,10 +22,11 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError, OutputError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.report import results
 from inertid_ros.report.pages import render_page
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.results import ResultError, read_result, write_result
+from inertid_ros.report.results import Result, ResultError
 from inertid_ros.robot.layout import Coupling
 from inertid_ros.robot.model import ModelOptions, load_model, model_options
 from inertid_ros.robot.rotors import Rotor
@@ -48,7 +49,7 @@ def outcome():
 
 @pytest.fixture(scope="module")
 def written(outcome, tmp_path_factory):
-    return write_result(outcome, tmp_path_factory.mktemp("results") / "out")
+    return outcome.save(tmp_path_factory.mktemp("results") / "out")
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_the_urdf_has_the_friction_that_was_found(outcome, written):
     drives = load_model(written / "calibrated.urdf").drive_prior
     for term in ("viscous", "coulomb"):
         np.testing.assert_allclose(drives[term], outcome.estimate.drive(term), rtol=1e-12)
-    assert read_result(written).model.layout.transition_speed == pytest.approx(outcome.estimate.layout.transition_speed)
+    assert Result.load(written).model.layout.transition_speed == pytest.approx(outcome.estimate.layout.transition_speed)
 
 
 def test_the_report_holds_what_it_promises(outcome, case):
@@ -116,7 +117,7 @@ def test_provenance_names_robot_recordings_configuration_and_versions(outcome, c
 
 def test_a_result_reads_back_as_it_was(outcome, written):
     assert sorted(os.listdir(written)) == FILES and os.listdir(written.parent) == ["out"]
-    stored = read_result(written)
+    stored = Result.load(written)
     assert np.array_equal(stored.parameters, outcome.estimate.parameters)
     assert np.array_equal(stored.prior, outcome.estimate.prior)
     assert np.allclose(stored.covariance, outcome.estimate.covariance, rtol=1e-8)
@@ -160,13 +161,14 @@ def test_without_held_out_data_the_result_is_not_validated(case, tmp_path):
     assert "validation" not in report and report["status"] == "not validated" and outcome.passed
     assert report["verdict"] == "use with care" and report["reasons"][-1]["cause"] == "not_validated"
     assert report["prior"]["relative_error"] == report["prior"]["train"]["relative_error"]
-    stored = read_result(write_result(outcome, tmp_path / "out"))
+    stored = Result.load(outcome.save(tmp_path / "out"))
     assert stored.report["train"]["recordings"] == ["recording 0", "recording 1"]
 
 
 def test_a_rejected_result_says_so(outcome):
     worse = Finding("worse_than_urdf", Severity.REJECT, "joint0: error 2 against 1", "record again", ("joint0",))
-    rejected = replace(outcome, validation=replace(outcome.validation, findings=(worse,)))
+    assessment = replace(outcome.assessment, gate=GateDecision.from_findings([worse]))
+    rejected = replace(outcome, assessment=assessment)
     report = report_content(rejected)
     assert not rejected.passed and report["status"] == "rejected" and report["verdict"] == "do not use"
     assert [reason["cause"] for reason in report["reasons"]] == ["worse_than_urdf"]
@@ -179,7 +181,7 @@ def test_locked_joints_and_terms_come_back(case, tmp_path):
     given = load_model(case.given.urdf, model_options(options))
     recording = held_recording(case.truth, {"joint2": 0.3})
     outcome = calibrate(given, [recording])
-    stored = read_result(write_result(outcome, tmp_path / "out"))
+    stored = Result.load(outcome.save(tmp_path / "out"))
     assert stored.model.joint_names == ("joint0", "joint1")
     assert stored.model.options == outcome.estimate.model.options
     assert replace(stored.model.options, transition_speeds={}) == given.options
@@ -191,7 +193,7 @@ def test_couplings_and_rotors_come_back(case, tmp_path):
     motor = Rotor.cylinder("motor", "joint0", "base", 50.0, 0.2, (0.02, 0.05))
     given = load_model(case.given.urdf, ModelOptions(couplings=(wrist,), rotors=(motor,)))
     outcome = calibrate(given, case.recordings[:1])
-    stored = read_result(write_result(outcome, tmp_path / "out"))
+    stored = Result.load(outcome.save(tmp_path / "out"))
     assert stored.model.layout == given.layout and np.array_equal(stored.parameters, outcome.estimate.parameters)
     assert stored.report["couplings"][0]["name"] == "wrist" and stored.report["rotors"][0]["name"] == "motor"
     assert "wrist" in (tmp_path / "out" / "report.html").read_text()
@@ -199,9 +201,9 @@ def test_couplings_and_rotors_come_back(case, tmp_path):
 
 def test_an_existing_result_is_kept_unless_told_otherwise(outcome, directory, tmp_path):
     with pytest.raises(OutputError, match="out: exists and is not empty; choose another path$"):
-        write_result(outcome, directory)
+        outcome.save(directory)
     before = (directory / "report.html").stat().st_ino
-    write_result(outcome, directory, overwrite=True)
+    outcome.save(directory, force=True)
     assert (directory / "report.html").stat().st_ino != before and os.listdir(tmp_path) == ["out"]
 
 
@@ -209,22 +211,22 @@ def test_what_is_no_result_is_never_replaced(outcome, tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.txt").write_text("years of work")
     with pytest.raises(OutputError, match="home: holds thesis.txt and no list of what inertid wrote"):
-        write_result(outcome, tmp_path / "home", overwrite=True)
+        outcome.save(tmp_path / "home", force=True)
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="file: is a file"):
-        write_result(outcome, tmp_path / "file", overwrite=True)
+        outcome.save(tmp_path / "file", force=True)
     assert (tmp_path / "home" / "thesis.txt").read_text() == "years of work"
 
 
 def test_an_empty_directory_is_filled(outcome, tmp_path):
-    write_result(outcome, tmp_path)
+    outcome.save(tmp_path)
     assert sorted(os.listdir(tmp_path)) == FILES
 
 
 def test_a_place_that_cannot_be_written_is_one_line(outcome, tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="cannot be written") as caught:
-        write_result(outcome, tmp_path / "file" / "out")
+        outcome.save(tmp_path / "file" / "out")
     assert "\n" not in str(caught.value)
 
 
@@ -234,7 +236,7 @@ def test_a_failure_in_between_leaves_nothing(outcome, tmp_path, monkeypatch):
 
     monkeypatch.setattr(results, "render_page", fail)
     with pytest.raises(RuntimeError):
-        write_result(outcome, tmp_path / "out")
+        outcome.save(tmp_path / "out")
     assert os.listdir(tmp_path) == []
 
 
@@ -252,7 +254,7 @@ def test_a_damaged_result_is_one_line(name, damage, directory):
     if damage != "missing":
         path.write_bytes(content[damage])
     with pytest.raises(InertidError) as caught:
-        read_result(directory)
+        Result.load(directory)
     assert str(directory) in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -260,7 +262,7 @@ def test_files_of_two_results_are_not_mixed(directory):
     other = synthetic_case(4).given
     (directory / "calibrated.urdf").write_text(other.urdf)
     with pytest.raises(ResultError, match="does not belong to calibrated.urdf"):
-        read_result(directory)
+        Result.load(directory)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,122 @@
+"""Assessment of an estimate: errors, confidence, verdict and details, computed once and stored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inertid_ros.core.findings import Finding, Severity, remedy_for, subjects_of
+from inertid_ros.core.samples import Samples
+from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.robot.urdf_writing import write_urdf
+
+from . import bodies, curves, gate
+from .estimate import Estimate
+from .torque_confidence import TorqueConfidence, torque_confidence
+from .validation import TorqueErrors, Validation, torque_errors
+
+NOT_VALIDATED = Finding(
+    "not_validated",
+    Severity.CARE,
+    "no recording of another motion was held out",
+    remedy_for("not_validated"),
+)
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """All that a report says of an estimate besides its parameters; the details are described by their classes.
+
+    Attributes
+    ----------
+    train_errors, train_errors_of_prior : TorqueErrors
+        Errors of the estimate and of the URDF as given on the data fitted.
+    confidence : TorqueConfidence or None
+        Uncertainty of torque over the robot's range; None on a free base.
+    gate : GateDecision
+        Whether the result may be used, and why not.
+    realizable : bool
+        Whether every body, also without the links behind locked joints, is physically consistent.
+    urdf : str
+        The calibrated URDF; the one given if parameters are not consistent, which no simulator accepts.
+    predictions : tuple of PredictionCurves
+        Of every held-out recording, or of those fitted if nothing was held out.
+    """
+
+    train_errors: TorqueErrors
+    train_errors_of_prior: TorqueErrors
+    confidence: TorqueConfidence | None
+    gate: gate.GateDecision
+    realizable: bool
+    urdf: str
+    bodies: tuple[bodies.BodyIntervals, ...]
+    ellipsoids: tuple[bodies.InertiaEllipsoids, ...]
+    feasibility: tuple[bodies.FeasibilityMargin, ...]
+    correlated: tuple[bodies.CorrelatedPair, ...]
+    predictions: tuple[curves.PredictionCurves, ...]
+    friction: tuple[curves.FrictionCurve, ...]
+    coverage: tuple[curves.JointCoverage, ...]
+
+
+def assess(
+    estimate: Estimate,
+    train: Sequence[Samples],
+    held_out: Sequence[Samples],
+    tested: Validation | None,
+    findings: Sequence[Finding],
+    constraints: Constraints,
+) -> Assessment:
+    """Assess an estimate.
+
+    Parameters
+    ----------
+    train, held_out : sequence of Samples
+        Samples fitted and held out, without delay of effort; nothing need be held out.
+    tested : Validation or None
+        Errors on held-out recordings, or on blocks of those fitted; None if there was too little data for either.
+    findings : sequence of Finding
+        Findings on the recordings.
+    constraints : Constraints
+        Constraints of the fit, beyond physical consistency.
+    """
+    confidence = None if estimate.model.free else torque_confidence(estimate)
+    solution = gate.check_solution(estimate)
+    realizable = all(finding.cause != "inconsistent" for finding in solution)
+    decision = gate.GateDecision.from_findings(
+        [
+            *findings,
+            *solution,
+            *gate.check_borders(estimate, constraints),
+            *gate.plausibility(estimate, subjects_of(findings, "undeclared_load")),
+            *gate.check_excitation(estimate, confidence),
+            *(tested.findings if tested is not None else ()),
+            *((NOT_VALIDATED,) if tested is None or tested.blocks else ()),
+        ]
+    )
+    return Assessment(
+        train_errors=torque_errors(estimate.equations, estimate.parameters, train),
+        train_errors_of_prior=torque_errors(estimate.equations, estimate.prior, train),
+        confidence=confidence,
+        gate=decision,
+        realizable=realizable,
+        urdf=_calibrated_urdf(estimate) if realizable else estimate.model.urdf,
+        bodies=bodies.body_intervals(estimate),
+        ellipsoids=bodies.inertia_ellipsoids(estimate),
+        feasibility=bodies.feasibility_margins(estimate),
+        correlated=bodies.correlated_pairs(estimate),
+        predictions=curves.prediction_curves(estimate, held_out or train),
+        friction=curves.friction_curves(estimate, train),
+        coverage=curves.motion_coverage(estimate.model, train, confidence),
+    )
+
+
+def _calibrated_urdf(estimate: Estimate) -> str:
+    """URDF with the bodies and the friction of an estimate; NaN stands for friction of joints without torque."""
+    fitted = estimate.equations.of_joints(estimate.effective_counts) > 0
+    friction = {}
+    for term in ("viscous", "coulomb"):
+        identified = term in estimate.layout.drive_terms
+        values = estimate.drive(term) if identified else estimate.model.drive_prior[term]
+        # Classical least squares may find friction below zero, which a URDF must not have.
+        friction[term] = np.where(fitted, np.maximum(values, 0.0), np.nan)
+    return write_urdf(estimate.model, estimate.bodies, friction)
