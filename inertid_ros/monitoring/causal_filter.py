@@ -1,8 +1,7 @@
 """Causal low-pass of a stream of joint states with an exact delay.
 
-A symmetric impulse response delays every frequency by half its length. Position, velocity, acceleration and effort go
-through the same one: the output is the zero-phase filtered motion of ``delay`` seconds ago, stamped with that time, not
-an approximation of the present.
+A symmetric impulse response delays every frequency by half its length. Position, velocity, acceleration and effort
+share it: the output is the zero-phase filtered motion of ``delay`` seconds ago, stamped with that time.
 """
 
 import math
@@ -28,14 +27,12 @@ _SURE_SIGN_DEVIATIONS = 3.0  # of the velocity
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """Properties of a stream of joint states and of its filter.
+    """Options of a stream of joint states and of its filter.
 
     Attributes
     ----------
     period : float
         Sample period after resampling [s].
-    cutoff_hz : float
-        [Hz]
     block : int
         Samples per block.
     velocity_noise : float
@@ -60,15 +57,12 @@ class StreamOptions:
 
 
 class CausalFilter:
-    """Filter joint states one by one into blocks of samples.
-
-    Parameters
-    ----------
-    model : RobotModel
-        Robot on a fixed base; states are in the order of its joints.
+    """Filter joint states one by one into blocks of samples, for a robot on a fixed base.
 
     Attributes
     ----------
+    longest_gap : float
+        Longest interpolated time between two states; a longer one restarts the filter [s].
     rejected : int
         Unused states: stamps that repeat or go back, values that are not finite.
     restarts : int
@@ -88,19 +82,13 @@ class CausalFilter:
         threshold = max(RESTING_SPEED, _SURE_SIGN_DEVIATIONS * options.velocity_noise)
         self._direction = FrictionDirection(model.layout, np.full(len(model.layout.drive_ratios), threshold))
         self._scale, self.rejected, self.restarts = model.effort_scale, 0, 0
-        self._longest_gap = max(_MAX_GAP_PERIODS / options.cutoff_hz, 3 * options.period)
+        self.longest_gap = max(_MAX_GAP_PERIODS / options.cutoff_hz, 3 * options.period)
         self._last: tuple[float, Array] | None = None
         self._begin()
 
     @property
     def period(self) -> float:
-        """Sample period [s]."""
         return self._options.period
-
-    @property
-    def longest_gap(self) -> float:
-        """Longest interpolated time between two states; a longer one restarts the filter [s]."""
-        return self._longest_gap
 
     @property
     def delay(self) -> float:
@@ -118,7 +106,7 @@ class CausalFilter:
         if not math.isfinite(time + float(row.sum())) or (self._last is not None and time <= self._last[0]):
             self.rejected += 1
             return None
-        if self._last is None or time - self._last[0] > self._longest_gap:
+        if self._last is None or time - self._last[0] > self.longest_gap:
             self.restarts += self._last is not None
             self._begin()
             self._start, self._last = time, (time, row)
@@ -137,7 +125,7 @@ class CausalFilter:
         self._start, self._dropped = 0.0, 0
 
     def _block(self) -> Samples:
-        """Return samples of all rows with complete surroundings, and drop as many rows."""
+        """Samples of all rows with complete surroundings; as many rows are dropped."""
         rows, n, half = np.array(self._rows), self._model.joints, self._half
         windows = np.lib.stride_tricks.sliding_window_view(rows, 2 * half + 1, axis=0)
         smooth, slope = windows[:, : 2 * n] @ self._low_pass, windows[:, n : 2 * n] @ self._derivative

@@ -1,4 +1,4 @@
-"""Detect a payload, a lost part or changed friction by the innovation of a calibrated robot.
+"""Detect a payload, a lost part or changed friction from the innovation of a calibrated robot.
 
 The innovation ``e = tau - A x`` of a window of independent samples is normal with covariance ``C = S + A P A^T``:
 noise ``S``, and uncertainty ``P`` of calibration and drift of friction. A change of the body of a link, or of the
@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -48,11 +49,8 @@ class DetectorOptions:
     Attributes
     ----------
     window_s : float
-        Length of the window [s].
     false_alarms_per_hour : float
-        Largest expected number while noise is normal and friction drifts as stated.
-    drift : FrictionDrift
-        Drift of friction that does not count as a change.
+        Largest expected number while noise is normal and friction drifts by ``drift``.
     """
 
     window_s: float = 0.4
@@ -68,16 +66,12 @@ class Change:
     ----------
     time : float
         Newest sample of the window [s].
-    cause : Cause
-        Best explanation of the innovation.
     subject : str
         Link or joint.
     amount, deviation : float
         Mass [kg] of a body, or friction torque at the mean speed of the window [N m or N].
-    ratio : float
-        Twice the logarithm of the likelihood ratio.
-    threshold : float
-        Of ``ratio``.
+    ratio, threshold : float
+        Twice the logarithm of the likelihood ratio, and its threshold.
     settled : bool
         Whether all samples of the window are later than the first alarm.
     """
@@ -98,7 +92,7 @@ class ChangeDetector:
     Attributes
     ----------
     tested : bool
-        Whether the last window held enough samples for a test; a robot at rest shows nothing.
+        Whether the last window held enough samples for a test; at rest it does not.
     """
 
     def __init__(self, robot: CalibratedRobot, options: DetectorOptions | None = None) -> None:
@@ -108,16 +102,15 @@ class ChangeDetector:
         self._uncertainty_root = np.hstack([semidefinite_root(robot.covariance).T, drift_root])
         self._writer = robot.equations.writer()
         self._hypotheses = _hypotheses(robot.layout)
-        self._thresholds: dict[tuple[float, int], float] = {}
         self._window: deque[_Instant] = deque()
         self._skipped = 0
         self._alarm_time: float | None = None  # of the first alarm
         self.tested = False
 
     def add(self, samples: Samples) -> Change | None:
-        """Return the change that the window ending with a block shows, if any.
+        """Change in the window that ends with a block, if any; every block of a changed robot gives an alarm.
 
-        Every block of a changed robot gives an alarm. Masked equations do not count. Blocks come in the order of time.
+        Masked equations do not count. Blocks come in the order of time.
         """
         self._take(samples)
         while self._window and self._window[-1].time - self._window[0].time > self._options.window_s + 1e-9:
@@ -148,7 +141,7 @@ class ChangeDetector:
             self._window.append(_Instant(float(chosen.time[row]), rows[row, used], errors[row, used], chosen.v[row]))
 
     def _test(self, period: float) -> Change | None:
-        """Return the change that explains the window best, with one test every ``period`` seconds."""
+        """Change that explains the window best, with one test every ``period`` seconds."""
         self.tested = False
         if len(self._window) < _MIN_WINDOW:
             return None
@@ -162,12 +155,11 @@ class ChangeDetector:
         lower = np.linalg.cholesky(np.eye(len(e)) + uncertain @ uncertain.T)
         white = scipy.linalg.solve_triangular(lower, np.column_stack([A, e]), lower=True)
         white, error = white[:, :-1], white[:, -1]
-        hypotheses = self._hypotheses
-        share = self._options.false_alarms_per_hour * period / 3600.0 / len(hypotheses)
+        level = self._options.false_alarms_per_hour * period / 3600.0 / len(self._hypotheses)
         change, best = None, -np.inf
-        for hypothesis in hypotheses:
+        for hypothesis in self._hypotheses:
             fit = _fit(white[:, hypothesis.columns], error)
-            threshold = self._threshold(share, len(hypothesis.columns))
+            threshold = _threshold(round(level, 15), len(hypothesis.columns))
             evidence = fit.ratio - len(hypothesis.columns) * np.log(len(e))
             if fit.ratio > threshold and evidence > best:
                 change, best = self._change(hypothesis, fit, threshold), evidence
@@ -176,12 +168,6 @@ class ChangeDetector:
         if self._alarm_time is None:
             self._alarm_time = change.time
         return replace(change, settled=self._window[0].time > self._alarm_time)
-
-    def _threshold(self, share: float, freedom: int) -> float:
-        key = (round(share, 15), freedom)
-        if key not in self._thresholds:
-            self._thresholds[key] = float(scipy.stats.chi2.isf(share, freedom))
-        return self._thresholds[key]
 
     def _change(self, hypothesis: "_Hypothesis", fit: "_Fit", threshold: float) -> Change:
         direction = np.eye(len(fit.change))[0]
@@ -195,6 +181,11 @@ class ChangeDetector:
         cause = causes[0] if amount >= 0 else causes[1]
         now = self._window[-1].time
         return Change(now, cause, hypothesis.subject, amount, deviation, fit.ratio, threshold, False)
+
+
+@lru_cache(maxsize=64)
+def _threshold(level: float, freedom: int) -> float:
+    return float(scipy.stats.chi2.isf(level, freedom))
 
 
 @dataclass(frozen=True)
@@ -249,15 +240,9 @@ class _Instant:
 
 
 def with_stream_noise(robot: CalibratedRobot, blocks: Sequence[Samples]) -> CalibratedRobot:
-    """Return the robot with the residual deviation of a causal filter.
+    """Robot with the residual deviation of a causal filter, which lets more noise through than one without delay.
 
-    A filter without delay lets less noise through than a causal one. Recordings of the calibration, put through the
-    causal filter, show its noise; reversals, where friction is uncertain, do not count.
-
-    Parameters
-    ----------
-    blocks : sequence of Samples
-        From a stream of the robot as calibrated.
+    Blocks are from a stream of the robot as calibrated; reversals, where friction is uncertain, do not count.
 
     Raises
     ------
@@ -278,10 +263,7 @@ def error_deviation(robot: CalibratedRobot, samples: Samples) -> Array:
 
 
 def _stiction(robot: CalibratedRobot, samples: Samples) -> Array:
-    """Standard deviation ``(N, c)`` of friction for the share of time in which a joint may stick.
-
-    Friction is then anything up to Coulomb friction in either direction.
-    """
+    """Standard deviation ``(N, c)`` of friction while a joint may stick: up to Coulomb friction in either direction."""
     layout = robot.layout
     if samples.undecimated is None or "coulomb" not in layout.drive_terms:
         return np.zeros_like(samples.tau)
@@ -300,7 +282,7 @@ class ChangeHistory:
     current : Change or None
         Last report; None while the robot is as calibrated.
     since : float
-        First alarm of it [s].
+        First alarm of the current change [s].
     time : float
         Newest sample of the last report [s].
     """
@@ -311,11 +293,11 @@ class ChangeHistory:
         self._calm_s, self._reported = 0.0, False
         self._other: Change | None = None  # first alarm of another cause than the current one
 
-    def add(self, found: Change | None, tested: bool, block: Samples) -> bool:
+    def add(self, change: Change | None, tested: bool, block: Samples) -> bool:
         """Take the outcome of a detector for a block; return whether :attr:`current` is to be reported."""
-        report = self._alarm(found) if found is not None else tested and self._calm(block)
+        report = self._alarm(change) if change is not None else tested and self._calm(block)
         if report:
-            self.current, self.time, self._reported = found, float(block.time[-1]), True
+            self.current, self.time, self._reported = change, float(block.time[-1]), True
         return report
 
     def _calm(self, block: Samples) -> bool:
@@ -323,21 +305,21 @@ class ChangeHistory:
         self._calm_s += float(block.time[-1] - block.time[0])
         return not self._reported or (self.current is not None and self._calm_s >= _CALM_S)
 
-    def _alarm(self, found: Change) -> bool:
+    def _alarm(self, change: Change) -> bool:
         self._calm_s = 0.0
         current = self.current
         if current is None:
-            self.since = found.time
+            self.since = change.time
             return True
-        if found.settled != current.settled:
-            return found.settled
-        if not found.settled:
+        if change.settled != current.settled:
+            return change.settled
+        if not change.settled:
             return False
-        if _same(current, found):
+        if _same(current, change):
             self._other = None
-        elif self._other is None or not _same(self._other, found):
-            self._other = found
-        return self._other is not None and found.time - self._other.time >= _MIN_NEW_CAUSE_S
+        elif self._other is None or not _same(self._other, change):
+            self._other = change
+        return self._other is not None and change.time - self._other.time >= _MIN_NEW_CAUSE_S
 
 
 def _same(one: Change, other: Change) -> bool:

@@ -1,29 +1,35 @@
-"""A calibrated robot followed by its joint states: parameters, and changes detected in the noise."""
+"""A calibrated robot followed by its joint states: parameters, and changes beyond the noise."""
 
+import logging
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.recording import Recording
 from inertid_ros.payload.equations import CalibratedRobot
+from inertid_ros.payload.offline import calibrated_robot
+from inertid_ros.report.results import REPORT, Result, as_written
+from inertid_ros.robot.model import RobotModel
 
 from .causal_filter import CausalFilter, StreamOptions
-from .change_detector import Change, ChangeDetector, ChangeHistory, DetectorOptions
+from .change_detector import Change, ChangeDetector, ChangeHistory, DetectorOptions, with_stream_noise
 from .online_identification import OnlineEstimate, OnlineIdentification, OnlineOptions
 from .stream_checks import CheckedState, JointState, StreamChecks, StreamFault
+
+_log = logging.getLogger(__name__)
+_BLOCK_S = 0.125  # length of the blocks of samples
+_CAUSAL_NOISE_FACTOR = 1.5  # upper bound of the residuals of a causal filter relative to those of one without delay
 
 
 @dataclass(frozen=True)
 class FollowOptions:
-    """How a robot is followed.
-
-    Attributes
-    ----------
-    online : OnlineOptions
-    detector : DetectorOptions
-    solve_period_s : float
-        Stream time between two solutions [s].
-    """
+    """Options of a followed robot; ``solve_period_s`` is the stream time between two solutions [s]."""
 
     online: OnlineOptions = field(default_factory=OnlineOptions)
     detector: DetectorOptions = field(default_factory=DetectorOptions)
@@ -36,11 +42,10 @@ class Followed:
 
     Attributes
     ----------
-    state : CheckedState
     block : Samples or None
         Completed by the state.
     estimate : OnlineEstimate or None
-        Parameters, if they were due.
+        None if no solution was due.
     news : bool
         Whether :attr:`FollowedRobot.changes` is to be reported.
     """
@@ -63,9 +68,6 @@ class FollowedRobot:
     ----------
     filter : CausalFilter
         Its delay is that of all results.
-    changes : ChangeHistory
-    faults : Counter of StreamFault
-        Of the states so far.
     """
 
     def __init__(self, robot: CalibratedRobot, stream: StreamOptions, options: FollowOptions | None = None) -> None:
@@ -117,3 +119,67 @@ class FollowedRobot:
     def change(self) -> Change | None:
         """Last reported change; None while the robot is as calibrated."""
         return self.changes.current
+
+
+@one_thread()
+def followed_robot(
+    result: Result, rate_hz: float, recordings: Sequence[str] = (), options: FollowOptions | None = None
+) -> FollowedRobot:
+    """Follow the robot of a result, with the filter and the noise of its joint states.
+
+    Parameters
+    ----------
+    rate_hz : float
+        Rate of the joint states [Hz].
+    recordings : sequence of str
+        Paths of recordings of the robot as calibrated, whose residuals are the noise; by default those that the result
+        was fitted to and that still exist.
+    options : FollowOptions, optional
+        The independent share of the samples follows from the filter.
+
+    Raises
+    ------
+    InertidError
+        The result or a recording cannot be used, or the rate is too low for the cutoff.
+    """
+    robot, delay, cutoff = calibrated_robot(result)
+    model, options = robot.equations.model, options or FollowOptions()
+    block = max(1, round(_BLOCK_S * rate_hz))
+    stream = StreamOptions(1 / rate_hz, cutoff, block=block, effort_delay_s=delay)
+    paths = recordings or _fitted(result)
+    if paths:
+        calibration = (load_recording(path, joints=model.recorded_joints) for path in paths)
+        blocks = [block for recording in calibration for block in _blocks(recording, model, stream)]
+        robot = with_stream_noise(robot, blocks)
+    else:
+        robot = replace(robot, deviation=_CAUSAL_NOISE_FACTOR * robot.deviation)
+        _log.warning(
+            "%s: no recording that it was fitted to is there; the noise of the joint states is taken as %g times its"
+            " residuals. Name a recording of the robot as it was calibrated for the stated rate of false alarms",
+            result.directory, _CAUSAL_NOISE_FACTOR,
+        )  # fmt: skip
+    online = replace(options.online, independent_fraction=min(1.0, 2 * cutoff / rate_hz))
+    return FollowedRobot(robot, stream, replace(options, online=online))
+
+
+def _fitted(result: Result) -> list[str]:
+    """Existing recordings that a result was fitted to."""
+    with as_written(result.directory / REPORT):
+        sources = result.report["provenance"]["recordings"]
+        names = [str(source["name"]) for source in sources if source["role"] == "train"]
+    return [name for name in names if Path(name).exists()]
+
+
+def _blocks(recording: Recording, model: RobotModel, stream: StreamOptions) -> Iterator[Samples]:
+    """Blocks of a recording that is put through the filter state by state."""
+    missing = [name for name in model.joint_names if name not in recording.joint_names]
+    if missing or recording.velocity is None:
+        what = f"joints {missing}" if missing else "velocity"
+        raise RecordingError(f"{recording.name}: lacks {what}, which joint states are followed by; give another one")
+    columns = [recording.joint_names.index(name) for name in model.joint_names]
+    causal = CausalFilter(model, stream)
+    for index, time in enumerate(recording.time.tolist()):
+        states = (values[index, columns] for values in (recording.position, recording.velocity, recording.effort))
+        block = causal.push(time, *states)
+        if block is not None:
+            yield block

@@ -1,7 +1,7 @@
 """Coverage of a motion while the robot moves, and advice on what to move next.
 
-A linear fit, with the prior as further equations, to samples at a low rate; physical consistency, outliers and delays
-are left to the identification that follows.
+A linear fit to samples at a low rate with the prior as further equations; physical consistency, outliers and delays
+are left to the identification.
 """
 
 from collections.abc import Sequence
@@ -35,13 +35,7 @@ _ADVISED_JOINTS = 2
 
 
 class LiveCoverage:
-    """Follow the coverage of a recording, sample by sample.
-
-    Parameters
-    ----------
-    model : RobotModel
-        Robot on a fixed base.
-    """
+    """Follow the coverage of a recording of a robot on a fixed base."""
 
     def __init__(self, model: RobotModel) -> None:
         self._model, self._equations = model, ForceEquations(model)

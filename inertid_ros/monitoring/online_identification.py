@@ -1,7 +1,7 @@
 """Parameters that follow a robot: information of a stream, solved again from the last optimum by Newton's method.
 
-With the entropic regularizer every bound is a barrier of fixed weight, so that the objective is smooth inside, and a
-start near the optimum needs few steps; each of them stays inside, whatever the data.
+With the entropic regularizer every bound is a barrier of fixed weight: the objective is smooth inside, a start near
+the optimum needs few steps, and each of them stays inside.
 """
 
 import time
@@ -35,13 +35,12 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class OnlineOptions:
-    """How parameters follow a robot.
+    """Options of parameters that follow a robot.
 
     Attributes
     ----------
     prior_spread : float
         Standard deviation of the bodies' geodesic distance from the calibration.
-    forgetting : Forgetting
     independent_fraction : float
         Independent share of the samples: two per period of the cutoff.
     """
@@ -60,11 +59,9 @@ class OnlineEstimate:
     time : float
         Newest sample [s].
     parameters : ndarray, shape (p,)
-        Every body is physically consistent.
-    coordinates : Coordinates
-        Normalised ones of the fit.
+        Physically consistent.
     hessian : ndarray, shape (p, p)
-        Of the objective in these coordinates.
+        Hessian of the objective in the normalised ``coordinates``.
     steps : int
         Newton steps from the last estimate.
     seconds : float
@@ -151,14 +148,7 @@ class StreamObjective:
     """Weighted equations of all channels in normalised coordinates, and the regularizer.
 
     Gradients use the R factors, never their squares; the Hessian may use squares, as it only sets the speed of
-    convergence.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (c,)
-        Of the residuals.
-    prior : ConvexProgram
-        Of the regularizer alone.
+    convergence. ``prior`` is the program of the regularizer alone.
     """
 
     def __init__(
@@ -200,10 +190,7 @@ class StreamObjective:
         return gradient, hessian
 
     def lifted(self, x: Array) -> Array:
-        """Return a start with bounded parameters raised if they are far below their optimum.
-
-        From there, where the barrier is the whole gradient, steps could only double them.
-        """
+        """Raise bounded parameters that are far below their optimum, where steps could only double them."""
         prior = self._prior
         gradient, _ = self.derivatives(x)
         bounded = x[prior.positive]
@@ -224,13 +211,7 @@ class StreamObjective:
 
 
 def _newton(objective: StreamObjective, start: Array) -> tuple[Array, Array, int]:
-    """Minimiser ``(p,)`` from a start inside the bounds, Hessian ``(p, p)`` there, and number of steps.
-
-    Raises
-    ------
-    ConvergenceError
-        No optimum within the steps.
-    """
+    """Minimiser ``(p,)`` from a start inside the bounds, Hessian ``(p, p)`` there, and number of steps."""
     x = objective.lifted(start)
     value = objective.value(x)
     for count in range(_MAX_WARM_STEPS):

@@ -47,8 +47,8 @@ class Forgetting:
 class OnlineInformation:
     """Information of the blocks of a stream.
 
-    Rows are appended to R factors by Householder reflections, and forgetting scales the factors: unlike updates of a
-    covariance, this loses no digits, and directions without excitation do not grow.
+    Householder reflections append rows to R factors, and forgetting scales the factors: unlike updates of a covariance,
+    this loses no digits, and directions without excitation do not grow.
     """
 
     def __init__(self, equations: Equations, forgetting: Forgetting | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Joint states of a robot that holds a payload, collected while it moves, and what they leave uncertain so far."""
+"""Joint states of a robot with a payload, collected while it moves, and the remaining uncertainty."""
 
 from dataclasses import dataclass
 
@@ -14,19 +14,19 @@ from inertid_ros.monitoring.stream_checks import CheckedState, JointState, Strea
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame, payload_equations
 
 _ENDING = (StreamFault.CLOCK, StreamFault.JUMP, StreamFault.HELD_JOINT)  # after which states do not belong together
-_MASS_SHARE, _MASS, _COM = 0.02, 0.02, 0.01  # of the mass, kg, and m, above which something is still uncertain
+_MASS_SHARE, _MASS_KG, _COM_M = 0.02, 0.02, 0.01  # deviations above which mass or centre of mass is uncertain
 
 
 @dataclass(frozen=True)
 class PayloadProgress:
-    """What is known of a payload before it is identified; by a normal distribution, without bounds.
+    """First estimate of a payload by a normal distribution without bounds; NaN while nothing is known.
 
     Attributes
     ----------
     seconds : float
-        Of joint states so far [s].
+        Length of the joint states so far [s].
     mass, mass_deviation : float
-        [kg]; NaN while nothing is known.
+        [kg]
     com, com_deviation : ndarray, shape (3,)
         Centre of mass in the tool frame [m].
     """
@@ -39,12 +39,12 @@ class PayloadProgress:
 
     @property
     def uncertain(self) -> str:
-        """One line on what is still uncertain, and what helps; empty where nothing is."""
+        """What is still uncertain, and what helps; empty if nothing is."""
         if not np.isfinite(self.mass):
             return "nothing is known yet: move the robot"
-        if self.mass_deviation > max(_MASS_SHARE * abs(self.mass), _MASS):
+        if self.mass_deviation > max(_MASS_SHARE * abs(self.mass), _MASS_KG):
             return f"mass is known to {self.mass_deviation:.2g} kg: move the joints that feel the weight"
-        axes = [axis for axis, each in zip("xyz", self.com_deviation, strict=True) if each > _COM]
+        axes = [axis for axis, deviation in zip("xyz", self.com_deviation, strict=True) if deviation > _COM_M]
         if not axes or abs(self.mass) < 2 * self.mass_deviation:
             return ""
         widest = 100 * self.com_deviation.max()
@@ -52,19 +52,7 @@ class PayloadProgress:
 
 
 class PayloadMeasurement:
-    """Collects the joint states of a payload.
-
-    Parameters
-    ----------
-    followed : FollowedRobot
-        The robot that holds it.
-    tool : ToolFrame
-        Where the payload is.
-    seconds : float
-        Of joint states that are wanted [s].
-    drift : FrictionDrift, optional
-        How much friction may have changed.
-    """
+    """Collect joint states of a robot with a payload at ``tool``, for a number of seconds."""
 
     def __init__(
         self, followed: FollowedRobot, tool: ToolFrame, seconds: float, drift: FrictionDrift | None = None
@@ -76,12 +64,11 @@ class PayloadMeasurement:
 
     @property
     def seconds(self) -> float:
-        """Of joint states so far [s]."""
+        """Length of the joint states so far [s]."""
         return self._states[-1][0] - self._states[0][0] if self._states else 0.0
 
     @property
     def done(self) -> bool:
-        """Whether there are as many as wanted."""
         return self.seconds >= self._wanted
 
     @property
@@ -90,36 +77,35 @@ class PayloadMeasurement:
         return min(self.seconds / self._wanted, 1.0)
 
     def add(self, state: JointState, checked: CheckedState, block: Samples | None) -> None:
-        """Take a joint state as it is received, what checks say of it, and the block that it completed, if any.
+        """Take a joint state, the result of its checks, and the block that it completed, if any.
 
         Raises
         ------
         RecordingError
-            What comes now does not belong to what came before.
+            It does not continue the states before.
         """
         if checked.fault in _ENDING and (self._states or checked.fault is StreamFault.HELD_JOINT):
             raise RecordingError(f"payload: {checked.message}; measure again")
         if checked.usable:
             self._states.append((checked.time, state))
         if block is not None and self._states and block.time[0] >= self._states[0][0]:
-            own = compress(self._robot.equations, [block])
-            self._information = own if self._information is None else self._information + own
+            added = compress(self._robot.equations, [block])
+            self._information = added if self._information is None else self._information + added
 
     def progress(self) -> PayloadProgress:
-        """What is known so far."""
         unknown = np.full(3, np.nan)
         if self._information is None:
             return PayloadProgress(self.seconds, np.nan, np.nan, unknown, unknown)
-        found = payload_equations(self._robot, self._tool, ((self._information, self._weights),), self._drift)
-        inverse = np.linalg.inv(found.R)
-        mass, moment = found.payload[0], found.payload[1:4]
+        equations = payload_equations(self._robot, self._tool, [(self._information, self._weights)], self._drift)
+        inverse = np.linalg.inv(equations.R)
+        mass, moment = equations.payload[0], equations.payload[1:4]
         com = moment / mass
         root = (inverse[1:4] - np.outer(com, inverse[0])) / mass  # of the centre of mass, linearised
         deviations = np.linalg.norm(inverse[0]), np.linalg.norm(root, axis=1)
         return PayloadProgress(self.seconds, float(mass), float(deviations[0]), com, deviations[1])
 
     def recording(self) -> Recording:
-        """The joint states, with those joints that the model holds and the robot reports."""
+        """Recording of the joint states, including joints that the model holds and the robot reports."""
         model = self._robot.equations.model
         times, states = zip(*self._states, strict=True)
         held = np.array([state.held for state in states])
@@ -127,12 +113,12 @@ class PayloadMeasurement:
         names = np.array(tuple(model.options.locked_joints))[reported] if held.size else ()
         still = np.zeros((len(states), len(names)))
         channels = ("position", "velocity", "effort")
-        own = {channel: np.array([getattr(state, channel) for state in states]) for channel in channels}
+        values = {channel: np.array([getattr(state, channel) for state in states]) for channel in channels}
         return Recording(
             (*model.joint_names, *names),
             np.array(times) - times[0],
-            np.hstack([own["position"], held[:, reported]]) if len(names) else own["position"],
-            np.hstack([own["effort"], np.full_like(still, np.nan)]),
-            np.hstack([own["velocity"], still]),
+            np.hstack([values["position"], held[:, reported]]) if len(names) else values["position"],
+            np.hstack([values["effort"], np.full_like(still, np.nan)]),
+            np.hstack([values["velocity"], still]),
             name="joint_states",
         )

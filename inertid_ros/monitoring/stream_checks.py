@@ -1,7 +1,7 @@
-"""Checks of a stream of joint states: which are new and possible, and the faults of the others.
+"""Check a stream of joint states, and name the faults of those that are not new or not possible.
 
-Accepted states get a time that only increases: if stamps jump to another clock, or positions jump, it increases by a
-break that is long enough for a filter to restart.
+Accepted states get a time that only increases: after a jump of clock or positions, by a break that is long enough for a
+filter to restart.
 """
 
 import math
@@ -22,7 +22,7 @@ _TURN = 2 * np.pi
 
 
 class StreamFault(Enum):
-    """Fault of a joint state, or of how it continues the stream."""
+    """Fault of a joint state, or of its place in the stream."""
 
     NOT_FINITE = "not finite"
     REPEATED = "repeated"
@@ -36,14 +36,10 @@ class StreamFault(Enum):
 
 @dataclass(frozen=True)
 class JointState:
-    """One reported joint state in the order of a model; NaN for what is not reported.
+    """One reported joint state ``(n,)`` in the order of a model, with its header stamp; NaN if not reported.
 
     Attributes
     ----------
-    stamp_ns : int
-        Header stamp [ns].
-    position, velocity, effort : ndarray, shape (n,)
-        [rad or m, per s, as reported].
     held : ndarray, shape (k,)
         Positions of the joints that the model holds (:attr:`.ModelOptions.locked_joints`) [rad or m].
     """
@@ -65,9 +61,6 @@ class CheckedState:
         On a scale that only increases [s]; NaN if the state must not be used.
     position : ndarray, shape (n,)
         Without jumps by full turns.
-    fault : StreamFault or None
-    message : str
-        One line on the fault.
     """
 
     time: float
@@ -81,13 +74,7 @@ class CheckedState:
 
 
 class StreamChecks:
-    """Check joint states one by one.
-
-    Parameters
-    ----------
-    longest_gap_s : float
-        Time between two states above which samples were lost [s].
-    """
+    """Check joint states one by one; a longer step than ``longest_gap_s`` is a pause."""
 
     def __init__(self, model: RobotModel, longest_gap_s: float) -> None:
         limits = model.limits

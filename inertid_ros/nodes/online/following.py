@@ -11,15 +11,14 @@ from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.monitoring.change_detector import DetectorOptions
-from inertid_ros.monitoring.followed_result import followed_robot
-from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, FollowOptions
+from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, FollowOptions, followed_robot
 from inertid_ros.monitoring.online_identification import OnlineOptions
 from inertid_ros.monitoring.online_information import Forgetting
 from inertid_ros.monitoring.payload_measurement import PayloadMeasurement, PayloadProgress
 from inertid_ros.monitoring.stream_checks import JointState
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame
 from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_job
-from inertid_ros.report.results import StoredResult, read_result
+from inertid_ros.report.results import Result
 from inertid_ros.ros.conversions import HeldJoints, JointOrder
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class Following:
 
     Attributes
     ----------
-    result : StoredResult
+    result : Result
         The calibration.
     robot : FollowedRobot or None
         None until the rate of the joint states is known.
@@ -73,7 +72,7 @@ class Following:
     """
 
     def __init__(self, directory: str, options: OnlineNodeOptions) -> None:
-        self.result: StoredResult = read_result(directory)
+        self.result: Result = Result.load(directory)
         self._recordings, self._follow_options = options.recordings, follow_options(options)
         model = self.result.model
         self._order = JointOrder(model.joint_names, recorded=model.recorded_joints)
