@@ -18,7 +18,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.uncertainty import with_identifiability
+from inertid_ros.identification.assessment.identifiability import with_identifiability
 from inertid_ros.identification.information.data_checks import check_usable, checked_data
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import Residuals

@@ -20,7 +20,7 @@ from inertid_ros.identification.drive_gains import drive_gains
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import load_torque, predict_torque, without_load
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.results import read_result, write_result
+from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import load_bodies, perturb
 
 LOADS = {
@@ -137,7 +137,7 @@ def test_calibration_with_loads_and_gains(robot, tmp_path):
         assert entry["interval"][0] < entry["gain"] < entry["interval"][1]
         assert entry["gain"] == pytest.approx(gain, rel=0.01)
     assert outcome.validation.calibrated.relative_error < 0.3 * outcome.validation.prior.relative_error
-    stored = read_result(write_result(outcome, tmp_path / "result"))
+    stored = Result.load(outcome.save(tmp_path / "result"))
     np.testing.assert_allclose(stored.model.effort_scale, gains, rtol=0.01)
     # The scale of the parameters is known no better than the gains.
     exact = calibrate(robot, [replace(each, effort=gains * each.effort) for each in train], (),

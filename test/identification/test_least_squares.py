@@ -15,7 +15,6 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED
-from inertid_ros.identification.assessment.uncertainty import uncertainty
 from inertid_ros.identification.assessment.validation import torque_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
@@ -88,8 +87,7 @@ def test_rotors_and_couplings_are_parameters_like_others():
     found = estimate.base.projection @ estimate.parameters
     np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
     noisy = replace(samples, tau=exact + 0.01 * rng.normal(size=exact.shape))
-    known = uncertainty(least_squares(model, [noisy]), compress(model, [noisy]))
-    verdicts = {entry.parameter: entry.verdict for entry in known.identifiability}
+    verdicts = {entry.parameter: entry.verdict for entry in least_squares(model, [noisy]).identifiability}
     assert verdicts["wrist.coulomb"] == IDENTIFIED
     assert verdicts["motor.m"] == COMBINED
 

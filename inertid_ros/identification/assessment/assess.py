@@ -10,8 +10,10 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
-from . import bodies, curves, gate
+from . import bodies as of_bodies
+from . import curves, gate
 from .estimate import Estimate
+from .gate import GateDecision
 from .torque_confidence import TorqueConfidence, torque_confidence
 from .validation import TorqueErrors, Validation, torque_errors
 
@@ -46,13 +48,13 @@ class Assessment:
     train_errors: TorqueErrors
     train_errors_of_prior: TorqueErrors
     confidence: TorqueConfidence | None
-    gate: gate.GateDecision
+    gate: GateDecision
     realizable: bool
     urdf: str
-    bodies: tuple[bodies.BodyIntervals, ...]
-    ellipsoids: tuple[bodies.InertiaEllipsoids, ...]
-    feasibility: tuple[bodies.FeasibilityMargin, ...]
-    correlated: tuple[bodies.CorrelatedPair, ...]
+    bodies: tuple[of_bodies.BodyIntervals, ...]
+    ellipsoids: tuple[of_bodies.InertiaEllipsoids, ...]
+    feasibility: tuple[of_bodies.FeasibilityMargin, ...]
+    correlated: tuple[of_bodies.CorrelatedPair, ...]
     predictions: tuple[curves.PredictionCurves, ...]
     friction: tuple[curves.FrictionCurve, ...]
     coverage: tuple[curves.JointCoverage, ...]
@@ -82,7 +84,7 @@ def assess(
     confidence = None if estimate.model.free else torque_confidence(estimate)
     solution = gate.check_solution(estimate)
     realizable = all(finding.cause != "inconsistent" for finding in solution)
-    decision = gate.GateDecision.from_findings(
+    decision = GateDecision.from_findings(
         [
             *findings,
             *solution,
@@ -100,10 +102,10 @@ def assess(
         gate=decision,
         realizable=realizable,
         urdf=_calibrated_urdf(estimate) if realizable else estimate.model.urdf,
-        bodies=bodies.body_intervals(estimate),
-        ellipsoids=bodies.inertia_ellipsoids(estimate),
-        feasibility=bodies.feasibility_margins(estimate),
-        correlated=bodies.correlated_pairs(estimate),
+        bodies=of_bodies.body_intervals(estimate),
+        ellipsoids=of_bodies.inertia_ellipsoids(estimate),
+        feasibility=of_bodies.feasibility_margins(estimate),
+        correlated=of_bodies.correlated_pairs(estimate),
         predictions=curves.prediction_curves(estimate, held_out or train),
         friction=curves.friction_curves(estimate, train),
         coverage=curves.motion_coverage(estimate.model, train, confidence),

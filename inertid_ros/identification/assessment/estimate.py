@@ -24,10 +24,8 @@ IDENTIFIED, COMBINED, PARTLY, PRIOR = (
     "left at the prior",
 )
 VERDICTS = (PRIOR, PARTLY, COMBINED, IDENTIFIED)  # in ascending order
-_IDENTIFIED_SHARE = 0.9  # of the prior variance that the data takes away: the prior is a tenth of what is known
-_PARTLY_SHARE = 0.5  # data and prior are equally accurate
-_MOVED_DEVIATIONS = 3.0  # prior deviations: farther off, a value is not that of the prior, at any share
-_MEMBER_SHARE = 0.1  # what counts as part of a combination: this much of its most uncertain member's standard deviation
+PARTLY_SHARE = 0.5  # data and prior are equally accurate
+MOVED_DEVIATIONS = 3.0  # prior deviations: farther off, a value is not that of the prior, at any share
 NORMAL_95 = 1.96  # deviations on either side of the mean that hold 95 % of a normal distribution
 
 
@@ -60,8 +58,6 @@ class Identifiability:
 
     Attributes
     ----------
-    parameter : str
-        Its name in the layout.
     verdict : str
         :data:`IDENTIFIED` or :data:`COMBINED` if the data carries nine tenths, :data:`PARTLY` if it carries half or the
         value is three prior deviations off the prior, else :data:`PRIOR`.
@@ -86,49 +82,12 @@ class Identifiability:
     @property
     def shown_by_data(self) -> bool:
         """Whether the data show half of a base parameter with it, regardless of how far it moved."""
-        return self.share >= _PARTLY_SHARE
+        return self.share >= PARTLY_SHARE
 
     def __str__(self) -> str:
         which = f" {self.combinations[0]}" if self.verdict == COMBINED else ""
-        off = f" ({abs(self.moved):.2g} prior deviations off the prior)" if abs(self.moved) >= _MOVED_DEVIATIONS else ""
+        off = f" ({abs(self.moved):.2g} prior deviations off the prior)" if abs(self.moved) >= MOVED_DEVIATIONS else ""
         return f"{self.parameter}: {self.verdict}{which}{off}"
-
-
-def identifiability(
-    base: BaseParameters, base_shares: Array, prior: Array, relative_deviation: Array, moved: Array
-) -> tuple[Identifiability, ...]:
-    """Identifiability of every standard parameter, in the order of the layout.
-
-    Parameters
-    ----------
-    base : BaseParameters
-        Base parameters of the data.
-    base_shares : ndarray, shape (r,)
-        Share of the prior variance of each base parameter that the data removes, 0 to 1.
-    prior : ndarray, shape (p, p)
-        Covariance of the standard parameters before the data.
-    relative_deviation, moved : ndarray, shape (p,)
-        Values of the standard parameters, see :class:`Identifiability`.
-    """
-    deviation = np.abs(base.projection) * np.sqrt(np.diagonal(prior))
-    weight = deviation / np.maximum(deviation.max(axis=1, keepdims=True), np.finfo(float).tiny)
-    alone, names = set(base.alone.tolist()), base.names
-    parameters = []
-    for column, name in enumerate(base.layout.names):
-        members = np.flatnonzero(weight[:, column] >= _MEMBER_SHARE)
-        share = float(base_shares[members].max(initial=0.0))
-        verdict = IDENTIFIED if column in alone else COMBINED
-        within = members[base_shares[members] >= _IDENTIFIED_SHARE]
-        if len(within) == 0:
-            off = abs(moved[column]) >= _MOVED_DEVIATIONS
-            within = members if off else members[base_shares[members] >= _PARTLY_SHARE]
-            verdict = PARTLY if off or len(within) else PRIOR
-        within = within[np.argsort(-weight[within, column], kind="stable")]
-        combinations = tuple(names[row] for row in within)
-        parameters.append(
-            Identifiability(name, verdict, combinations, share, float(relative_deviation[column]), float(moved[column]))
-        )
-    return tuple(parameters)
 
 
 def log_normal_interval(median: Array, deviation: Array) -> Array:
@@ -151,8 +110,6 @@ class Estimate:
 
     Attributes
     ----------
-    equations : Equations
-        Equations that were fitted, with their robot.
     parameters : ndarray, shape (p,)
         In the order of ``model.layout``.
     covariance : ndarray, shape (p, p)
@@ -180,8 +137,6 @@ class Estimate:
         Delay of effort after motion that has been removed [s].
     delay_found : Delay or None
         Estimated delay, removed or not; None if no delay was estimated.
-    identifiability : tuple of Identifiability
-        One per parameter.
     own_prior_spreads : ndarray or None, shape (nb,)
         Prior spreads of single links and rotors; NaN for those with ``prior_spread``.
     term_choices : tuple of TermChoice
@@ -217,7 +172,6 @@ class Estimate:
 
     @property
     def layout(self) -> ParameterLayout:
-        """Layout of the parameter vector."""
         return self.model.layout
 
     @property
@@ -259,8 +213,7 @@ class Estimate:
 
         Parameters that are positive for every consistent body (mass, diagonal of the inertia) have a log-normal
         interval: the prior is normal along geodesics, which are exponential in these ([Lee2019]_ sec. 3.3), so that a
-        mass that the data leave open is three times the URDF's as easily as a third of it. For small deviations it
-        equals the normal interval.
+        mass that the data leave open is three times the URDF's as easily as a third of it.
         """
         normal = self.parameters[:, None] + NORMAL_95 * self.standard_deviation[:, None] * [-1.0, 1.0]
         positive = self.layout.positive_of_bodies
