@@ -28,7 +28,7 @@ from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.nodes.tools.processes import claim_domain
-from inertid_ros.report.results import StoredResult
+from inertid_ros.report.results import Result
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 PERIOD_S, ROUNDS, MASS = 4.0, 8, 2.0  # of the motion, s; kg
@@ -103,7 +103,7 @@ def errors(arm: AdaptedArm, start: float) -> tuple[Array, Array]:
     return stamps[moving], np.abs(position[moving] - asked).max(axis=1)
 
 
-def step_times(result: StoredResult, seconds: float = 20.0) -> Array:
+def step_times(result: Result, seconds: float = 20.0) -> Array:
     """Processor time of every tick of a controlled arm with seven joints that adapt, and of its joint states [s]."""
     options = EffortControlOptions()
     estimate = first_estimate(result.model, str(result.directory))

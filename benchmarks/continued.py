@@ -16,7 +16,6 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.report.results import write_result
 
 SEEDS, SECONDS, SHORT_S, WARM = range(5), 20.0, 5.0, 0.7
 PAYLOAD = {"payload": LoadOptions("panda_link8", 1.5, ("payload*",), com=(0.05, 0.02, 0.08))}
@@ -49,7 +48,7 @@ class Study:
 
     def fits(self, directory: Path) -> dict[str, tuple[float, IdentificationOutcome]]:
         """Seconds recorded today, and outcome, by name."""
-        prior = str(write_result(self.fit([self.first]), directory / "yesterday"))
+        prior = str(self.fit([self.first]).save(directory / "yesterday"))
         return {
             "yesterday alone": (0.0, self.fit([self.first])),
             "today alone": (SECONDS, self.fit([self.second])),
@@ -94,7 +93,7 @@ def payload_of(seed: int) -> list[float]:
     with tempfile.TemporaryDirectory() as directory:
         robot = RobotOptions(locked_joints=MODEL.locked_joints)
         yesterday = calibrate(arm.given, [arm.record("yesterday", 0)], (), Configuration(robot))
-        prior = str(write_result(yesterday, Path(directory) / "yesterday"))
+        prior = str(yesterday.save(Path(directory) / "yesterday"))
         for options in ({}, {"prior": prior, "spread": {"panda_link7": 3.0}}):
             configuration = Configuration(robot, identify=IdentifyOptions(**options))
             outcome = calibrate(arm.given, [recording], [tested], configuration)

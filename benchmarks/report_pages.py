@@ -21,8 +21,6 @@ from studies.report_cases import cases
 from tables import FIGURES as DOCS_FIGURES
 from tables import machine, publish, table
 
-from inertid_ros.report.results import write_result
-
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--hide-scrollbars",
@@ -60,7 +58,7 @@ def main() -> None:
             continue
         outcome = make()
         began = time.process_time()
-        page = write_result(outcome, options.output / name, overwrite=True) / "report.html"
+        page = outcome.save(options.output / name, force=True) / "report.html"
         seconds = time.process_time() - began
         row = [name, outcome.gate.verdict.value, f"{page.stat().st_size / 1000:.0f}", f"{seconds:.2f}"]
         rows.append([*row, *(_checks(chromium, page, options.tools) if chromium else ["–"] * 4)])

@@ -20,7 +20,7 @@ from inertid_ros.monitoring.online_identification import OnlineIdentification, O
 from inertid_ros.monitoring.online_information import Forgetting
 from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.report.results import StoredResult
+from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -40,7 +40,7 @@ class Stream:
     arm: CalibratedPanda
 
     @property
-    def result(self) -> StoredResult:
+    def result(self) -> Result:
         """Of the calibration."""
         return self.arm.result
 

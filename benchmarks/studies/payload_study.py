@@ -19,7 +19,7 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.payload.equations import FrictionDrift
 from inertid_ros.payload.offline import PayloadOptions, payload_offline
 from inertid_ros.payload.payload import Payload
-from inertid_ros.report.results import StoredResult, read_result, write_result
+from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -66,12 +66,12 @@ class CalibratedPanda:
         return SimulatedPanda(self.seed, {})
 
     @cached_property
-    def result(self) -> StoredResult:
+    def result(self) -> Result:
         """Calibration by two motions of 20 s, one of them held out."""
         recordings = [self.arm.record(f"empty{motion}", motion) for motion in range(2)]
         configuration = Configuration(RobotOptions(locked_joints=MODEL.locked_joints))
         outcome = calibrate(self.arm.given, recordings[:1], recordings[1:], configuration)
-        return read_result(write_result(outcome, self.directory, overwrite=True))
+        return Result.load(outcome.save(self.directory, force=True))
 
     def record(self, box: Box | None, draw: int, friction: Array, seconds: float = 5.0) -> Recording:
         """Recording of four movements from rest to rest, with friction times factors ``(2, n)``."""

@@ -19,7 +19,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.excitation.execution.monitor import StateMonitor
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.report.results import ResultError, read_result
+from inertid_ros.report.results import Result, ResultError
 from inertid_ros.robot.model import RobotModel
 
 
@@ -42,7 +42,7 @@ def first_estimate(model: RobotModel, result_directory: str = "") -> FirstEstima
     """
     if not result_directory:
         return FirstEstimate(model, model.consistent_body_prior)
-    result = read_result(result_directory)
+    result = Result.load(result_directory)
     if result.report.get("status") == "rejected":
         raise ResultError(f"{result_directory}: was rejected ({result.report.get('message')}); give a good calibration")
     if result.model.hash != model.hash or result.model.joint_names != model.joint_names:

@@ -27,7 +27,7 @@ from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.prior.regularizers import OWN_SPREADS
 from inertid_ros.identification.provenance import provenance
-from inertid_ros.report.pages import CalibrationOutcome
+from inertid_ros.report.results import CalibrationOutcome
 from inertid_ros.robot.model import RobotModel
 
 from .dataset import TRAIN, VALIDATION, Dataset, ScreenedRecording, without_notices

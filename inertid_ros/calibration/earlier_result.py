@@ -11,7 +11,7 @@ from inertid_ros.excitation.planning.criterion import EarlierInformation, earlie
 from inertid_ros.identification.continuation import EarlierFit
 from inertid_ros.identification.information.information import EarlierEquations
 from inertid_ros.identification.provenance import EarlierSource, checksum, file_checksum
-from inertid_ros.report.results import PARAMETERS, REPORT, ResultError, StoredResult, as_written, read_result
+from inertid_ros.report.results import PARAMETERS, REPORT, Result, ResultError, as_written
 from inertid_ros.robot.model import RobotModel
 
 
@@ -89,15 +89,15 @@ def earlier_fit(
     return fit, source
 
 
-def _read(directory: str | Path, model: RobotModel) -> StoredResult:
+def _read(directory: str | Path, model: RobotModel) -> Result:
     """A result of the robot."""
-    result = read_result(directory)
+    result = Result.load(directory)
     if result.model.joint_names != model.joint_names or result.model.hash != model.hash:
         raise ModelError(f"{directory}: is of another robot, or has other joints locked; give the result of this one")
     return result
 
 
-def _source(result: StoredResult) -> EarlierSource:
+def _source(result: Result) -> EarlierSource:
     """Where a result comes from, with all recordings that it was ever fitted to."""
     provenance = result.report["provenance"]
     before = provenance.get("earlier") or {"recordings": {}}

@@ -15,7 +15,7 @@ from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.identification.outcome import Round, RoundDecision
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.results import read_result, write_result
+from inertid_ros.report.results import Result
 from inertid_ros.robot.model import load_model, model_options
 
 from .calibrate import calibrate
@@ -110,7 +110,7 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     outcome = replace(outcome, rounds=(job.rounds, history))
     progress(IdentificationProgress("writing", _SOLVED))
     if job.output is not None:
-        write_result(outcome, job.output)
+        outcome.save(job.output)
     return IdentificationResult(
         estimate=outcome.estimate,
         validation=outcome.validation,
@@ -125,5 +125,5 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
 
 def _history(directory: str) -> tuple[Round, ...]:
     """Rounds of the result before."""
-    rounds = read_result(directory).report.get("rounds")
+    rounds = Result.load(directory).report.get("rounds")
     return tuple(Round.read(entry) for entry in rounds["done"]) if rounds else ()

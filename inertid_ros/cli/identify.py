@@ -12,7 +12,7 @@ from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.report.report_content import report_content
-from inertid_ros.report.results import RESULT, write_result
+from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import load_model, model_options
 
 from .settings import configuration, inputs, recordings_of_any_length
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         origin = replace(outcome.provenance, command=options.command_line)
         outcome = replace(outcome, timing=timing, provenance=origin)
         progress("writing", 0.8)
-        directory = write_result(outcome, options.output, options.force)
+        directory = outcome.save(options.output, options.force)
     report = report_content(outcome)
     if options.json:
         print_json({**report, "result_directory": str(directory)})

@@ -14,7 +14,7 @@ from inertid_ros.data.files.loading import file_format, load_any_length
 from inertid_ros.data.long_recording import all_parts
 from inertid_ros.data.screening.recording_health import recording_content
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
-from inertid_ros.report.results import REPORT, as_written, read_result
+from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     config = configuration(options, Configuration)
     path = Path(options.subject)
     if path.is_dir() and (path / REPORT).exists():
-        report = read_result(path).report
+        report = Result.load(path).report
         with as_written(path / REPORT):
             print_json({"kind": "result", **report}) if options.json else print_report(report)
     elif _is_text(path):

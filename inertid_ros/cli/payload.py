@@ -11,7 +11,7 @@ from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.payload.equations import FrictionDrift
 from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_offline
 from inertid_ros.payload.payload import Quantity
-from inertid_ros.report.results import read_result
+from inertid_ros.report.results import Result
 
 from .settings import check_same_robot, configuration, inputs, recordings_from
 
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     if options.output:
         check_file(options.output, options.force, inputs(options))
-    result = read_result(options.result)
+    result = Result.load(options.result)
     config = configuration(options, Configuration)
     check_same_robot(config, result)
     joints = result.model.recorded_joints

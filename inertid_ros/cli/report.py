@@ -5,7 +5,7 @@ import argparse
 from inertid_ros.cli.printing import print_comparison, print_json, print_report
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import check_file, write_file
-from inertid_ros.report.results import REPORT, as_written, comparison_content, read_result, render_comparison
+from inertid_ros.report.results import REPORT, Result, as_written, comparison_content, render_comparison
 
 from .settings import inputs
 
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    result = read_result(options.directory)
+    result = Result.load(options.directory)
     if options.html:
         with as_written(result.directory / REPORT):
             page = result.page
@@ -36,7 +36,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    first, second = map(read_result, options.compare)
+    first, second = map(Result.load, options.compare)
     with as_written(second.directory / REPORT):
         content = comparison_content(first, second)
     if options.html:

@@ -20,7 +20,7 @@ from inertid_ros.core.formats import read_yaml
 from inertid_ros.data.files.loading import load_any_length, load_recording
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
-from inertid_ros.report.results import StoredResult
+from inertid_ros.report.results import Result
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 _INPUTS = (
@@ -118,7 +118,7 @@ def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]
         yield from ((f"{key}.{below}", single) for below, single in _singles(tree, str(name), inner))
 
 
-def check_same_robot(config: Configuration, result: StoredResult) -> None:
+def check_same_robot(config: Configuration, result: Result) -> None:
     """Refuse options of the robot and equations that differ from those of a result, which brings its own.
 
     Raises

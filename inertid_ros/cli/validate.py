@@ -22,7 +22,7 @@ from inertid_ros.identification.assessment.validation import TorqueErrors, check
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.report.results import StoredResult, read_result
+from inertid_ros.report.results import Result
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 
 from .settings import check_same_robot, configuration, recordings_of_any_length
@@ -36,7 +36,7 @@ class _Subject:
     model: RobotModel
     parameters: Array
     baseline: Array | None
-    result: StoredResult | None
+    result: Result | None
 
     @property
     def delay(self) -> float:
@@ -62,7 +62,7 @@ class _Subject:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; exit status 3 if the subject must not be used for such motions."""
-    result = read_result(options.subject) if Path(options.subject).is_dir() else None
+    result = Result.load(options.subject) if Path(options.subject).is_dir() else None
     config = configuration(options, Configuration)
     if result is not None:
         check_same_robot(config, result)
@@ -106,13 +106,13 @@ def run(options: argparse.Namespace) -> int:
     return REJECTED if gate.verdict is Verdict.REJECT else 0
 
 
-def _equation_type(result: StoredResult) -> str:
+def _equation_type(result: Result) -> str:
     """Type of the equations that a result was fitted with."""
     stored = result.report["provenance"].get("configuration") or {}
     return str(stored.get("identify", {}).get("equations", Configuration().identify.equations))
 
 
-def _subject(options: argparse.Namespace, config: Configuration, result: StoredResult | None) -> _Subject:
+def _subject(options: argparse.Namespace, config: Configuration, result: Result | None) -> _Subject:
     if result is not None:
         subject = _Subject(result.model, result.parameters, result.prior, result)
     else:

@@ -20,7 +20,7 @@ from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, ToolFr
 from inertid_ros.payload.payload import Payload, identify_payload, payload_content
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.report_content import plain
-from inertid_ros.report.results import REPORT, ResultError, StoredResult, as_written, read_result
+from inertid_ros.report.results import REPORT, Result, ResultError, as_written
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PayloadOutcome:
 
 
 def payload_offline(
-    result: StoredResult,
+    result: Result,
     loaded: Sequence[Recording],
     reference: Sequence[Recording] = (),
     options: PayloadOptions | None = None,
@@ -134,12 +134,12 @@ def payload_job(
     def report(stage: str, fraction: float) -> None:
         progress((stage, fraction))
 
-    result = read_result(directory)
+    result = Result.load(directory)
     references = [load_recording(path, joints=result.model.recorded_joints) for path in reference]
     return payload_offline(result, [recording], references, options, progress=report)
 
 
-def calibrated_robot(result: StoredResult) -> tuple[CalibratedRobot, float, float]:
+def calibrated_robot(result: Result) -> tuple[CalibratedRobot, float, float]:
     """Robot of a result, delay of its efforts [s], and cutoff of its recordings [Hz].
 
     Raises
@@ -165,7 +165,7 @@ def calibrated_robot(result: StoredResult) -> tuple[CalibratedRobot, float, floa
     return robot, delay, cutoff
 
 
-def _check_new(result: StoredResult, recordings: Sequence[Recording]) -> None:
+def _check_new(result: Result, recordings: Sequence[Recording]) -> None:
     """Refuse recordings that the result was fitted to: they are without payload."""
     with as_written(result.directory / REPORT):
         sources = result.report["provenance"]["recordings"]

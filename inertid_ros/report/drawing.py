@@ -224,11 +224,6 @@ def _tenths(value: int) -> str:
     return f"-{text}" if value < 0 else f" {text}"
 
 
-def _variables() -> str:
-    """Style sheet of a drawing that is a file of its own."""
-    return ":root{" + ";".join(f"--{name}:{colour}" for name, (_, colour) in _COLOURS.items()) + "}"
-
-
 def _proper(limits: tuple[float, float], log: bool) -> tuple[float, float]:
     """A range that is not empty, and positive where it is logarithmic."""
     low, high = limits
@@ -250,8 +245,15 @@ def _number(value: float) -> str:
     return f"{0.0 if abs(value) < 1e-12 else value:.4g}".replace("-", "−")
 
 
-def standalone(drawings: Sequence[str]) -> str:
-    """One SVG file with drawings of :func:`.drawing.svg`, one below the other."""
+class Drawing(str):
+    """SVG that is a file of its own, and that notebooks show."""
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def standalone(drawings: Sequence[str]) -> Drawing:
+    """Drawings of :func:`svg`, one below the other, with the colours of a light page."""
     parts, height, width = [], 0.0, 0.0
     for drawing in drawings:
         view = _VIEW.search(drawing)
@@ -260,4 +262,5 @@ def standalone(drawings: Sequence[str]) -> str:
         parts.append(drawing.replace("<svg", place, 1))
         width, height = max(width, size[0]), height + size[1]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" font-family="sans-serif">'
-    return f"{head}<style>{_variables()}</style>{''.join(parts)}</svg>\n"
+    colours = ";".join(f"--{name}:{colour}" for name, (_, colour) in _COLOURS.items())
+    return Drawing(f"{head}<style>:root{{{colours}}}</style>{''.join(parts)}</svg>\n")

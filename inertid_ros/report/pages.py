@@ -1,4 +1,4 @@
-"""Results and planned motions as HTML pages that need no other file, and in notebooks."""
+"""Results and planned motions as HTML pages that need no other file."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,9 @@ import numpy as np
 
 from inertid_ros.excitation.planning.inspection import Inspection
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
-from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.report.drawing import standalone
-from inertid_ros.report.plots import (
-    effort_spectrum_plot,
-    ellipsoid_plots,
-    friction_plot,
-    limits_plots,
-    prediction_plots,
-    spectrum_plot,
-)
-from inertid_ros.report.report_content import Curves, report_content
+from inertid_ros.report import plots as drawn
+from inertid_ros.report.drawing import Drawing, standalone
+from inertid_ros.report.report_content import Curves
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -179,23 +171,29 @@ def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
         Without them only ellipsoids are plotted.
     """
     curves = curves or Curves()
-    channels = list(report.get("channels", report["joint_names"]))
-    unit = report["train"].get("unit", "N m or N")
     return rendered(
         "report.html.j2",
         report=report,
         sections=_PAGE_SECTIONS,
         glossary=GLOSSARY,
-        ellipsoid_drawings=ellipsoid_plots(report.get("ellipsoids", [])),
-        prediction_drawings=[(lines.name, prediction_plots(lines, channels, unit)) for lines in curves.predictions],
-        friction_drawings=[(curve.joint, friction_plot(curve)) for curve in curves.friction],
-        spectrum_drawings=[(spectrum.name, effort_spectrum_plot(spectrum)) for spectrum in curves.spectra],
+        ellipsoid_drawings=drawn.ellipsoid_plots(report.get("ellipsoids", [])),
+        prediction_drawings=_predictions(report, curves),
+        friction_drawings=[(curve.joint, drawn.friction_plot(curve)) for curve in curves.friction],
+        spectrum_drawings=[(spectrum.name, drawn.effort_spectrum_plot(spectrum)) for spectrum in curves.spectra],
     )
 
 
-def render_summary(report: Mapping[str, Any]) -> str:
-    """Verdict, errors and links for notebooks, without scripts."""
-    return rendered("summary.html.j2", report=report)
+def _predictions(report: Mapping[str, Any], curves: Curves) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Name of every recording, and name and SVG of each of its channels."""
+    channels = list(report.get("channels", report["joint_names"]))
+    unit = report["train"].get("unit", "N m or N")
+    return [(lines.name, drawn.prediction_plots(lines, channels, unit)) for lines in curves.predictions]
+
+
+def plots(report: Mapping[str, Any], curves: Curves) -> Drawing:
+    """Draw measured and predicted torque of every channel, and friction of every joint."""
+    predictions = [drawing for _, drawings in _predictions(report, curves) for _, drawing in drawings]
+    return standalone([*predictions, *map(drawn.friction_plot, curves.friction)])
 
 
 def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -> dict[str, bytes]:
@@ -207,17 +205,12 @@ def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -
         Purpose, plan with its properties, and content of ``excitation.json`` of each.
     """
     parts = [
-        (purpose, summary, limits_plots(inspection), spectrum_plot(inspection.spectrum_before, inspection.spectrum))
-        for purpose, inspection, summary in motions
+        (purpose, summary, drawn.limits_plots(motion), drawn.spectrum_plot(motion.spectrum_before, motion.spectrum))
+        for purpose, motion, summary in motions
     ]
-    page = rendered("motion.html.j2", parts=parts)
-    _, _, motion, spectrum = parts[0]
-    files = {"motion": standalone([drawing for _, drawing in motion]), "spectrum": standalone([spectrum])}
-    return {MOTION_PAGE: page.encode(), **{f"{name}.svg": drawing.encode() for name, drawing in files.items()}}
-
-
-class CalibrationOutcome(IdentificationOutcome):
-    """An identification outcome that notebooks show as verdict, errors and links."""
-
-    def _repr_html_(self) -> str:
-        return render_summary(report_content(self))
+    (_, _, limits, spectrum), *_ = parts
+    return {
+        MOTION_PAGE: rendered("motion.html.j2", parts=parts).encode(),
+        "motion.svg": standalone([drawing for _, drawing in limits]).encode(),
+        "spectrum.svg": standalone([spectrum]).encode(),
+    }

@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,7 +65,9 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
             "prior_spread": estimate.prior_spread,
         },
         # Standard deviation of predicted torque at random states of the robot, per joint.
-        "confidence": confidence and {
+        "confidence": None
+        if confidence is None
+        else {
             "deviation": confidence.share,
             "joint": confidence.joint,
             "torque_deviation": confidence.deviation,
@@ -82,14 +84,20 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "feasibility": list(map(asdict, assessment.feasibility)),
         "correlated_pairs": list(map(asdict, assessment.correlated)),
         "urdf_changes": list(map(asdict, urdf_changes(estimate.model.urdf, outcome.urdf))),
-        "delay": _delay(estimate),
+        "delay": None
+        if estimate.delay_found is None
+        else {
+            **asdict(estimate.delay_found),
+            "significant": estimate.delay_found.significant,
+            "removed": estimate.delay,
+        },
         "health": list(map(_health, outcome.health)),
     }
     report: dict[str, Any] = plain(content)
     return report
 
 
-def _bodies(parameters: Array, deviations: Array, intervals: Array) -> list[dict[str, Any]]:
+def _bodies(parameters: Array, deviations: Iterable[Array], intervals: Iterable[Array]) -> list[dict[str, Any]]:
     """Bodies ``(k, 10)``; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
     properties = zip(*mass_com_inertia(parameters), parameters, deviations, intervals, strict=True)
     return [dict(zip(_BODY_KEYS, body, strict=True)) for body in properties]
@@ -121,8 +129,8 @@ def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
     """Motors that are bodies of their own, in the rotor's frame."""
     layout = estimate.layout
     rows = [layout.body(len(layout.links) + index) for index, _ in enumerate(layout.rotors)]
-    deviations, intervals = ([values[row] for row in rows] for values in (estimate.standard_deviation, estimate.interval))
-    bodies = _bodies(estimate.rotors, deviations, intervals)
+    deviations = [estimate.standard_deviation[row] for row in rows]
+    bodies = _bodies(estimate.rotors, deviations, [estimate.interval[row] for row in rows])
     return [
         {"name": rotor.name, "joint": rotor.joint, "link": rotor.link, "ratio": rotor.ratio, **body}
         for rotor, body in zip(layout.rotors, bodies, strict=True)
@@ -230,11 +238,6 @@ def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
     return {"done": done, "stopped": last.reason}
 
 
-def _delay(estimate: Estimate) -> dict[str, Any] | None:
-    delay = estimate.delay_found
-    return delay and {**asdict(delay), "significant": delay.significant, "removed": estimate.delay}
-
-
 def _health(health: RecordingHealth) -> dict[str, Any]:
     """Figures of a recording; its spectrum is a curve."""
     content = {key: value for key, value in vars(health).items() if key != "spectrum"}
@@ -257,17 +260,7 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves that a page plots.
-
-    Attributes
-    ----------
-    predictions : tuple of PredictionCurves
-        Of every held-out recording, or of the fitted ones without held-out data.
-    friction : tuple of FrictionCurve
-        Of every joint whose friction was identified.
-    spectra : tuple of EffortSpectrum
-        Of every recording with efforts.
-    """
+    """Curves that a page plots: predictions per recording, friction per joint, spectra of efforts per recording."""
 
     predictions: tuple[PredictionCurves, ...] = ()
     friction: tuple[FrictionCurve, ...] = ()
@@ -310,15 +303,14 @@ def read_curves(path: Path) -> Curves:
 def _read(content: Mapping[str, Array], group: str, kind: type[_Curve]) -> tuple[_Curve, ...]:
     count = len({name.split("/")[1] for name in content if name.startswith(f"{group}/")})
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    return tuple(kind(**{name: _plain(content[f"{group}/{k}/{name}"]) for name in names}) for k in range(count))
+    curves = [{name: content[f"{group}/{index}/{name}"] for name in names} for index in range(count)]
+    # Texts and numbers are stored as arrays without dimensions.
+    return tuple(
+        kind(**{name: np.float64(value) if value.ndim else value.item() for name, value in curve.items()})
+        for curve in curves
+    )
 
 
 def _rounded(curve: _Curve) -> _Curve:
-    """A curve with arrays in single precision."""
     arrays = {name: value for name, value in vars(curve).items() if isinstance(value, np.ndarray)}
     return replace(curve, **{name: np.float64(np.float32(value)) for name, value in arrays.items()})  # type: ignore
-
-
-def _plain(value: Array) -> Any:
-    """Return an array, or the text or number that was stored as one."""
-    return np.float64(value) if value.ndim else value.item()

@@ -1,7 +1,8 @@
 """The result directory: parameters.yaml, calibrated.urdf, report.json, report.html, information.npz, curves.npz."""
 
+import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -12,15 +13,16 @@ from typing import Any
 import numpy as np
 import yaml
 
+from inertid_ros.core import formats
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import FormatError, IdentificationError, InertidError
-from inertid_ros.core.formats import read_json, read_yaml
 from inertid_ros.core.outputs import check_directory, write_directory
 from inertid_ros.identification.assessment.torque_confidence import ParameterSet, compare_results
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.information.information_file import information_bytes, read_information
 from inertid_ros.identification.outcome import CALIBRATED_URDF, IdentificationOutcome
-from inertid_ros.report.pages import render_page, render_summary, rendered
+from inertid_ros.report.drawing import Drawing
+from inertid_ros.report.pages import plots, render_page, rendered
 from inertid_ros.report.report_content import REPORT_FORMAT, Curves, plain, read_curves, report_content
 from inertid_ros.robot.contacts import Contact, Plate
 from inertid_ros.robot.layout import Coupling, UserTerm
@@ -46,8 +48,8 @@ class ResultError(InertidError):
     """A result directory cannot be read."""
 
 
-@dataclass(frozen=True)
-class StoredResult:
+@dataclass(frozen=True, repr=False)
+class Result:
     """A result directory, read back.
 
     Attributes
@@ -71,6 +73,33 @@ class StoredResult:
     covariance: Array
     report: Mapping[str, Any]
 
+    @classmethod
+    def load(cls, directory: str | Path) -> "Result":
+        """Read a result directory.
+
+        Raises
+        ------
+        ResultError
+            It is no result directory, or a file in it is missing, damaged or of another version.
+        """
+        path = Path(directory)
+        if not path.is_dir():
+            raise ResultError(f"{path}: no such result directory; check the path")
+        content = _parse(path / PARAMETERS, formats.read_yaml)
+        report = _parse(path / REPORT, formats.read_json)
+        version = content.get("format")
+        if version != REPORT_FORMAT:
+            raise ResultError(f"{path / PARAMETERS}: format is {version}, expected {REPORT_FORMAT}; identify again")
+        with as_written(path / PARAMETERS):
+            parameters, prior, covariance = (np.array(content[key], dtype=float) for key in _VECTORS)
+            model = load_model(path / CALIBRATED_URDF, _model_options(content["robot"]))
+            model_hash = content["robot"]["model_hash"]
+        size = model.layout.size
+        shapes = (parameters.shape, prior.shape, covariance.shape)
+        if shapes != ((size,), (size,), (size, size)) or model.hash != model_hash:
+            raise ResultError(f"{path / PARAMETERS}: does not belong to {CALIBRATED_URDF} beside it; identify again")
+        return cls(path, model, parameters, prior, covariance, report)
+
     @cached_property
     def information(self) -> Information:
         """Information of the recordings, to which later ones can be added.
@@ -86,63 +115,101 @@ class StoredResult:
             raise ResultError(f"{error}; results of this version hold it, so identify again") from None
 
     @property
+    def rejected(self) -> bool:
+        return self.report.get("status") == "rejected"
+
+    @property
+    def equation_type(self) -> str:
+        """Type of the equations that were fitted, see :data:`inertid_ros.config.identification.EQUATION_TYPES`."""
+        with as_written(self.directory / REPORT):
+            stored = self.report["provenance"].get("configuration") or {}
+            return str(stored.get("identify", {}).get("equations", "force"))
+
+    @property
+    def cutoff_hz(self) -> float:
+        """Cutoff of the recordings [Hz]; 0 if it is not known."""
+        with as_written(self.directory / REPORT):
+            return float(self.report["provenance"].get("cutoff_hz") or 0.0)
+
+    @property
+    def effort_delay_s(self) -> float:
+        """Delay of effort that was removed [s]."""
+        with as_written(self.directory / REPORT):
+            return float(self.report.get("effort_delay_s") or 0.0)
+
+    @property
+    def fitted_recordings(self) -> dict[str, str]:
+        """Checksum to name of the recordings that were fitted."""
+        with as_written(self.directory / REPORT):
+            sources = self.report["provenance"]["recordings"]
+            return {source["sha256"]: str(source["name"]) for source in sources if source["role"] == "train"}
+
+    @property
     def page(self) -> str:
         """HTML of the report, with plots if the directory holds their curves."""
         return render_page(self.report, read_curves(self.directory / CURVES))
 
+    def plot(self) -> Drawing:
+        """SVG of measured and predicted torque, and of friction."""
+        return plots(self.report, read_curves(self.directory / CURVES))
+
+    def save(self, directory: str | Path, force: bool = False) -> Path:
+        """Write a copy of the files, see :meth:`CalibrationOutcome.save`."""
+        files = {file.name: file.read_bytes() for file in self.directory.iterdir() if not file.name.startswith(".")}
+        write_directory(Path(directory), RESULT, files, force or None)
+        return Path(directory)
+
+    def __repr__(self) -> str:
+        return f"Result({str(self.directory)!r}: {self.report.get('message')})"
+
     def _repr_html_(self) -> str:
-        return render_summary(self.report)
+        return rendered("summary.html.j2", report=self.report)
 
 
-def write_result(outcome: IdentificationOutcome, directory: str | Path, overwrite: bool = False) -> Path:
-    """Write a result directory, which appears complete or not at all.
+class CalibrationOutcome(IdentificationOutcome):
+    """An identification outcome that is written as a result directory."""
 
-    Raises
-    ------
-    OutputError
-        It cannot be written, exists without ``overwrite``, or is no result directory; nothing is left behind.
-    """
-    target = Path(directory)
-    check_directory(target, RESULT, overwrite or None)
-    report, curves = report_content(outcome), Curves.from_outcome(outcome)
-    files = {
-        PARAMETERS: _dump(parameters_content(outcome, report)).encode(),
-        CALIBRATED_URDF: outcome.urdf.encode(),
-        REPORT: (json.dumps(report, indent=1, allow_nan=False) + "\n").encode(),
-        PAGE: render_page(report, curves).encode(),
-        INFORMATION: information_bytes(outcome.estimate.information),
-        CURVES: curves.to_bytes(),
-    }
-    write_directory(target, RESULT, files, overwrite or None)
-    return target
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        """Content of ``report.json``."""
+        return report_content(self)
 
+    def save(self, directory: str | Path, force: bool = False) -> Path:
+        """Write a result directory, which appears complete or not at all.
 
-def read_result(directory: str | Path) -> StoredResult:
-    """Read a result directory.
+        Parameters
+        ----------
+        force : bool
+            Replace an earlier result.
 
-    Raises
-    ------
-    ResultError
-        It is no result directory, or a file in it is missing, damaged or of another version.
-    """
-    path = Path(directory)
-    if not path.is_dir():
-        raise ResultError(f"{path}: no such result directory; check the path")
-    content = _parse(path / PARAMETERS, read_yaml)
-    report = _parse(path / REPORT, read_json)
-    version = content.get("format")
-    if version != REPORT_FORMAT:
-        raise ResultError(f"{path / PARAMETERS}: format is {version}, expected {REPORT_FORMAT}; identify again")
-    with as_written(path / PARAMETERS):
-        robot = content["robot"]
-        parameters, prior, covariance = (np.array(content[key], dtype=float) for key in _VECTORS)
-        model = load_model(path / CALIBRATED_URDF, _model_options(robot))
-        own_hash = robot["model_hash"]
-    size = model.layout.size
-    shapes = (parameters.shape, prior.shape, covariance.shape)
-    if shapes != ((size,), (size,), (size, size)) or model.hash != own_hash:
-        raise ResultError(f"{path / PARAMETERS}: does not belong to {CALIBRATED_URDF} beside it; identify again")
-    return StoredResult(path, model, parameters, prior, covariance, report)
+        Raises
+        ------
+        OutputError
+            It cannot be written, exists without ``force``, or is no result directory; nothing is left behind.
+        """
+        target = Path(directory)
+        check_directory(target, RESULT, force or None)
+        curves = Curves.from_outcome(self)
+        files = {
+            PARAMETERS: _dump(_parameters_content(self)).encode(),
+            CALIBRATED_URDF: self.urdf.encode(),
+            REPORT: (json.dumps(self.report, indent=1, allow_nan=False) + "\n").encode(),
+            PAGE: render_page(self.report, curves).encode(),
+            INFORMATION: information_bytes(self.estimate.information),
+            CURVES: curves.to_bytes(),
+        }
+        write_directory(target, RESULT, files, force or None)
+        return target
+
+    def plot(self) -> Drawing:
+        """SVG of measured and predicted torque, and of friction."""
+        return plots(self.report, Curves.from_outcome(self))
+
+    def __repr__(self) -> str:
+        return f"CalibrationOutcome({self.estimate.model.name}: {self.message})"
+
+    def _repr_html_(self) -> str:
+        return rendered("summary.html.j2", report=self.report)
 
 
 @contextmanager
@@ -154,32 +221,27 @@ def as_written(file: Path) -> Iterator[None]:
         raise ResultError(f"{file}: is damaged ({error!r}); identify again") from None
 
 
-def parameters_content(outcome: IdentificationOutcome, report: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters_content(outcome: CalibrationOutcome) -> dict[str, Any]:
     """Content of ``parameters.yaml``: what is needed to use the result, and its provenance."""
-    estimate = outcome.estimate
+    estimate, report = outcome.estimate, outcome.report
+    robot = {"name": estimate.model.name, "model_hash": estimate.model.hash, **asdict(estimate.model.options)}
     return {
         "format": REPORT_FORMAT,
-        "robot": {
-            "name": estimate.model.name,
-            "model_hash": estimate.model.hash,
-            **plain(asdict(estimate.model.options)),
-        },
-        "status": report["status"],
-        "message": report["message"],
-        "verdict": report["verdict"],
+        "robot": plain(robot),
+        **{key: report[key] for key in ("status", "message", "verdict")},
         "reasons": [reason["message"] for reason in report["reasons"]],
         "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]],
         "joints": report["joints"],
         "rotors": report["rotors"],
         "parameter_names": list(estimate.layout.names),
-        "parameters": [float(value) for value in estimate.parameters],
-        "prior": [float(value) for value in estimate.prior],
+        "parameters": estimate.parameters.tolist(),
+        "prior": estimate.prior.tolist(),
         "covariance": [[float(f"{value:.9g}") for value in row] for row in estimate.covariance],
         "provenance": report["provenance"],
     }
 
 
-def comparison_content(first: StoredResult, second: StoredResult) -> dict[str, Any]:
+def comparison_content(first: Result, second: Result) -> dict[str, Any]:
     """Differences of two results as plain data.
 
     Raises
@@ -194,6 +256,7 @@ def comparison_content(first: StoredResult, second: StoredResult) -> dict[str, A
         )
     sets = [ParameterSet(result.model, result.parameters, result.covariance) for result in (first, second)]
     difference, outlines = compare_results(*sets), [_outline(result) for result in (first, second)]
+    links = zip(difference.links, first.report["links"], second.report["links"], difference.distance, strict=True)
     content: dict[str, Any] = plain(
         {
             "robot": first.model.name,
@@ -201,9 +264,7 @@ def comparison_content(first: StoredResult, second: StoredResult) -> dict[str, A
             "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
             "links": [
                 {"name": name, "mass": [a["mass"], b["mass"]], "com": [a["com"], b["com"]], "distance": distance}
-                for name, a, b, distance in zip(
-                    difference.links, first.report["links"], second.report["links"], difference.distance, strict=True
-                )
+                for name, a, b, distance in links
             ],
             "torque_difference": dict(zip(difference.joints, difference.torque_difference, strict=True)),
             "parameters": [asdict(change) for change in difference.changes],
@@ -225,29 +286,24 @@ def schema_of(file: str) -> dict[str, Any]:
 
 
 def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
-    options = _tuples(robot)
-    x, y, z = options["gravity"]
-    return ModelOptions(
-        robot["locked_joints"],
-        options["drive_terms"],
-        (x, y, z),
-        tuple(Coupling(**coupling) for coupling in options["couplings"]),
-        tuple(Rotor(**rotor) for rotor in options["rotors"]),
-        robot.get("base", "fixed"),
-        tuple(_contact(**contact) for contact in options.get("contacts", ())),
-        robot.get("stribeck_speeds", {}),
-        # An inertia that the URDF is to give stands there as nothing.
-        tuple(Wheel(**{k: v for k, v in wheel.items() if v is not None}) for wheel in options.get("wheels", ())),
-        robot.get("effort_scale", {}),
-        tuple(UserTerm(**term) for term in options.get("terms", ())),
-        tuple(robot.get("without_stribeck", ())),
-        robot.get("transition_speeds", {}),
-        robot.get("joint_names", {}),
-    )
+    """Options of a model by their fields in ``parameters.yaml``; those that it lacks keep their defaults."""
+    options = {field.name: robot[field.name] for field in dataclasses.fields(ModelOptions) if field.name in robot}
+    options = {key: _tuples(value) for key, value in options.items()}
+    for key, kind in _KINDS.items():
+        # A number that was not finite, as an inertia that the URDF is to give, is written as nothing.
+        filled = ({name: value for name, value in entry.items() if value is not None} for entry in options.get(key, ()))
+        options[key] = tuple(kind(**entry) for entry in filled)
+    return ModelOptions(**options)
 
 
-def _contact(name: str, frame: str, plate: Mapping[str, Any] | None) -> Contact:
+def _contact(name: str, frame: str, plate: Mapping[str, Any] | None = None) -> Contact:
     return Contact(name, frame, None if plate is None else Plate(**plate))
+
+
+_KINDS: Mapping[str, Callable[..., Any]] = {
+    "couplings": Coupling, "rotors": Rotor, "contacts": _contact, "wheels": Wheel, "terms": UserTerm
+}  # fmt: skip
+"""Elements of options of a model."""
 
 
 def _tuples(value: Any) -> Any:
@@ -262,7 +318,7 @@ def _dump(content: dict[str, Any]) -> str:
     return "# Inertial parameters about the joint frame origins, SI: m, m c (x y z), I (xx xy yy xz yz zz).\n" + text
 
 
-def _parse(path: Path, parser: Any) -> dict[str, Any]:
+def _parse(path: Path, parser: Callable[[str], Any]) -> dict[str, Any]:
     try:
         content = parser(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -278,16 +334,15 @@ def _parse(path: Path, parser: Any) -> dict[str, Any]:
     return content
 
 
-def _outline(result: StoredResult) -> dict[str, Any]:
+def _outline(result: Result) -> dict[str, Any]:
     report = result.report
     section = next(name for name in ("validation", "blocks", "train") if name in report)
+    errors = report[section]
     return {
         "directory": str(result.directory),
         "verdict": report["verdict"],
         "created": report["provenance"]["created"],
         "errors_on": section,
-        "relative_error": report[section]["relative_error"],
         "channels": report["channels"],
-        "rms_error": report[section]["rms_error"],
-        "recordings": report[section]["recordings"],
+        **{key: errors[key] for key in ("relative_error", "rms_error", "recordings")},
     }

@@ -11,7 +11,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.identification.information.information_file import read_information, write_information
-from inertid_ros.report.results import read_result, write_result
+from inertid_ros.report.results import Result
 
 EVERY_TERM_SHARED = {"changing_terms": ()}
 
@@ -24,7 +24,7 @@ def case():
 @pytest.fixture(scope="module")
 def yesterday(case, tmp_path_factory):
     outcome = calibrate(case.given, case.recordings[:1])
-    return write_result(outcome, tmp_path_factory.mktemp("earlier") / "yesterday")
+    return outcome.save(tmp_path_factory.mktemp("earlier") / "yesterday")
 
 
 def continued(case, directory, recordings, **options):
@@ -48,12 +48,12 @@ def test_a_continued_result_is_the_joint_fit(case, yesterday):
 
 
 def test_a_chain_of_results_forgets_no_day(case, yesterday, tmp_path):
-    second = write_result(continued(case, yesterday, case.recordings[1:2], **EVERY_TERM_SHARED), tmp_path / "second")
+    second = continued(case, yesterday, case.recordings[1:2], **EVERY_TERM_SHARED).save(tmp_path / "second")
     third = continued(case, second, case.recordings[2:], **EVERY_TERM_SHARED)
     joint = calibrate(case.given, case.recordings).estimate
     assert (np.abs(third.estimate.parameters - joint.parameters) <= 1.96 * joint.standard_deviation).all()
     assert set(third.provenance.earlier.recordings.values()) == {"recording 0", "recording 1"}
-    stored = read_result(second).information
+    stored = Result.load(second).information
     copy = read_information(write_information(stored, tmp_path / "copy.npz"))
     np.testing.assert_array_equal(copy.earlier.rows, stored.earlier.rows)
 
@@ -73,7 +73,7 @@ def test_friction_of_another_day_is_found_anew_and_bodies_are_shared(case, yeste
 
 def test_a_link_that_changed_starts_at_the_earlier_one_with_a_prior_spread_of_its_own(case, yesterday):
     last = case.given.link_names[-1]
-    earlier = read_result(yesterday)
+    earlier = Result.load(yesterday)
     estimate = continued(case, yesterday, case.recordings[1:2], spread={last: 3.0}).estimate
     assert estimate.prior_spreads[-1] >= 3.0 and (estimate.prior_spreads[:-1] < 1.0).all()
     np.testing.assert_allclose(estimate.model.body_prior[-1], earlier.model.layout.bodies(earlier.parameters)[-1])

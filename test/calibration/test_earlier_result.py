@@ -15,7 +15,6 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.inspection import inspect_plan
 from inertid_ros.excitation.planning.planner import plan_excitation
-from inertid_ros.report.results import write_result
 from inertid_ros.robot.model import ModelOptions, load_model
 
 OPTIONS = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=6, improved=1, iterations=15)
@@ -29,7 +28,7 @@ def case():
 @pytest.fixture(scope="module")
 def result(case, tmp_path_factory):
     outcome = calibrate(case.given, case.recordings)
-    return write_result(outcome, tmp_path_factory.mktemp("result") / "result"), outcome
+    return outcome.save(tmp_path_factory.mktemp("result") / "result"), outcome
 
 
 def test_known_information_is_that_of_the_fit(case, result):

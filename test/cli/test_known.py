@@ -10,7 +10,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 from inertid_ros.cli import main as cli
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.regressors.force_equations import load_torque
-from inertid_ros.report.results import read_result
+from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import load_bodies
 
 CONFIG = """
@@ -61,7 +61,7 @@ def test_terms_are_chosen_stored_and_shown(files, first, capsys):
     spring, drag = report["terms"]
     assert spring["kept"] and not drag["kept"] and drag["values"] == []
     assert abs(spring["values"][0] - 2.0) < 3 * spring["standard_deviation"][0] + 0.05
-    stored = read_result(first)
+    stored = Result.load(first)
     assert [term.name for term in stored.model.layout.terms] == ["spring"]
     assert stored.information.layout.terms == stored.model.layout.terms
     capsys.readouterr()
@@ -87,7 +87,7 @@ def test_a_payload_starts_from_the_earlier_bodies(files, first, tmp_path):
     """The load is not declared, so that it is part of the hand."""
     undeclared = ("--set", "robot.loads={}", "--set", "identify.spread.link2=3")
     loaded = run(files, tmp_path / "loaded", files / "disk.npz", "--prior", first, *undeclared)
-    before, after = (read_result(each).parameters for each in (first, loaded))
-    layout = read_result(loaded).model.layout
+    before, after = (Result.load(each).parameters for each in (first, loaded))
+    layout = Result.load(loaded).model.layout
     masses = layout.bodies(after)[:, 0] - layout.bodies(before)[:, 0]
     assert masses[2] == pytest.approx(0.5, abs=0.1) and np.abs(masses[:2]).max() < 0.5

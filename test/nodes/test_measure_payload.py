@@ -17,7 +17,6 @@ from inertid_ros.calibration.calibrate import calibrate  # noqa: E402
 from inertid_ros.config.simulation import SimulationOptions  # noqa: E402
 from inertid_ros.data.files.loading import write_npz  # noqa: E402
 from inertid_ros.msg import ExcitationStatus, InertialParameters  # noqa: E402
-from inertid_ros.report.results import write_result  # noqa: E402
 from inertid_ros.robot.model import load_model  # noqa: E402
 from inertid_ros.ros.topics import COMMAND  # noqa: E402
 from inertid_ros.simulation.plan_recording import simulate  # noqa: E402
@@ -39,7 +38,7 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     path = folder / "train.npz"
     write_npz(recordings[0], path)
     outcome = calibrate(two_links()[0], [replace(recordings[0], name=str(path))], recordings[1:])
-    return write_result(outcome, folder / "result"), path
+    return outcome.save(folder / "result"), path
 
 
 def test_missing_nodes_are_named(tmp_path: Path) -> None:

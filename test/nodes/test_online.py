@@ -31,7 +31,7 @@ from inertid_ros.data.files.loading import write_npz  # noqa: E402
 from inertid_ros.monitoring.stream_checks import StreamFault  # noqa: E402
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange  # noqa: E402
 from inertid_ros.nodes.tools.payload_demo import attached, movements  # noqa: E402
-from inertid_ros.report.results import read_result, write_result  # noqa: E402
+from inertid_ros.report.results import Result  # noqa: E402
 from inertid_ros.ros.conversions import NANOSECONDS, to_joint_trajectory, to_nanoseconds  # noqa: E402
 from inertid_ros.ros.parameter_messages import from_inertial_parameters  # noqa: E402
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE  # noqa: E402
@@ -47,7 +47,7 @@ def calibration(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     recording = folder / "train.npz"
     write_npz(case.train[0], recording)
     outcome = calibrate(case.given, list(case.train), list(case.held_out))
-    return write_result(outcome, folder / "result"), recording
+    return outcome.save(folder / "result"), recording
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def small_result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Result directory of a robot of two joints, whose recording is not kept."""
     case = synthetic_case(joints=2, duration=10.0)
     outcome = calibrate(case.given, case.recordings[:1], case.recordings[1:])
-    return write_result(outcome, tmp_path_factory.mktemp("small") / "result")
+    return outcome.save(tmp_path_factory.mktemp("small") / "result")
 
 
 def test_a_robot_is_followed_once_its_calibration_is_known(ros: RosClient, small_result: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_robot_is_followed_once_its_calibration_is_known(ros: RosClient, small
     reports.publish(IdentificationReport(result_directory=str(small_result), verdict=care))
     ros.until(lambda: status["online: parameters"][-1][1]["Result"] == str(small_result), "result of the identifier")
     states = ros.node.create_publisher(JointState, "joint_states", 10)
-    names = list(read_result(small_result).model.joint_names)
+    names = list(Result.load(small_result).model.joint_names)
     message = JointState(name=names[:1], position=[0.0], velocity=[0.0], effort=[0.0])
 
     def told(text: str) -> bool:

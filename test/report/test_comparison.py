@@ -9,7 +9,7 @@ from support.recordings.synthetic_calibration import calibrated_case, synthetic_
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.cli import main as cli
-from inertid_ros.report.results import read_result, write_result
+from inertid_ros.report.results import Result
 
 
 @pytest.fixture(scope="module")
@@ -17,10 +17,10 @@ def results(tmp_path_factory):
     """Folder with a (fitted to one recording), b (to the other one), and other (of another robot)."""
     folder = tmp_path_factory.mktemp("results")
     case, outcome = calibrated_case()
-    write_result(outcome, folder / "a")
-    write_result(calibrate(case.given, case.recordings[1:]), folder / "b")
+    outcome.save(folder / "a")
+    calibrate(case.given, case.recordings[1:]).save(folder / "b")
     other = synthetic_case(4, joints=2, recordings=1, duration=8.0)
-    write_result(calibrate(other.given, other.recordings), folder / "other")
+    calibrate(other.given, other.recordings).save(folder / "other")
     return folder
 
 
@@ -68,6 +68,6 @@ def test_a_page_is_made_again_with_its_plots(results, tmp_path):
 
 def test_notebooks_show_verdict_errors_and_links(results):
     outcome = calibrated_case()[1]
-    for shown in (outcome._repr_html_(), read_result(Path(results / "a"))._repr_html_()):
+    for shown in (outcome._repr_html_(), Result.load(Path(results / "a"))._repr_html_()):
         assert outcome.message in shown and "<script" not in shown
         assert all(name in shown for name in (*outcome.estimate.model.link_names, *outcome.estimate.model.joint_names))

@@ -16,20 +16,20 @@ from unittest.mock import patch
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.calibration.calibrate import calibrate
-from inertid_ros.cli import convert, excite, identify, init, payload, perturb, report
+from inertid_ros.cli import convert, excite, identify, init, payload, perturb
 from inertid_ros.cli import main as cli
 from inertid_ros.core.outputs import MANIFEST
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import write_npz
-from inertid_ros.report.results import write_result
+from inertid_ros.report.results import Result
 
 RECORDING_FILES = (".npz", ".mcap", ".db3")
 WRITTEN = {"identify": "result", "excite": "motion", "convert": "recording"}  # of the directories that commands write
 # What each command does with its input, which a refused output has to come before.
 WORK = {
     "identify": (identify, "load_model"), "excite": (excite, "load_model"), "convert": (convert, "load_recording"),
-    "report": (report, "read_result"), "perturb": (perturb, "load_model"), "init": (init, "robot_setup"),
-    "payload": (payload, "read_result"),
+    "report": (Result, "load"), "perturb": (perturb, "load_model"), "init": (init, "robot_setup"),
+    "payload": (Result, "load"),
 }  # fmt: skip
 NAMES = ("a", "b", "c.npz", "d.mcap", "e.db3", "f.html", "g.yaml", "h.urdf", "run_2026.01", "i j")
 
@@ -41,7 +41,7 @@ class Templates:
         case = synthetic_case(3, joints=2, duration=6.0)
         self.folder = folder
         self.outcome = calibrate(case.given, case.recordings[:1], case.recordings[1:])
-        write_result(self.outcome, folder / "result")
+        self.outcome.save(folder / "result")
         write_bag(case.recordings[0], folder / "recording")
         write_npz(case.recordings[1], folder / "run.npz")
         (folder / "robot.urdf").write_text(case.given.urdf)

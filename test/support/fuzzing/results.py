@@ -14,7 +14,7 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.earlier_result import earlier_fit, earlier_result
 from inertid_ros.cli import main as cli
 from inertid_ros.core.errors import InertidError
-from inertid_ros.report.results import PARAMETERS, REPORT, read_result, write_result
+from inertid_ros.report.results import PARAMETERS, REPORT, Result
 from inertid_ros.robot.model import RobotModel
 
 from .target import Target
@@ -29,7 +29,7 @@ def _result() -> tuple[RobotModel, Path, tempfile.TemporaryDirectory[str]]:
     case = synthetic_case(3, joints=1, duration=4.0)
     folder = tempfile.TemporaryDirectory()
     outcome = calibrate(case.given, case.recordings[:1], case.recordings[1:])
-    return case.given, write_result(outcome, Path(folder.name) / "result"), folder
+    return case.given, outcome.save(Path(folder.name) / "result"), folder
 
 
 @cache
@@ -43,7 +43,7 @@ def _read(content: bytes) -> object:
     model, path, _folder = _result()
     for key, name in _FILES.items():
         (path / name).write_bytes(text if key == which else _good()[key])
-    result = read_result(path)
+    result = Result.load(path)
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = cli.main(["report", str(path)])

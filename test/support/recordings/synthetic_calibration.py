@@ -9,7 +9,7 @@ from support.robots.random_robots import random_urdf
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.data.recording import Recording
-from inertid_ros.report.pages import CalibrationOutcome
+from inertid_ros.report.results import CalibrationOutcome
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
