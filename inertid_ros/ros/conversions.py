@@ -1,9 +1,9 @@
-"""Messages to arrays and back, the joints of a robot in joint states of any order and names among them."""
+"""Messages to arrays and back; joints of a robot out of joint states in any order."""
 
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -14,7 +14,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from inertid_ros.config.schema.structuring import flow
+from inertid_ros.config.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.blocks import Batch, Block
@@ -35,7 +35,6 @@ _CDR_ENCAPSULATION_BYTES = 4  # the second tells the byte order
 
 
 def to_nanoseconds(stamp: Time | Duration) -> int:
-    """Convert a stamp or duration to nanoseconds."""
     return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
@@ -48,13 +47,11 @@ def stamp_of_serialized(data: bytes) -> int:
 
 
 def to_time(nanoseconds: int) -> Time:
-    """Convert nanoseconds to a stamp."""
     seconds, rest = divmod(int(nanoseconds), NANOSECONDS)
     return Time(sec=seconds, nanosec=rest)
 
 
 def to_duration(seconds: float) -> Duration:
-    """Convert seconds to a duration."""
     whole, rest = divmod(round(seconds * NANOSECONDS), NANOSECONDS)
     return Duration(sec=int(whole), nanosec=int(rest))
 
@@ -62,7 +59,6 @@ def to_duration(seconds: float) -> Duration:
 def to_joint_state(
     joint_names: Sequence[str], stamp: Time, position: Array, velocity: Array, effort: Array
 ) -> JointState:
-    """Make a JointState of arrays ``(n,)``."""
     return JointState(
         header=Header(stamp=stamp),
         name=list(joint_names),
@@ -81,28 +77,33 @@ def from_wrench(message: WrenchStamped) -> Array:
 def to_odometry(pose: Array, twist: Array, child_frame: str, stamp: Time) -> Odometry:
     """Make an Odometry of the pose ``(7,)`` of a base in the world and its twist ``(6,)`` in the axes of the base."""
     message = Odometry(header=Header(stamp=stamp, frame_id="world"), child_frame_id=child_frame)
-    place, turn = message.pose.pose.position, message.pose.pose.orientation
-    place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w = map(float, pose)
-    linear, angular = message.twist.twist.linear, message.twist.twist.angular
-    linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = map(float, twist)
+    turn = message.pose.pose.orientation
+    turn.x, turn.y, turn.z, turn.w = map(float, pose[3:])
+    _set_vector(message.pose.pose.position, pose[:3])
+    _set_vector(message.twist.twist.linear, twist[:3])
+    _set_vector(message.twist.twist.angular, twist[3:])
     return message
 
 
 def to_imu(specific_force: Array, rate: Array, frame: str, stamp: Time) -> Imu:
-    """Make the message of an inertial measurement unit that estimates no orientation."""
+    """Make an Imu message without orientation."""
     message = Imu(header=Header(stamp=stamp, frame_id=frame))
     message.orientation_covariance[0] = -1.0
-    for part, values in ((message.linear_acceleration, specific_force), (message.angular_velocity, rate)):
-        part.x, part.y, part.z = map(float, values)
+    _set_vector(message.linear_acceleration, specific_force)
+    _set_vector(message.angular_velocity, rate)
     return message
 
 
 def to_wrench(wrench: Array, frame: str, stamp: Time) -> WrenchStamped:
     """Make a WrenchStamped of force and torque ``(6,)`` in a frame."""
     message = WrenchStamped(header=Header(stamp=stamp, frame_id=frame))
-    for part, values in ((message.wrench.force, wrench[:3]), (message.wrench.torque, wrench[3:])):
-        part.x, part.y, part.z = map(float, values)
+    _set_vector(message.wrench.force, wrench[:3])
+    _set_vector(message.wrench.torque, wrench[3:])
     return message
+
+
+def _set_vector(vector: Any, values: Array) -> None:
+    vector.x, vector.y, vector.z = map(float, values)
 
 
 @dataclass(frozen=True)
@@ -133,10 +134,7 @@ def to_joint_trajectory(trajectory: "TrajectoryArrays | Plan", stamp: Time | Non
 def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) -> TrajectoryArrays:
     """Return a JointTrajectory in the order of the joint names; missing velocities and accelerations become zero.
 
-    Raises
-    ------
-    InertidError
-        Other joints, wrong lengths, values that are not finite, or time that does not increase.
+    Raises InertidError for other joints, wrong lengths, values that are not finite, or time that does not increase.
     """
     joints = tuple(joint_names)
     if sorted(message.joint_names) != sorted(joints):
@@ -163,7 +161,6 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
 
 
 def to_batch(batch: Batch) -> SampleBatch:
-    """Make a message of a batch."""
     block = batch.block
     frames = list(block.wrenches)
     wrench = np.stack([block.wrenches[frame] for frame in frames], axis=1) if frames else np.zeros(0)
@@ -222,13 +219,8 @@ class JointSample:
 class JointOrder:
     """Picks a fixed set of joints out of JointState messages, in any order and among any others.
 
-    Parameters
-    ----------
-    effort_scale : ndarray, shape (n,), optional
-        Factors from reported efforts to N m or N, see :attr:`~inertid_ros.robot.model.RobotModel.effort_scale`; default
-        1.
-    recorded : RecordedJoints, optional
-        Names of these joints in messages, see :attr:`~inertid_ros.robot.model.RobotModel.recorded_joints`.
+    ``effort_scale`` ``(n,)`` are factors from reported efforts to N m or N, by default 1; ``recorded`` are the names of
+    these joints in messages. Both are of a RobotModel.
     """
 
     def __init__(
@@ -246,10 +238,7 @@ class JointOrder:
     def sample(self, message: JointState) -> JointSample | None:
         """Return these joints of a message; None if it lacks all of them.
 
-        Raises
-        ------
-        RecordingError
-            Some of the joints are missing, a joint is listed twice, or lengths do not fit.
+        Raises RecordingError if some of the joints are missing, a joint is listed twice, or lengths do not fit.
         """
         names = tuple(message.name)
         if names not in self._columns:

@@ -5,6 +5,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,29 +34,29 @@ _MAX_STARVATION_S = 5.0  # that a process which is known to run may wait for a p
 
 @dataclass(frozen=True)
 class Status:
-    """State of one aspect of a node.
+    """State of one aspect of a node."""
 
-    Attributes
-    ----------
-    aspect : str
-        Name that never changes, as aggregators choose by it.
-    level : bytes
-        OK, WARN, ERROR, or STALE if unknown.
-    message : str
-        One line that a person can act on.
-    values : mapping of str to object
-        Always the same keys, with units; unknown values are None or NaN.
-    """
-
-    aspect: str
+    aspect: str  # never changes, as aggregators choose by it
     level: bytes
     message: str
-    values: Mapping[str, object]
+    values: Mapping[str, object]  # always the same keys, with units; unknown values are None or NaN
 
 
 def gravest(*objections: tuple[bytes, str], otherwise: str) -> tuple[bytes, str]:
     """Return the first objection whose message is not empty, else OK with another message."""
     return next(((level, message) for level, message in objections if message), (OK, otherwise))
+
+
+def wrong_clock(report: StreamReport, max_delay_s: float = 1.0, max_advance_s: float = 0.01) -> str:
+    """Why the stamps of a stream are of another clock, empty if they are not; no network delays for a second."""
+    if report.delay_s > max_delay_s or report.delay_s < -max_advance_s:
+        return f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
+    return ""
+
+
+def gaps_between(messages: str, report: StreamReport) -> str:
+    """Why a stream has gaps, empty if it has none."""
+    return f"gaps between {messages}; check the network and the load of the machine" if report.gaps else ""
 
 
 def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[str, object]:
@@ -73,14 +74,9 @@ def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[st
 
 
 class DiagnosticsPublisher:
-    """Publishes the statuses of a node on ``/diagnostics`` once a second, and its liveliness on ``~/alive``.
+    """Publishes all statuses of a node on ``/diagnostics`` once a second, and its liveliness on ``~/alive``.
 
-    Parameters
-    ----------
-    statuses : callable
-        Returns all statuses.
-    robot : callable
-        Returns the name of the robot, which is the hardware; empty if unknown.
+    ``robot`` returns the name of the robot, which is the hardware; empty if unknown.
     """
 
     def __init__(
@@ -117,12 +113,7 @@ class ClientDiscovery:
     whose receiver it does not discover within 100 ms. Endpoints are discovered in the order of their creation. The
     answer to a request made here, which changes nothing and can be repeated, shows that earlier ones are known.
 
-    Parameters
-    ----------
-    node : Node
-        Node of the client, which must be spun between calls of :meth:`done`.
-    server : str
-        Name of the other node, relative to the namespace of ``node`` or absolute.
+    ``node`` must be spun between calls of :meth:`done`; ``server`` is the other node's name, relative or absolute.
     """
 
     def __init__(self, node: Node, server: str) -> None:
@@ -144,11 +135,10 @@ class ClientDiscovery:
         return False
 
     def close(self) -> None:
-        """Destroy the client."""
         self._node.destroy_client(self._client)
 
 
-def _profile(lease_s: float) -> QoSProfile:
+def _alive_profile(lease_s: float) -> QoSProfile:
     return QoSProfile(
         depth=1,
         durability=DurabilityPolicy.TRANSIENT_LOCAL,
@@ -171,7 +161,7 @@ def offer_liveliness(node: Node) -> None:
 
     The middleware renews the publisher's liveliness from a thread of its own, also while Python is busy.
     """
-    publisher = node.create_publisher(String, "~/alive", _profile(_LIVELINESS_PERIOD_S))
+    publisher = node.create_publisher(String, "~/alive", _alive_profile(_LIVELINESS_PERIOD_S))
     publisher.publish(String(data=f"{_system()} {os.getpid()}"))
 
 
@@ -181,19 +171,14 @@ class Liveliness:
     The end of a process on the same system is seen at once, and a process that waits for a processor does not count as
     dead. On other systems, the liveliness of the topic ``alive`` decides.
 
-    Parameters
-    ----------
-    node : Node
-        Node that watches, and is spun.
-    name : str
-        Name of the other node, relative to the namespace of ``node``.
+    ``node`` watches and is spun; ``name`` is the other node's name, relative to the namespace of ``node``.
     """
 
     def __init__(self, node: Node, name: str) -> None:
         self._node, self._topic = node, f"{name}/alive"
         self._lost_at = math.inf
         self._pid, self._process = 0, -1  # number and file descriptor of the process, if it runs on this system
-        events, profile = SubscriptionEventCallbacks(liveliness=self._change), _profile(_LIVELINESS_LEASE_S)
+        events, profile = SubscriptionEventCallbacks(liveliness=self._change), _alive_profile(_LIVELINESS_LEASE_S)
         node.create_subscription(String, self._topic, self._identify, profile, event_callbacks=events)
 
     @property
@@ -208,17 +193,10 @@ class Liveliness:
             return "has ended"
         if self._process < 0:
             return "was killed, is suspended or cannot be reached"
-        if self._is_suspended:
-            return "is suspended"
+        with suppress(OSError):
+            if Path(f"/proc/{self._pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] in "Tt":
+                return "is suspended"
         return "" if now < self._lost_at + _MAX_STARVATION_S else "has got no processor for seconds"
-
-    @property
-    def _is_suspended(self) -> bool:
-        try:
-            state = Path(f"/proc/{self._pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0]
-        except OSError:
-            return False
-        return state in "Tt"
 
     def _identify(self, message: String) -> None:
         system, _, pid = message.data.rpartition(" ")
@@ -226,10 +204,8 @@ class Liveliness:
             os.close(self._process)
         self._pid, self._process, self._lost_at = int(pid), -1, math.inf
         if system and system == _system():
-            try:
+            with suppress(OSError):  # it has ended already, which its liveliness shows
                 self._process = os.pidfd_open(self._pid)
-            except OSError:  # it has ended already, which its liveliness shows
-                return
 
     def _change(self, event: Any) -> None:
         self._lost_at = math.inf if event.alive_count else min(self._lost_at, time.monotonic())

@@ -38,7 +38,7 @@ _VERDICT_CONSTANTS = {
 def to_inertial_parameters(
     estimate: Estimate, validation: Validation | None, gate: GateDecision, sequence: int, stamp: Time
 ) -> InertialParameters:
-    """Make the message that controllers receive of an estimate and its verdict."""
+    """Make the message for controllers of an estimate and its verdict."""
     model = estimate.model
     status = InertialParameters.NOT_VALIDATED if validation is None else InertialParameters.PASSED
     return InertialParameters(
@@ -115,19 +115,22 @@ def _joints(
 
 
 def _couplings(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[CoupledDrive]:
-    messages = []
-    for index, coupling in enumerate(layout.couplings):
-        start = layout.coupling_start + index * len(COUPLING_TERMS)
-        columns = slice(start, start + len(COUPLING_TERMS))
-        values = dict(zip(COUPLING_TERMS, parameters[columns].tolist(), strict=True))
-        message = CoupledDrive(name=coupling.name, joints=list(coupling.joints), ratios=list(coupling.ratios), **values)
-        message.standard_deviation = deviation[columns]
-        messages.append(message)
-    return messages
+    starts = [layout.coupling_start + index * len(COUPLING_TERMS) for index in range(len(layout.couplings))]
+    spans = [slice(start, start + len(COUPLING_TERMS)) for start in starts]
+    return [
+        CoupledDrive(
+            name=coupling.name,
+            joints=list(coupling.joints),
+            ratios=list(coupling.ratios),
+            standard_deviation=deviation[span],
+            **dict(zip(COUPLING_TERMS, parameters[span].tolist(), strict=True)),
+        )
+        for coupling, span in zip(layout.couplings, spans, strict=True)
+    ]
 
 
 def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[UserTermMessage]:
-    spans = [(term, layout.term(index)) for index, term in enumerate(layout.terms)]
+    spans = [layout.term(index) for index in range(len(layout.terms))]
     return [
         UserTermMessage(
             name=term.name,
@@ -136,7 +139,7 @@ def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list
             values=parameters[span].tolist(),
             standard_deviation=deviation[span].tolist(),
         )
-        for term, span in spans
+        for term, span in zip(layout.terms, spans, strict=True)
     ]
 
 
@@ -171,7 +174,6 @@ class ReceivedParameters:
 
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
-    """Return the content of a message."""
     inertia = np.zeros((len(message.links), 3, 3))
     for index, link in enumerate(message.links):
         xx, xy, xz, yy, yz, zz = link.inertia

@@ -17,9 +17,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from inertid_ros.config.nodes import NODE_EFFECTS, NODES, declared
-from inertid_ros.config.schema.effects import check_effects
-from inertid_ros.config.schema.option_fields import REQUIRED, Option, options
-from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.configuration import check_effects
+from inertid_ros.config.option_fields import REQUIRED, Option, options
+from inertid_ros.config.structuring import structure
 from inertid_ros.config.yaml_files import check_parameter, check_parameter_file
 from inertid_ros.core.errors import ConfigurationError, InertidError
 
@@ -34,28 +34,12 @@ _LARGEST_VALUES = {float: math.inf, int: 2**62}
 def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "") -> T:
     """Declare every option of a tree as a parameter of ``node`` and return the tree with the values given.
 
-    Parameters
-    ----------
-    read_only : bool
-        Whether the parameters are fixed while the node runs; lists of names always are, as the parameters of an element
-        are declared here.
-    prefix : str
-        Prefix of every key, with its dot.
-
-    Raises
-    ------
-    ConfigurationError
-        A value has the wrong type, lies outside its range or is not one of the choices, or a named element is not in
-        its list of names.
+    ``read_only`` parameters are fixed while the node runs; lists of names always are, as the parameters of an element
+    are declared here. ``prefix`` is that of every key, with its dot. Raises ConfigurationError if a value has the wrong
+    type, lies outside its range or is not one of the choices, or if a named element is not in its list of names.
     """
     _accept_dumped_values(node)
     where = node.get_fully_qualified_name()
-    # rclpy has no public way to see the values given for parameters that are not declared.
-    given = {name: parameter.value for name, parameter in node._parameter_overrides.items()}
-    elements = {entry.lists: entry.key for entry in options(tree, prefix) if entry.lists}
-    for key in elements:
-        if key in given:  # the form of older versions
-            structure(tree, {key.removeprefix(prefix): given[key]}, where, prefix, listed=True)
     _list_single_values(node, tree, prefix)
     for entry in options(tree, prefix):
         for single in _singles(node, entry):
@@ -64,13 +48,15 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
             except Exception as error:
                 reason = " ".join(str(error).split())
                 raise ConfigurationError(f"{where}: {single.key}: {reason}; correct the parameter") from None
-    for name, value in given.items():
-        element = next((key for key in elements if name.startswith(f"{key}.")), None)
-        if element and not node.has_parameter(name):
-            listed = ", ".join(_value(node, elements[element]) or []) or "none"
+    elements = {f"{entry.lists}.": entry.key for entry in options(tree, prefix) if entry.lists}
+    # rclpy has no public way to see the values given for parameters that are not declared.
+    for name, given in node._parameter_overrides.items():
+        names = next((key for element, key in elements.items() if name.startswith(element)), "")
+        if names and not node.has_parameter(name):
+            listed = ", ".join(_value(node, names) or []) or "none"
             raise ConfigurationError(
-                f"{where}: {name} is {value!r}, but {elements[element]} lists {listed}; list the name there, or correct"
-                " the field"
+                f"{where}: {name} is {given.value!r}, but {names} lists {listed}; list the name there, or correct the"
+                " field"
             )
     return read(node, tree, prefix)
 
@@ -103,17 +89,8 @@ def check_given_parameters(node: Node, arguments: Sequence[str] | None = None) -
     """Refuse parameters that a node would ignore, once it has declared its own.
 
     A parameter for all nodes (``/**``) may belong to another one. One below the name of the node, or given to it
-    directly, must be its own.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Of the command line, by default of this process.
-
-    Raises
-    ------
-    ConfigurationError
-        A parameter that is not declared, with what was probably meant, or one without effect beside another.
+    directly by the ``arguments`` of the command line, must be its own. Raises ConfigurationError for a parameter that
+    is not declared, with what was probably meant, and for one without effect beside another.
     """
     arguments = sys.argv if arguments is None else arguments
     kind, where = _kind(node), node.get_fully_qualified_name()
@@ -136,7 +113,6 @@ def _kind(node: Node) -> str:
 
 
 def _values_of(options: Sequence[str], arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the values of options of a command line."""
     return (value for option, value in zip(arguments, arguments[1:], strict=False) if option in options)
 
 

@@ -35,12 +35,8 @@ class ParameterSubscriber:
         The controller's node, which must be spun.
     robot : RobotModel
         The robot, read from its URDF before calibration.
-    topic : str
-        Relative name, so that namespaces and remaps work.
     model : pinocchio.Model or None
         Model to update, made from the same URDF with the same joints locked; default a copy of ``robot``'s model.
-    only_use : bool
-        Whether parameters "to be used with care" are refused, too.
 
     Attributes
     ----------
@@ -63,7 +59,7 @@ class ParameterSubscriber:
         self._logger = node.get_logger()
         self._lock = threading.Lock()
         self._waiting: ReceivedParameters | None = None
-        self._sequence = 0
+        self.sequence = 0  # of the parameters in use; 0 before the first, while those of the URDF are used
         self._couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
         self._terms: tuple[UserTerm, ...] = ()
         self._data = self.model.createData()
@@ -71,11 +67,6 @@ class ParameterSubscriber:
         self._friction_speeds = robot.layout.stribeck_speed, robot.layout.transition_speed[: robot.joints]
         self.refused = 0
         self._subscription = node.create_subscription(InertialParameters, topic, self._receive, LATCHED)
-
-    @property
-    def sequence(self) -> int:
-        """Sequence number of the parameters in use; 0 before the first, while those of the URDF are used."""
-        return self._sequence
 
     @property
     def waiting(self) -> bool:
@@ -93,7 +84,7 @@ class ParameterSubscriber:
             self.model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(pi)
         self._drives, self._couplings, self._terms = dict(received.drives), received.couplings, received.terms
         self._friction_speeds = received.stribeck_speed, received.transition_speed
-        self._sequence = received.sequence
+        self.sequence = received.sequence
         return True
 
     def drive(self, term: str) -> Array:
@@ -101,10 +92,7 @@ class ParameterSubscriber:
         return self._drives[term]
 
     def friction(self, velocity: Array) -> Array:
-        """Return the friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset.
-
-        The calibration was validated with the same formula; see JointDynamics.
-        """
+        """Return the friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset."""
         stribeck_speed, transition_speed = self._friction_speeds
         torque = friction_torque(velocity, self._drives, stribeck_speed, transition_speed)
         for ratios, terms in self._couplings:
@@ -114,10 +102,7 @@ class ParameterSubscriber:
         return torque
 
     def terms(self, position: Array, velocity: Array, acceleration: Array) -> Array:
-        """Return the torque ``(n,)`` of terms that the configuration added, such as springs; zero without terms.
-
-        The fit and its validation used the same formulas; see UserTerm.
-        """
+        """Return the torque ``(n,)`` of terms that the configuration added, such as springs; zero without terms."""
         if not self._terms:
             return np.zeros(self._robot.joints)
         state = (np.asarray(position), np.asarray(velocity), np.asarray(acceleration))

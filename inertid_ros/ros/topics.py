@@ -36,7 +36,6 @@ BATCH = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 UNNAMED = "_NODE_NAME_UNKNOWN_"
 """Node name of a publisher whose node the graph does not know yet, or of a killed one that it has not forgotten."""
 
-_SEPARATOR = "=" * 80
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _PRIMITIVES = _INTEGERS | {"bool", "byte", "char", "float32", "float64", "string", "wstring"}
 
@@ -61,22 +60,15 @@ def message_class(type_name: str) -> Any:
 def message_definition(type_name: str) -> str:
     """Return the definition of ``PACKAGE/msg/NAME`` as bags store it: its text and that of every type in it (ros2msg).
 
-    Raises
-    ------
-    InertidError
-        A package is not installed with its ``.msg`` files.
+    Raises InertidError if a package is not installed with its ``.msg`` files.
     """
     texts: dict[str, str] = {}
-    _collect(type_name, texts)
+    _collect_definitions(type_name, texts)
     first, *others = texts.items()
-    parts = [first[1]]
-    for name, text in others:
-        package, _, short = name.split("/")
-        parts.append(f"{_SEPARATOR}\nMSG: {package}/{short}\n{text}")
-    return "\n".join(parts)
+    return "\n".join([first[1], *(f"{'=' * 80}\nMSG: {name.replace('/msg/', '/')}\n{text}" for name, text in others)])
 
 
-def _collect(type_name: str, texts: dict[str, str]) -> None:
+def _collect_definitions(type_name: str, texts: dict[str, str]) -> None:
     if type_name in texts:
         return
     package, _, name = type_name.split("/")
@@ -87,18 +79,13 @@ def _collect(type_name: str, texts: dict[str, str]) -> None:
         raise InertidError(f"message type '{type_name}': its definition is not installed; install {package}") from None
     for line in texts[type_name].splitlines():
         fields = line.split("#")[0].split()
-        if len(fields) < 2 or "=" in fields[0]:
+        if len(fields) < 2 or "=" in fields[0]:  # empty, or a constant
             continue
-        element = re.sub(r"(\[.*\]|<=\d+)+$", "", fields[0])
+        element = re.sub(r"(\[.*\]|<=\d+)+$", "", fields[0])  # without the size of an array or a string
         if element not in _PRIMITIVES:
-            _collect(_full_name(element, package), texts)
-
-
-def _full_name(element: str, package: str) -> str:
-    owner, _, name = element.rpartition("/")
-    if not owner:
-        return f"std_msgs/msg/{name}" if name == "Header" else f"{package}/msg/{name}"
-    return f"{owner.split('/')[0]}/msg/{name}"
+            owner, _, short = element.rpartition("/")
+            owner = owner.split("/")[0] or ("std_msgs" if short == "Header" else package)
+            _collect_definitions(f"{owner}/msg/{short}", texts)
 
 
 class _Polled(CallbackGroup):
@@ -113,25 +100,18 @@ class _Polled(CallbackGroup):
         return self._events and not isinstance(entity, Subscription)
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Return what :meth:`can_execute` does."""
         return self.can_execute(entity)
 
     def ending_execution(self, entity: Any) -> None:
-        """Do nothing."""
+        pass
 
 
 class PacedGroup(CallbackGroup):
     """Group of an action client whose messages are taken in short intervals only.
 
     A server publishes the states of all its goals of the last seconds whenever one of them changes; only the newest of
-    these messages is kept until the next interval.
-
-    Parameters
-    ----------
-    period : float
-        From the beginning of one interval to that of the next [s].
-    length : float
-        Processor time of an interval, which begins with a message [s].
+    these messages is kept until the next interval. An interval begins with a message, at the earliest a ``period`` [s]
+    after the last one, and ends after a ``length`` of processor time [s].
     """
 
     def __init__(self, period: float, length: float) -> None:
@@ -140,31 +120,22 @@ class PacedGroup(CallbackGroup):
         self._next = self._end = 0.0
 
     def can_execute(self, entity: Any) -> bool:
-        """Whether an interval has not ended, or the next one may begin."""
         return time.thread_time() <= self._end or time.monotonic() >= self._next
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Begin an interval if the next one is due; a message that is ready is taken."""
         now = time.monotonic()
         if now >= self._next:
             self._next, self._end = now + self._period, time.thread_time() + self._length
         return True
 
     def ending_execution(self, entity: Any) -> None:
-        """Do nothing, as messages of the group may be taken at the same time."""
+        pass
 
 
 class PolledSubscription:
-    """A topic whose messages wait in the queue of the middleware until they are taken.
+    """A topic whose messages wait in the queue of the middleware until they are taken, at most as many as it is deep.
 
-    Parameters
-    ----------
-    qos : QoSProfile
-        Its depth is how many messages may come between two calls of :meth:`take`.
-    raw : bool
-        Whether messages stay serialized.
-    events : SubscriptionEventCallbacks, optional
-        Called by the executor.
+    ``raw`` messages stay serialized; ``events`` are called by the executor.
 
     Attributes
     ----------
@@ -194,7 +165,7 @@ class PolledSubscription:
         """Return all messages that wait, oldest first, with their receipt on the steady clock [s].
 
         The middleware notes the receipt by the system clock. If that has stepped, or the middleware notes none, the
-        receipt is between the last call and this one. At most as many messages as the queue is deep are returned.
+        receipt is between the last call and this one.
         """
         return [(message, received) for message, received, _arrival in self.take_with_arrival()]
 
@@ -218,7 +189,6 @@ class PolledSubscription:
         return messages
 
     def _count(self, number: int | None, received: float) -> None:
-        """Take the sequence number of a message, None if the middleware gives none."""
         if number is None or number <= self._number:
             self.numbered_since = math.inf
         elif self.numbered_since == math.inf:

@@ -20,7 +20,7 @@ from support.paths import CONFIG  # noqa: E402
 from inertid_ros.config.configuration import Configuration  # noqa: E402
 from inertid_ros.config.nodes import NODES, MotionOptions  # noqa: E402
 from inertid_ros.config.robot import PlateOptions, RobotOptions  # noqa: E402
-from inertid_ros.config.schema.option_fields import named, option, section  # noqa: E402
+from inertid_ros.config.option_fields import named, option, section  # noqa: E402
 from inertid_ros.config.yaml_files import load_configuration  # noqa: E402
 from inertid_ros.core.errors import ConfigurationError  # noqa: E402
 from inertid_ros.nodes.launch_arguments import write_joint_names  # noqa: E402
@@ -172,10 +172,6 @@ def test_names_of_joints_as_launch_files_give_them(make, tmp_path):
         ("    robot: {plate_names: [left]}\n", "robot.plates.left.frame is missing"),
         ("    highest_names: [a]\n", "highest_names lists a, but highest.a is missing"),
         ("    highest_names: [a]\n    highest: {a: -1.0}\n", "highest.a"),
-        (
-            "    robot: {plates: ['left=frame:left_foot']}\n",
-            "is the old form; write plate_names: .left., plates: {left: {frame: left_foot}}",
-        ),
         ("    rate_hz: 11.0\n", "rate_hz"),
         ("    rate_hz: fast\n", "rate_hz"),
     ],
