@@ -1,7 +1,7 @@
-"""Bags of a fleet: those that have changed are computed, the others taken from a store below the output folder.
+"""Bags of a fleet: changed ones are computed, the results of others come from a store below the output folder.
 
-Every result appears whole or not at all, by the hash of what it depends on, so that a run that is killed leaves what it
-had, and the next one goes on.
+Every result appears whole or not at all, by the hash of what it depends on, so that the next run continues one that was
+killed.
 """
 
 import json
@@ -19,7 +19,7 @@ from inertid_ros.core.outputs import check_directory, scratch_beside, write_file
 from inertid_ros.fleet.catalogue import Catalogue, FleetBag, FleetProblem
 from inertid_ros.fleet.cluster import Cluster, Failed
 from inertid_ros.fleet.fetching import file_state
-from inertid_ros.fleet.jobs import BagJob, BagResult, bag_job, key_of, with_payload
+from inertid_ros.fleet.jobs import BagJob, JobResult, bag_job, key_of, with_payload
 from inertid_ros.identification.assessment.gate import Verdict
 
 _SUMMARY, _INFORMATION = "summary.json", "information.npz"
@@ -42,7 +42,7 @@ class ResultStore:
         self._information: dict[str, bytes] = {}
 
     def read(self, key: str) -> dict[str, Any] | None:
-        """Summary of a result; None if there is none, or it is damaged."""
+        """Summary of a result; None if it is missing or damaged."""
         try:
             summary = read_json((self._path(key) / _SUMMARY).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, FormatError, ValueError):
@@ -50,41 +50,42 @@ class ResultStore:
         return summary if isinstance(summary, dict) else None
 
     def information(self, key: str) -> bytes:
-        """Content of the information file of a result; empty if it has none."""
+        """Content of the information file of a result; empty without one."""
         file = self._path(key) / _INFORMATION
         return self._information.get(key) or (file.read_bytes() if file.exists() else b"")
 
-    def write(self, key: str, summary: Mapping[str, Any], information: bytes) -> None:
+    def write(self, key: str, result: JobResult) -> None:
         """Write a result, or keep it for this run if that fails."""
         try:
-            if information:
-                write_file(self._path(key) / _INFORMATION, information, force=True)
+            if result.information:
+                write_file(self._path(key) / _INFORMATION, result.information, force=True)
             # Last, as a result counts once it has a summary.
-            text = json.dumps(summary, allow_nan=False) + "\n"
+            text = json.dumps(result.summary, allow_nan=False) + "\n"
             write_file(self._path(key) / _SUMMARY, text.encode(), force=True)
         except OutputError as error:
             self.count_failure(error)
-            self._information[key] = information
+            self._information[key] = result.information
 
     def count_failure(self, error: OSError | OutputError) -> None:
-        """Count what could not be written."""
         cause = error if isinstance(error, OSError) else error.__cause__
         self.unwritten[getattr(cause, "strerror", None) or str(error)] += 1
 
     @property
     def problems(self) -> list[FleetProblem]:
         """One for every reason."""
-        failures = (f"{count} results cannot be written ({reason})" for reason, count in self.unwritten.items())
-        return [FleetProblem("", "", f"{self.folder}: {failure}; make room and run again") for failure in failures]
+        return [
+            FleetProblem(f"{self.folder}: {count} results cannot be written ({reason}); make room and run again")
+            for reason, count in self.unwritten.items()
+        ]
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key
 
 
 class FileStates:
-    """Content of files when they were last read, so that unchanged ones are not read again.
+    """Checksums of files when they were last read, so that unchanged ones are not read again.
 
-    It is kept as lines of a file in ``folder``; the last one of a file counts.
+    They are lines of a file in ``folder``; the last one of a file counts.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -112,13 +113,7 @@ class FileStates:
         return tuple(sorted(self._by_name.get(_name(url), ())))[:_MAX_CANDIDATES]
 
     def put(self, url: str, state: str, sha256: str) -> None:
-        """Add the content of a file.
-
-        Raises
-        ------
-        OSError
-            It cannot be written.
-        """
+        """Add the checksum of a file; raise OSError if that cannot be written."""
         if self._known.get(url) != (state, sha256):
             self._add(url, state, sha256)
             with self._path.open("a", encoding="utf-8") as file:
@@ -155,11 +150,8 @@ class BagOutcome:
 
     Attributes
     ----------
-    bag : FleetBag
-    key : str
+    key, summary
         Of its result; empty without one.
-    summary : mapping
-        Of its result.
     computed : bool
         Whether it was computed in this run.
     message : str
@@ -174,19 +166,11 @@ class BagOutcome:
 
     @property
     def used(self) -> bool:
-        """Whether it is part of the results of its robot."""
         return not self.message
 
 
 class BagStage:
-    """Bags of a fleet on a cluster; their results are stored in ``folder``.
-
-    Attributes
-    ----------
-    store : ResultStore
-    problems : list of FleetProblem
-        Bags that could not be used.
-    """
+    """Bags of a fleet on a cluster; their results are stored in ``folder``."""
 
     def __init__(self, catalogue: Catalogue, configuration: Configuration, folder: Path) -> None:
         self.catalogue, self.configuration = catalogue, configuration
@@ -196,13 +180,7 @@ class BagStage:
     def outcomes(
         self, urdfs: Mapping[str, str], cluster: Cluster, show: Callable[[float], None]
     ) -> tuple[BagOutcome, ...]:
-        """Outcomes of all bags, in the order of the catalogue.
-
-        Parameters
-        ----------
-        urdfs : mapping of str to str
-            Serial number of every usable robot to the content of its URDF.
-        """
+        """Outcomes of all bags, in the order of the catalogue; ``urdfs`` holds texts by serial of usable robots."""
         outcomes: dict[FleetBag, BagOutcome] = {}
         jobs: dict[FleetBag, BagJob] = {}
         states: dict[FleetBag, str] = {}
@@ -232,28 +210,30 @@ class BagStage:
             if isinstance(result, Failed):
                 self._fail(outcomes, bag, result.message)
             else:
-                outcomes[bag] = self._store(bag, states[bag], result)
+                outcomes[bag] = self._store(bag, states[bag], jobs[bag], result)
         for outcome in outcomes.values():
             if outcome.key and not outcome.used:
-                self.problems.append(FleetProblem(outcome.bag.serial, outcome.bag.url, outcome.message, input=False))
+                self.problems.append(FleetProblem(outcome.message, outcome.bag.serial, outcome.bag.url, input=False))
         return tuple(outcomes[bag] for bag in self.catalogue.bags)
 
     def _fail(self, outcomes: dict[FleetBag, BagOutcome], bag: FleetBag, message: str) -> None:
         outcomes[bag] = BagOutcome(bag, message=message)
-        self.problems.append(FleetProblem(bag.serial, bag.url, message))
+        self.problems.append(FleetProblem(message, bag.serial, bag.url))
 
-    def _store(self, bag: FleetBag, state: str, result: BagResult) -> BagOutcome:
+    def _store(self, bag: FleetBag, state: str, job: BagJob, result: JobResult) -> BagOutcome:
         """Write the result of a bag, and return its outcome."""
-        summary = self.store.read(result.key)
+        sha256 = str(result.summary["sha256"])
+        key = key_of(sha256, job.urdf, configuration=job.configuration)
+        summary = self.store.read(key)
         computed = "verdict" in result.summary
         if computed or summary is None:
             summary = result.summary
-            self.store.write(result.key, result.summary, result.information)
+            self.store.write(key, result)
         try:
-            self.files.put(bag.url, state, str(result.summary["sha256"]))
+            self.files.put(bag.url, state, sha256)
         except OSError as error:
             self.store.count_failure(error)
-        return _outcome(bag, result.key, summary, computed)
+        return _outcome(bag, key, summary, computed)
 
 
 def _outcome(bag: FleetBag, key: str, summary: Mapping[str, Any], computed: bool) -> BagOutcome:

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import attrs
 
+from inertid_ros.config.option_fields import REQUIRED, option
 from inertid_ros.config.robot import LoadOptions
-from inertid_ros.config.schema.option_fields import REQUIRED, option
-from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, FormatError, one_line
 from inertid_ros.core.formats import read_yaml
 from inertid_ros.fleet.fetching import FleetError, optional, resolved
@@ -52,15 +52,13 @@ class FleetBag:
     Attributes
     ----------
     serial : str
-        Of the robot.
+        Serial number of the robot.
     url : str
         Path or URL.
     date : datetime
-        Of the recording; UTC if it has no time zone.
+        UTC if the catalogue gives no time zone.
     payload : str
-        Name of the payload; empty without one.
-    load : LoadOptions or None
-        The payload.
+        Name; empty without one.
     """
 
     serial: str
@@ -83,15 +81,13 @@ class FleetProblem:
     ----------
     serial, bag : str
         Empty if it concerns more than one.
-    message : str
-        One line.
     input : bool
         True if it could not be read or written, false if it was read and must not be used.
     """
 
-    serial: str
-    bag: str
     message: str
+    serial: str = ""
+    bag: str = ""
     input: bool = True
 
     def __str__(self) -> str:
@@ -109,7 +105,7 @@ class Catalogue:
     robots : mapping of str to FleetRobot
         By serial number.
     bags : tuple of FleetBag
-        Of these robots, by serial number and date.
+        Sorted by serial number and date.
     problems : tuple of FleetProblem
         Entries that could not be used.
     """
@@ -120,9 +116,7 @@ class Catalogue:
 
 
 def read_catalogue(path: str | Path) -> Catalogue:
-    """Read the catalogue of a file; paths in it are relative to its folder.
-
-    Robots and bags that cannot be used become :attr:`.Catalogue.problems`.
+    """Read a catalogue; its paths are relative to its folder. Unusable entries become :attr:`.Catalogue.problems`.
 
     Raises
     ------
@@ -195,15 +189,16 @@ class _Reader:
     def catalogue(self, content: Mapping[str, Any]) -> Catalogue:
         payloads = dict(self._payloads(content.get("payloads", {})))
         robots = self._robots(content["robots"])
-        bags = [bag for bag in self._bags(content["bags"], robots, payloads) if bag.serial in robots]
-        bags.sort(key=lambda bag: (bag.serial, bag.date, bag.url))
+        bags = sorted(
+            self._bags(content["bags"], robots, payloads), key=lambda bag: (bag.serial, bag.date, bag.url)
+        )
         return Catalogue(robots, tuple(bags), tuple(self.problems))
 
     def _payloads(self, entries: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
         """Payloads as loads of a configuration, for every recording that names them."""
         for name, fields in entries.items():
-            every = {**fields, "recordings": ["*"]} if isinstance(fields, Mapping) else fields
-            entry = self._structured(LoadOptions, every, f"payloads.{name}")
+            load = {**fields, "recordings": ["*"]} if isinstance(fields, Mapping) else fields
+            entry = self._structured(LoadOptions, load, f"payloads.{name}")
             if entry is not None:
                 yield str(name), entry
 
@@ -221,9 +216,8 @@ class _Reader:
             robots[entry.serial] = robot
         for serial in sorted(twice):
             del robots[serial]
-            self._report(
-                serial, "", f"{self.path}: two robots have the serial {serial}; correct one, bags of both are left out"
-            )
+            message = f"{self.path}: two robots have the serial {serial}; correct one, bags of both are left out"
+            self.problems.append(FleetProblem(message, serial))
         self._without = twice
         return robots
 
@@ -235,11 +229,10 @@ class _Reader:
             entry = self._structured(BagFields, fields, f"bags, number {number}")
             if entry is None or entry.serial in self._without:
                 continue
-            if entry.serial not in robots:
-                self._report(entry.serial, entry.bag, f"{entry.bag}: no robot has the serial {entry.serial}; add it")
-                continue
             date, url = _date(entry.date), resolved(entry.bag, self.path.parent)
-            if date is None:
+            if entry.serial not in robots:
+                message = f"{entry.bag}: no robot has the serial {entry.serial}; add it"
+            elif date is None:
                 message = f"{entry.bag}: date '{entry.date}' is not ISO 8601, such as 2026-05-31; correct it"
             elif (entry.serial, url) in seen:
                 message = f"{entry.bag}: is listed twice for {entry.serial} and would count twice; drop one"
@@ -249,7 +242,7 @@ class _Reader:
                 seen.add((entry.serial, url))
                 yield FleetBag(entry.serial, url, date, entry.payload, payloads.get(entry.payload))
                 continue
-            self._report(entry.serial, entry.bag, message)
+            self.problems.append(FleetProblem(message, entry.serial, entry.bag))
 
     def _structured(self, tree: type[T], fields: Any, where: str) -> T | None:
         """Checked fields, or None with a problem."""
@@ -261,11 +254,8 @@ class _Reader:
             return structure(tree, texts, f"{self.path}: {where}")
         except ConfigurationError as error:
             serial = str(fields.get("serial", "")) if isinstance(fields, Mapping) else ""
-            self._report(serial, "", str(error))
+            self.problems.append(FleetProblem(str(error), serial))
             return None
-
-    def _report(self, serial: str, bag: str, message: str) -> None:
-        self.problems.append(FleetProblem(serial, bag, message))
 
 
 def _serial(value: Any) -> Any:

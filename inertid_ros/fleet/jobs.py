@@ -1,4 +1,4 @@
-"""What workers of a fleet do for one bag and for one robot, and the options and keys of these jobs."""
+"""Jobs of the workers of a fleet for one bag and for one robot, with their options and keys."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording, all_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
-from inertid_ros.fleet.bag_information import BagEffects, BagInformation, bag_effects, joint_information
+from inertid_ros.fleet.bag_information import BagInformation, bag_effects, joint_information
 from inertid_ros.fleet.drift import MIN_ESTIMATES, Series, drift, scatter_about_mean
 from inertid_ros.fleet.fetching import FleetError, content_hash, fetched
 from inertid_ros.identification.assessment.estimate import NORMAL_95
@@ -42,15 +42,14 @@ _PAYLOAD = "payload of the catalogue"
 
 
 def fleet_configuration(configuration: Configuration) -> Configuration:
-    """Options of the fit of every bag of a fleet.
+    """Options that give all bags the same parameters, so that their information can be added.
 
-    Information of bags can be added if all have the same parameters: Stribeck friction is left out, and user terms are
-    always kept.
+    Stribeck friction is left out, and user terms are always kept.
 
     Raises
     ------
     FleetError
-        An option that fleets do not support.
+        Fleets do not support an option.
     """
     identify = configuration.identify
     refused = {
@@ -78,7 +77,7 @@ def with_payload(configuration: Configuration, load: LoadOptions | None) -> Conf
 
 
 def key_of(*parts: str, configuration: Configuration) -> str:
-    """SHA-256 of everything that a result depends on, including its format."""
+    """SHA-256 of all that a result depends on, including its format."""
     options = json.dumps(attrs.asdict(configuration), sort_keys=True, default=str)
     digest = hashlib.sha256(f"{STORE_FORMAT} {INFORMATION_FORMAT}".encode())
     for part in (*parts, options):
@@ -103,7 +102,7 @@ class BagJob:
     urdf : str
         Content of the robot's URDF.
     configuration : Configuration
-        Of the fleet, with the bag's payload among its loads.
+        Options of the fleet, with the bag's payload among the loads.
     known : frozenset of str
         Keys of existing results, which are not computed again.
     """
@@ -115,25 +114,23 @@ class BagJob:
 
 
 @dataclass(frozen=True)
-class BagResult:
-    """Result of a bag.
+class JobResult:
+    """Result of a bag or robot.
 
     Attributes
     ----------
-    key : str
-        From :func:`key_of`.
     summary : dict
-        Verdict, reasons, deviation and effective samples per channel, and figures of the bag: plain data.
+        Plain data. Bag: verdict, reasons, deviation and effective samples per channel, and figures. Robot: deviation
+        per channel, scatter of the changing terms, and drift of every parameter.
     information : bytes
-        Content of its information file; empty if the result exists already, or the verdict is "do not use".
+        Content of its information file; empty for a bag whose result exists already or must not be used.
     """
 
-    key: str
     summary: dict[str, Any]
     information: bytes = b""
 
 
-def bag_job(job: BagJob) -> BagResult:
+def bag_job(job: BagJob) -> JobResult:
     """Compress a bag.
 
     Raises
@@ -145,11 +142,9 @@ def bag_job(job: BagJob) -> BagResult:
     with fetched(job.url) as path:
         try:
             sha256, size = content_hash(path)
-            key = key_of(sha256, job.urdf, configuration=job.configuration)
-            content = {"sha256": sha256, "bytes": size}
-            if key in job.known:
-                return BagResult(key, content)
-            config = job.configuration
+            config, content = job.configuration, {"sha256": sha256, "bytes": size}
+            if key_of(sha256, job.urdf, configuration=config) in job.known:
+                return JobResult(content)
             model = load_model(job.urdf, model_options(config.robot))
             recording = load_any_length(path, config.topics, model.recorded_joints, config.prepare.stamps)
             read = time.perf_counter() - start
@@ -161,7 +156,7 @@ def bag_job(job: BagJob) -> BagResult:
         "seconds_total": time.perf_counter() - start,
         "seconds_processor": time.process_time() - processor,
     }
-    return BagResult(key, {**content, **summary, **seconds}, information)
+    return JobResult({**content, **summary, **seconds}, information)
 
 
 def _compressed(
@@ -193,7 +188,7 @@ def _compressed(
 
 @dataclass(frozen=True)
 class StoredBag:
-    """Stored result of a bag; ``day`` is its date [days], ``information`` the content of its information file."""
+    """Stored result of a bag; ``day`` is its date [days]."""
 
     name: str
     day: float
@@ -205,33 +200,15 @@ class StoredBag:
 class RobotJob:
     """A robot to combine the bags of: content of its URDF, and its usable bags by date."""
 
-    serial: str
     urdf: str
     configuration: Configuration
     bags: tuple[StoredBag, ...]
 
 
-@dataclass(frozen=True)
-class RobotResult:
-    """Result of the bags of a robot.
-
-    Attributes
-    ----------
-    summary : dict
-        Residual deviation per channel, scatter of the changing terms, and drift of every parameter: plain data.
-    information : bytes
-        Joint information of the bags.
-    """
-
-    summary: dict[str, Any]
-    information: bytes
-
-
-def robot_job(job: RobotJob) -> RobotResult:
+def robot_job(job: RobotJob) -> JobResult:
     """Combine the bags of a robot.
 
-    Bodies are shared by all bags, changing terms are not: their scatter is estimated around a first fit that shares
-    them.
+    All bags share bodies, not the changing terms: their scatter is estimated around a first fit that shares them.
 
     Raises
     ------
@@ -253,28 +230,27 @@ def robot_job(job: RobotJob) -> RobotResult:
     changing = np.array(changing_columns(bags[0].information.layout), dtype=int)
     constraints = configured_constraints(model, configuration.constraints)
 
-    def fitted(scatter: np.ndarray) -> Any:
-        return identify(model, joint_information(bags, changing, scatter), configuration.identify, constraints)
-
     scatter = np.zeros(len(changing))
-    estimate = fitted(scatter)
-    effects: BagEffects | None = None
+    information = joint_information(bags, changing, scatter)
+    estimate = identify(model, information, configuration.identify, constraints)
+    names = [estimate.layout.names[column] for column in changing]
+    effects: tuple[Series, ...] = ()
     if len(bags) > 1:
-        effects = bag_effects(bags, estimate, changing)
-        by_name = {series.name: scatter_about_mean(series) for series in effects.series()}
-        scatter = np.array([by_name.get(estimate.layout.names[column], 0.0) for column in changing])
-        estimate = fitted(scatter)
-    drifts = [_series_content(series) for series in effects.series()] if effects is not None else []
+        effects = bag_effects(bags, estimate, changing).series()
+        by_name = {series.name: scatter_about_mean(series) for series in effects}
+        scatter = np.array([by_name.get(name, 0.0) for name in names])
+        information = joint_information(bags, changing, scatter)
+        estimate = identify(model, information, configuration.identify, constraints)
     summary = {
         "deviation": estimate.residual_deviation.tolist(),
-        "scatter": {estimate.layout.names[c]: float(s) for c, s in zip(changing, scatter, strict=True)},
-        "drift": drifts,
+        "scatter": dict(zip(names, scatter.tolist(), strict=True)),
+        "drift": [_series_content(series) for series in effects],
     }
-    return RobotResult(summary, information_bytes(joint_information(bags, changing, scatter)))
+    return JobResult(summary, information_bytes(information))
 
 
 def _series_content(series: Series) -> dict[str, Any]:
-    """A series with its trend, if it has enough dates, as plain data."""
+    """Plain data of a series, with its trend and changes if it has enough dates."""
     half = NORMAL_95 * series.deviation
     content: dict[str, Any] = {
         "parameter": series.name,
@@ -312,16 +288,9 @@ def _series_content(series: Series) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class EstimateJob:
-    """A robot to estimate.
+    """A robot to estimate from the joint information of its bags.
 
-    Attributes
-    ----------
-    urdf : str
-        Content.
-    information : bytes
-        Joint information of the robot's bags.
-    prior : EarlierEquations or None
-        Distribution of the robot's model; None starts from the URDF alone.
+    ``prior`` is the distribution of the robot's model; None starts from the URDF alone.
     """
 
     urdf: str
@@ -336,11 +305,10 @@ class ParameterEstimates:
 
     Attributes
     ----------
-    names : tuple of str
     values, deviations, urdf : ndarray, shape (p,)
         Estimates, their standard deviations, and the values of the URDF.
     intervals : ndarray, shape (p, 2)
-        Of 95 %.
+        95 % intervals.
     decision : dict
         Verdict with its reasons, as in ``report.json``.
     """
@@ -354,13 +322,7 @@ class ParameterEstimates:
 
 
 def estimate_job(job: EstimateJob) -> ParameterEstimates:
-    """Physically consistent parameters of a robot from all its bags and the distribution of its model.
-
-    Raises
-    ------
-    InertidError
-        There is no solution.
-    """
+    """Estimate physically consistent parameters of a robot from all its bags and the distribution of its model."""
     configuration = job.configuration
     model = load_model(job.urdf, model_options(configuration.robot))
     information = information_from_bytes(job.information, model.name)

@@ -1,4 +1,4 @@
-"""Results of a fleet: as tables in Parquet files (``docs/fleet.md`` describes the columns), in short, and as a page."""
+"""Results of a fleet as tables in Parquet files (columns: ``docs/fleet.md``), as ``fleet.json``, and as a page."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -55,7 +55,6 @@ def write_tables(tables: Mapping[str, Rows], directory: Path) -> None:
 
 
 def _date(day: float) -> datetime:
-    """Return the UTC date of days since 1970."""
     return datetime.fromtimestamp(day * _DAY_S, timezone.utc)
 
 
@@ -92,7 +91,7 @@ def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
 
 
 def _model_rows(population: ModelPopulation) -> Iterator[dict[str, Any]]:
-    """One row for each base parameter of a model that has a distribution."""
+    """One row for each base parameter of a model with a distribution."""
     distribution = population.distribution
     if distribution is None or population.within is None:
         return
@@ -111,7 +110,7 @@ def _model_rows(population: ModelPopulation) -> Iterator[dict[str, Any]]:
 
 
 def _drift_rows(outcome: FleetOutcome) -> Rows:
-    """One row for each robot and parameter that is followed over time; significance is that of the whole fleet."""
+    """One row for each robot and parameter over time; significance is that of the whole fleet."""
     rows = []
     for serial, result in sorted(outcome.robots.items()):
         for series in result.summary["drift"]:
@@ -166,37 +165,24 @@ def _bag_row(outcome: BagOutcome) -> dict[str, Any]:
 
 
 def fleet_content(outcome: FleetOutcome, tables: Mapping[str, Rows], dashboard: str = "") -> dict[str, Any]:
-    """Content of ``fleet.json``.
-
-    Parameters
-    ----------
-    tables : mapping of str to rows
-        From :func:`fleet_tables`.
-    dashboard : str
-        Address of Dask's dashboard of the run; empty without one.
-    """
-    used = [bag for bag in outcome.bags if bag.used]
+    """Content of ``fleet.json``; ``dashboard`` is the address of Dask's dashboard, empty without one."""
+    robots = list({row["serial"]: row for row in tables["robots"]}.values())  # one row each
     return {
         "format": FLEET_FORMAT,
         "robots": len(outcome.catalogue.robots),
         "robots_estimated": len(outcome.estimates),
         "bags": len(outcome.bags),
-        "bags_used": len(used),
+        "bags_used": sum(bag.used for bag in outcome.bags),
         "bags_computed": outcome.computed_bags,
         "dashboard": dashboard,
         "seconds": dict(outcome.seconds),
         "models": [_model_content(outcome, name, tables) for name in outcome.models],
-        "outlying": [_outlier_content(row) for row in _first_rows(tables) if row["outlying"]],
+        "outlying": [_outlier_content(row) for row in robots if row["outlying"]],
         "drifting": [_drift_content(row) for row in tables["drift"] if row["drifting"]],
         "changed": [_changes_content(row) for row in tables["drift"] if row["changed"]],
-        "verdicts": {row["serial"]: row["verdict"] for row in _first_rows(tables)},
+        "verdicts": {row["serial"]: row["verdict"] for row in robots},
         "problems": [str(problem) for problem in outcome.problems],
     }
-
-
-def _first_rows(tables: Mapping[str, Rows]) -> list[dict[str, Any]]:
-    """One row of every robot."""
-    return list({row["serial"]: row for row in tables["robots"]}.values())
 
 
 def _model_content(outcome: FleetOutcome, name: str, tables: Mapping[str, Rows]) -> dict[str, Any]:
@@ -215,16 +201,19 @@ def _outlier_content(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drift_content(row: Mapping[str, Any]) -> dict[str, Any]:
-    keys = ("serial", "parameter", "level", "trend", "trend_low", "trend_high", "p_value", "values", "low", "high")
-    return {**{key: row[key] for key in keys}, "dates": [date.isoformat() for date in row["dates"]]}
+    return _series_content(row) | {key: row[key] for key in ("level", "trend", "trend_low", "trend_high", "p_value")}
+
+
+def _series_content(row: Mapping[str, Any]) -> dict[str, Any]:
+    dates = [date.isoformat() for date in row["dates"]]
+    return {**{key: row[key] for key in ("serial", "parameter", "values", "low", "high")}, "dates": dates}
 
 
 def _changes_content(row: Mapping[str, Any]) -> dict[str, Any]:
     names = ("change_after", "change_before", "change", "change_low", "change_high")
     columns = zip(*(row[name] for name in names), strict=True)
     return {
-        **{key: row[key] for key in ("serial", "parameter", "values", "low", "high")},
-        "dates": [date.isoformat() for date in row["dates"]],
+        **_series_content(row),
         "changes": [
             {"after": after.isoformat(), "before": before.isoformat(), "change": size, "low": low, "high": high}
             for after, before, size, low, high in columns
@@ -238,14 +227,7 @@ def render_fleet_page(content: Mapping[str, Any]) -> str:
 
 
 def estimates_over_time(series: Mapping[str, Any]) -> dict[str, Any]:
-    """Plot coordinates of a series.
-
-    Returns
-    -------
-    dict
-        ``width``, ``height``; per bag ``estimates`` with ``x``, ``y`` and the interval ``low``, ``high``; ``changes``:
-        ``x`` of each change point.
-    """
+    """Plot coordinates of a series: per bag ``x``, ``y`` and interval ``low``, ``high``; ``x`` of each change point."""
     days = [datetime.fromisoformat(date).timestamp() for date in series["dates"]]
     first, last = min(days), max(days)
     low, high = min(series["low"]), max(series["high"])
@@ -259,13 +241,11 @@ def estimates_over_time(series: Mapping[str, Any]) -> dict[str, Any]:
         return round(_PLOT_HEIGHT - _PLOT_MARGIN - (value - low) * up, 1)
 
     places = zip(days, series["values"], series["low"], series["high"], strict=True)
-    changes = [
-        x((datetime.fromisoformat(each["after"]).timestamp() + datetime.fromisoformat(each["before"]).timestamp()) / 2)
-        for each in series.get("changes", ())
-    ]
+    steps = [[datetime.fromisoformat(change[key]).timestamp() for key in ("after", "before")]
+             for change in series.get("changes", ())]  # fmt: skip
     return {
         "width": _PLOT_WIDTH,
         "height": _PLOT_HEIGHT,
         "estimates": [{"x": x(a), "y": y(b), "low": y(c), "high": y(d)} for a, b, c, d in places],
-        "changes": changes,
+        "changes": [x((after + before) / 2) for after, before in steps],
     }

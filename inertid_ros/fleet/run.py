@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,9 +22,9 @@ from inertid_ros.fleet.fetching import read_text
 from inertid_ros.fleet.hierarchy import Likelihoods
 from inertid_ros.fleet.jobs import (
     EstimateJob,
+    JobResult,
     ParameterEstimates,
     RobotJob,
-    RobotResult,
     StoredBag,
     estimate_job,
     key_of,
@@ -43,6 +44,8 @@ from inertid_ros.identification.information.information_file import information_
 from inertid_ros.robot.model import load_model, model_options
 
 ShowProgress = Callable[[str, float], None]
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 _PROGRESS = {"bags": (0.0, 0.8), "robots": (0.8, 0.9), "models": (0.9, 0.92), "results": (0.92, 1.0)}
 
 
@@ -54,10 +57,9 @@ class ModelPopulation:
     ----------
     serials : tuple of str
         Robots with results, in order.
-    distribution : ModelDistribution or None
-        None for fewer than :data:`.MIN_ROBOTS` robots.
-    within : ndarray or None, shape (r,)
-        Standard deviation of base parameters by the data of one robot, median over robots (SI).
+    distribution, within
+        None for fewer than :data:`.MIN_ROBOTS` robots; ``within (r,)`` is the standard deviation of base parameters by
+        the data of one robot, median over robots (SI).
     outliers : mapping of str to Outlier
         By serial number.
     """
@@ -70,21 +72,16 @@ class ModelPopulation:
 
 
 def model_population(
-    name: str, urdf: str, configuration: Configuration, robots: Mapping[str, RobotResult]
+    name: str, urdf: str, configuration: Configuration, robots: Mapping[str, JobResult]
 ) -> ModelPopulation:
-    """Distribution of a model's robots, and its outlying ones.
+    """Estimate the distribution of a model's robots, and find outlying ones.
 
     Parameters
     ----------
     urdf : str
         Content of the URDF of one of the robots; its bodies are the prior of the mean.
-    robots : mapping of str to RobotResult
+    robots : mapping of str to JobResult
         By serial number.
-
-    Raises
-    ------
-    InertidError
-        The URDF cannot be used, or information is damaged.
     """
     serials = tuple(sorted(robots))
     if len(serials) < MIN_ROBOTS:
@@ -114,24 +111,19 @@ class FleetOutcome:
 
     Attributes
     ----------
-    catalogue : Catalogue
     bags : tuple of BagOutcome
         In the order of the catalogue.
-    robots : mapping of str to RobotResult
+    robots, estimates : mapping
         By serial number.
     models : mapping of str to ModelPopulation
         By name.
-    estimates : mapping of str to ParameterEstimates
-        By serial number.
-    problems : tuple of FleetProblem
-        What could not be used.
     seconds : mapping of str to float
         Duration by stage.
     """
 
     catalogue: Catalogue
     bags: tuple[BagOutcome, ...]
-    robots: Mapping[str, RobotResult]
+    robots: Mapping[str, JobResult]
     models: Mapping[str, ModelPopulation]
     estimates: Mapping[str, ParameterEstimates]
     problems: tuple[FleetProblem, ...]
@@ -139,7 +131,6 @@ class FleetOutcome:
 
     @property
     def computed_bags(self) -> int:
-        """Number of bags that were computed in this run."""
         return sum(bag.computed for bag in self.bags)
 
     @property
@@ -149,9 +140,10 @@ class FleetOutcome:
 
     @property
     def rejected(self) -> bool:
-        """Whether a bag or a robot is not to be used."""
-        bags = any(outcome.summary.get("verdict") == Verdict.REJECT.value for outcome in self.bags)
-        return bags or any(e.decision["verdict"] == Verdict.REJECT.value for e in self.estimates.values())
+        """Whether a bag or a robot must not be used."""
+        verdicts = [bag.summary.get("verdict") for bag in self.bags]
+        verdicts += [estimate.decision["verdict"] for estimate in self.estimates.values()]
+        return Verdict.REJECT.value in verdicts
 
 
 def run_fleet(
@@ -161,14 +153,14 @@ def run_fleet(
     cluster: Cluster,
     progress: ShowProgress = lambda stage, fraction: None,
 ) -> FleetOutcome:
-    """Process a fleet; results of an earlier run are reused if nothing they depend on has changed.
+    """Process a fleet; results of an earlier run are reused if nothing that they depend on has changed.
 
     Parameters
     ----------
     configuration : Configuration
         From :func:`.fleet_configuration`.
     directory : Path
-        For results, and for what the next run reuses.
+        Folder of the results that the next run reuses.
 
     Raises
     ------
@@ -232,13 +224,13 @@ class _Run:
                 except InertidError as error:
                     texts[robot.urdf] = text = type(error)(f"{robot.urdf}: {error}")
             if isinstance(text, InertidError):
-                self.problems.append(FleetProblem(serial, "", f"{serial}: {text}"))
+                self.problems.append(FleetProblem(str(text), serial))
             else:
                 usable[serial] = text
         for serial, model in self._of_other_kinematics({serial: hashes[text] for serial, text in usable.items()}):
             urdf = self.catalogue.robots[serial].urdf
             message = f"{urdf}: has other joints than most robots of model '{model}'; correct the URDF or the model"
-            self.problems.append(FleetProblem(serial, "", message))
+            self.problems.append(FleetProblem(message, serial))
             del usable[serial]
         return usable
 
@@ -252,36 +244,43 @@ class _Run:
             if key != models[model].most_common(1)[0][0]:
                 yield serial, model
 
-    def _robots(self, urdfs: Mapping[str, str], bags: tuple[BagOutcome, ...]) -> dict[str, RobotResult]:
+    def _robots(self, urdfs: Mapping[str, str], bags: tuple[BagOutcome, ...]) -> dict[str, JobResult]:
         """Joint information and drift of every robot that has a usable bag."""
         used = {outcome.bag: outcome for outcome in bags if outcome.used}
-        robots: dict[str, RobotResult] = {}
+        robots: dict[str, JobResult] = {}
         jobs: dict[str, RobotJob] = {}
         keys: dict[str, str] = {}
-        for serial, every in serials_of(used).items():
-            outcomes = [used[bag] for bag in every]
+        for serial, robot_bags in serials_of(used).items():
+            outcomes = [used[bag] for bag in robot_bags]
             parts = [f"{outcome.key} {outcome.bag.day}" for outcome in outcomes]
             key = keys[serial] = key_of(urdfs[serial], *parts, configuration=self.configuration)
             summary = self.robot_store.read(key)
             if summary is not None:
-                robots[serial] = RobotResult(summary, self.robot_store.information(key))
+                robots[serial] = JobResult(summary, self.robot_store.information(key))
                 continue
             stored = [
                 StoredBag(outcome.bag.url, outcome.bag.day, outcome.summary, self.bags.store.information(outcome.key))
                 for outcome in outcomes
             ]
-            jobs[serial] = RobotJob(serial, urdfs[serial], self.configuration, tuple(stored))
-        for done, (serial, result) in enumerate(self.cluster.results(robot_job, jobs), 1):
-            self._show("robots", done / len(jobs))
-            if isinstance(result, Failed):
-                self.problems.append(FleetProblem(serial, "", f"{serial}: {result.message}"))
-                continue
+            jobs[serial] = RobotJob(urdfs[serial], self.configuration, tuple(stored))
+        for serial, result in self._results("robots", robot_job, jobs):
             robots[serial] = result
-            self.robot_store.write(keys[serial], result.summary, result.information)
+            self.robot_store.write(keys[serial], result)
         return robots
 
-    def _models(self, urdfs: Mapping[str, str], robots: Mapping[str, RobotResult]) -> dict[str, ModelPopulation]:
-        by_model: dict[str, dict[str, RobotResult]] = {}
+    def _results(
+        self, stage: str, function: Callable[[Job], Result], jobs: Mapping[str, Job]
+    ) -> Iterator[tuple[str, Result]]:
+        """Results by serial number in order of completion; failures become problems."""
+        for done, (serial, result) in enumerate(self.cluster.results(function, jobs), 1):
+            self._show(stage, done / len(jobs))
+            if isinstance(result, Failed):
+                self.problems.append(FleetProblem(result.message, serial))
+            else:
+                yield serial, result
+
+    def _models(self, urdfs: Mapping[str, str], robots: Mapping[str, JobResult]) -> dict[str, ModelPopulation]:
+        by_model: dict[str, dict[str, JobResult]] = {}
         for serial, result in robots.items():
             by_model.setdefault(self.catalogue.robots[serial].model, {})[serial] = result
         models = {}
@@ -289,11 +288,11 @@ class _Run:
             try:
                 models[name] = model_population(name, urdfs[min(members)], self.configuration, members)
             except InertidError as error:
-                self.problems.append(FleetProblem("", "", f"model '{name}': {error}"))
+                self.problems.append(FleetProblem(f"model '{name}': {error}"))
         return models
 
     def _estimates(
-        self, urdfs: Mapping[str, str], robots: Mapping[str, RobotResult], models: Mapping[str, ModelPopulation]
+        self, urdfs: Mapping[str, str], robots: Mapping[str, JobResult], models: Mapping[str, ModelPopulation]
     ) -> dict[str, ParameterEstimates]:
         """Parameters of every robot; an outlying one starts from its URDF, not from the distribution."""
         jobs: dict[str, EstimateJob] = {}
@@ -302,11 +301,4 @@ class _Run:
             for serial in population.serials:
                 prior = None if shared is None or serial in population.outliers else shared.prior_of_robot
                 jobs[serial] = EstimateJob(urdfs[serial], self.configuration, robots[serial].information, prior)
-        estimates: dict[str, ParameterEstimates] = {}
-        for done, (serial, result) in enumerate(self.cluster.results(estimate_job, jobs), 1):
-            self._show("results", done / len(jobs))
-            if isinstance(result, Failed):
-                self.problems.append(FleetProblem(serial, "", f"{serial}: {result.message}"))
-            else:
-                estimates[serial] = result
-        return dict(sorted(estimates.items()))
+        return dict(sorted(self._results("results", estimate_job, jobs)))
