@@ -28,7 +28,7 @@ from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, from_joint_trajectory, to_nanoseconds
-from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import COMMAND, LATCHED
@@ -68,10 +68,7 @@ class ArmInterface(RobotStates):
     def begin(self, options: StateMonitorOptions) -> ArmState:
         """Return the state of an arm that may be taken over.
 
-        Raises
-        ------
-        ExcitationError
-            Joint states are missing, wrong or of a moving arm, or commands would not arrive.
+        Raises ExcitationError if joint states are missing, wrong or of a moving arm, or commands would not arrive.
         """
         self.check_states(options)
         if problem := self.interference():
@@ -95,13 +92,7 @@ class ArmInterface(RobotStates):
         super().poll()
 
     def reference(self, message: JointTrajectory) -> SentTrajectory:
-        """Return a trajectory in the order of the joints, on the steady clock.
-
-        Raises
-        ------
-        InertidError
-            See :func:`.from_joint_trajectory`; or the trajectory has too many points.
-        """
+        """Return a trajectory in the order of the joints, on the steady clock; raise InertidError for a wrong one."""
         if len(message.points) > MAX_POINTS:
             raise ExcitationError(
                 f"reference: has {len(message.points)} points, at most {MAX_POINTS} are followed; send it in parts"
@@ -322,42 +313,41 @@ class Adaptation(LifecycleNode):
 
 def motion_status(arm: ControlledArm | None, refused: str) -> Status:
     """Status of the arm; ``refused`` is why the last reference was refused, or empty."""
-    fault = arm.fault if arm is not None else ""
-    at_rest = "not in control" if arm is None else arm.stage.value
-    level, message = gravest((ERROR, fault), (WARN, refused), otherwise=at_rest)
-    rejected = sum(arm.monitor.counts.rejected.values()) if arm is not None else None
+    state = "not in control" if arm is None else arm.stage.value
     values = {
-        "State": at_rest,
+        "State": state,
         "Accepts references": arm is not None and arm.accepts,
         "Tracking error (rad or m)": None if arm is None else float(np.abs(arm.error).max()),
         "Largest tracking error (rad or m)": None if arm is None else arm.largest_error,
-        "Joint states rejected": rejected,
+        "Joint states rejected": None if arm is None else sum(arm.monitor.counts.rejected.values()),
     }
-    return Status("motion", level, message, values)
+    fault = arm.fault if arm is not None else ""
+    return Status("motion", *gravest((ERROR, fault), (WARN, refused), otherwise=state), values)
 
 
 def controller_status(robot: ArmInterface, in_control: bool) -> Status:
     """Status of the controller; a missing one is an error only while the node is in control."""
-    problem = robot.commands.problem() or robot.controller_problem()
-    unknown = "" if robot.name else "no robot description"
-    level, message = gravest(
-        (STALE, unknown), (ERROR if in_control else WARN, problem), otherwise="commands arrive"
+    level_and_message = gravest(
+        (STALE, "" if robot.name else "no robot description"),
+        (ERROR if in_control else WARN, robot.commands.problem() or robot.controller_problem()),
+        otherwise="commands arrive",
     )
     values = {"Topic": robot.commands.name, "Discovered": robot.commands.has_controller}
-    return Status("controller", level, message, values)
+    return Status("controller", *level_and_message, values)
 
 
 def parameters_status(arm: ControlledArm | None, first_mass: float) -> Status:
     """Status of the estimate: its distance from the first."""
-    mass = float(arm.controller.bodies[:, 0].sum()) if arm is not None else None
+    if arm is None:
+        keys = ("Mass (kg)", "Added mass (kg)", "At their effort limit")
+        return Status("parameters", STALE, "not in control", dict.fromkeys(keys))
+    mass = float(arm.controller.bodies[:, 0].sum())
     values = {
         "Mass (kg)": mass,
-        "Added mass (kg)": None if mass is None else mass - first_mass,
-        "At their effort limit": None if arm is None else int(arm.controller.saturated.sum()),
+        "Added mass (kg)": mass - first_mass,
+        "At their effort limit": int(arm.controller.saturated.sum()),
     }
-    activity = "they adapt" if arm is not None and arm.accepts else "they are held"
-    level, message = gravest((STALE, "" if arm is not None else "not in control"), otherwise=activity)
-    return Status("parameters", level, message, values)
+    return Status("parameters", OK, "they adapt" if arm.accepts else "they are held", values)
 
 
 def main() -> int:

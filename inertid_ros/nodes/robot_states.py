@@ -17,8 +17,9 @@ from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, ahe
 from inertid_ros.excitation.execution.plan_check import check_at_rest
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 from inertid_ros.robot.urdf.parsing import read_description
+from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to_nanoseconds
-from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest
 from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, Publishers
 
 # Simulated time: the limits of its speed
@@ -35,10 +36,7 @@ _MAX_STEP_TICKS = 10.0  # ticks further apart than this many periods mean that t
 class SimulatedTime:
     """Time of a simulator, by which a motion is sent and watched in place of the steady clock.
 
-    Attributes
-    ----------
-    now : float
-        The newest of ``/clock`` and the stamps of joint states [s]; never goes back.
+    ``now`` [s] is the newest of ``/clock`` and the stamps of joint states, and never goes back.
     """
 
     def __init__(self) -> None:
@@ -82,13 +80,8 @@ class JointStateWindow:
     """The joint states of the last quarter of a second, by their receipt on the steady clock."""
 
     def __init__(self, order: JointOrder) -> None:
-        self._order = order
+        self._order, self.joint_names = order, order.joint_names
         self._recent: deque[tuple[float, JointSample]] = deque()
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Joints of the model."""
-        return self._order.joint_names
 
     def take(self, message: JointState, now: float) -> JointSample | None:
         """Keep and return the model's joints of a message, None if it has none; see :meth:`JointOrder.sample`."""
@@ -99,7 +92,6 @@ class JointStateWindow:
         return sample
 
     def clear(self) -> None:
-        """Forget all states."""
         self._recent.clear()
 
     def filled(self, now: float) -> bool:
@@ -127,12 +119,7 @@ class JointStateWindow:
     def check(self, now: float, clock: float, options: StateMonitorOptions) -> None:
         """Raise ExcitationError if the states are old, wrong, or of a moving robot.
 
-        Parameters
-        ----------
-        now : float
-            Steady clock [s].
-        clock : float
-            Clock of the stamps [s].
+        ``now`` is of the steady clock, ``clock`` of the clock of the stamps [s].
         """
         self._forget(now)
         options = options.timed(self.period)
@@ -165,7 +152,6 @@ class RobotStates:
 
     Parameters
     ----------
-    node : Node
     urdf : str
         File of the description; empty takes the topic ``robot_description``.
     on_state : callable
@@ -280,16 +266,14 @@ class RobotStates:
         """Which nodes publish joint states, if there are several; empty otherwise."""
         publishers = self._publishers.look()
         named = {publisher for publisher in publishers if publisher[0] != UNNAMED}
-        if len(publishers) <= 1 or len(named) <= 1 and self._one_publishes():
+        # The graph may still hold a publisher that was killed, of which the sequence numbers show nothing.
+        one_publishes = self._states.numbered_since < time.monotonic() - _MIN_NUMBERED_S
+        if len(publishers) <= 1 or len(named) <= 1 and one_publishes:
             return ""
         names = ", ".join(f"{namespace.rstrip('/')}/{name}" for name, namespace in publishers)
         twice = len(named) < len(publishers)
         killed = " (a node that was killed and started again counts twice for some 20 s; wait)" if twice else ""
         return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's{killed}"
-
-    def _one_publishes(self) -> bool:
-        """Whether joint states come from one publisher, even if the graph still holds another that was killed."""
-        return self._states.numbered_since < time.monotonic() - _MIN_NUMBERED_S
 
     def _receive_description(self, message: String) -> None:
         try:
@@ -334,41 +318,33 @@ class RobotStates:
 def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Status:
     """Status of the robot's joint states."""
     report, (rejected, rejection) = robot.joint_states, robot.rejected
-    names = robot.joint_names
-    slow = wrong_clock = ""
-    if report.rate_hz < options.min_rate_hz:
-        slow = f"{report.rate_hz:.0f} Hz are below monitor.min_rate_hz {options.min_rate_hz:g}"
-    if report.delay_s > options.max_age_s or report.delay_s < -options.max_future_s:
-        wrong_clock = f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
     values = {
-        **stream_values(report, names),
+        **diagnostics.stream_values(report, robot.joint_names),
         "Rejected messages": rejected,
         "Minimum acceptable frequency (Hz)": options.min_rate_hz,
     }
-    saturated = values["Saturated"]
-    silent = "no joint states of the robot; start its driver, or remap joint_states" if report.silent else ""
-    level, message = gravest(
+    saturated, is_slow = values["Saturated"], report.rate_hz < options.min_rate_hz
+    slow = f"{report.rate_hz:.0f} Hz are below monitor.min_rate_hz {options.min_rate_hz:g}"
+    level_and_message = gravest(
         (ERROR, rejection),
-        (STALE, silent),
+        (STALE, "no joint states of the robot; start its driver, or remap joint_states" if report.silent else ""),
         (ERROR, robot.several_publishers()),
-        (ERROR, slow),
-        (ERROR, wrong_clock),
-        (WARN, "gaps between joint states; check the network and the load of the machine" if report.gaps else ""),
+        (ERROR, slow if is_slow else ""),
+        (ERROR, diagnostics.wrong_clock(report, options.max_age_s, options.max_future_s)),
+        (WARN, diagnostics.gaps_between("joint states", report)),
         (WARN, f"effort of {saturated} stays at its largest value; check for a collision" if saturated else ""),
         otherwise=f"{report.rate_hz:.0f} Hz",
     )
-    return Status("joint states", level, message, values)
+    return Status("joint states", *level_and_message, values)
 
 
 def timing_status(ticks: StreamReport, period: float) -> Status:
     """Status of the node's ticks, which are to come at a period [s]."""
-    late = ""
-    if ticks.longest_step_s > _MAX_STEP_TICKS * period:
-        late = f"the process was held up for {ticks.longest_step_s:.3f} s; take other work off this machine"
-    level, message = gravest((WARN, late), otherwise=f"{ticks.rate_hz:.0f} Hz")
+    late = f"the process was held up for {ticks.longest_step_s:.3f} s; take other work off this machine"
+    is_late = ticks.longest_step_s > _MAX_STEP_TICKS * period
     values = {
         "Actual frequency (Hz)": ticks.rate_hz,
         "Expected frequency (Hz)": 1.0 / period,
         "Longest step (s)": ticks.longest_step_s,
     }
-    return Status("timing", level, message, values)
+    return Status("timing", *gravest((WARN, late if is_late else ""), otherwise=f"{ticks.rate_hz:.0f} Hz"), values)

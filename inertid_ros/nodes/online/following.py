@@ -43,17 +43,10 @@ def follow_options(options: OnlineNodeOptions) -> FollowOptions:
 
 
 class Following:
-    """Follows a robot by messages of its joint states, once their rate is known.
-
-    Parameters
-    ----------
-    directory : str
-        Result directory of the robot.
+    """Follows the robot of a result directory by messages of its joint states, once their rate is known.
 
     Attributes
     ----------
-    result : Result
-        The calibration.
     robot : FollowedRobot or None
         None until the rate of the joint states is known.
     problem : str
@@ -79,8 +72,7 @@ class Following:
         self._held = HeldJoints(tuple(model.options.locked_joints), model.recorded_joints)
         self.robot: FollowedRobot | None = None
         self.problem, self.last_fault, self.rejected, self.foreign = "", "", 0, False
-        self._stamps: list[int] = []
-        self._impossible = False
+        self._stamps: list[int] | None = []  # None if the robot cannot be followed
         if options.rate_hz:
             self._begin(options.rate_hz)
 
@@ -119,7 +111,7 @@ class Following:
             self.problem = self.last_fault = reason
 
     def _measure_rate(self, stamp_ns: int) -> None:
-        if self._impossible:
+        if self._stamps is None:
             return
         self._stamps.append(stamp_ns)
         if len(self._stamps) <= _RATE_SAMPLES:
@@ -132,7 +124,7 @@ class Following:
         try:
             self._begin(rate)
         except InertidError as error:
-            self._impossible = True
+            self._stamps = None
             self._reject(str(error))
 
     def _begin(self, rate_hz: float) -> None:
@@ -143,19 +135,8 @@ class Following:
 class PayloadGoal:
     """One goal of the payload action: joint states while the robot moves, then the solution in another process.
 
-    Parameters
-    ----------
-    request : IdentifyPayload.Goal
-        Frame, duration and reference; empty fields take the node's options.
-    following : Following or None
-        The robot, if one is known.
-    now : float
-        Steady clock [s].
-
-    Attributes
-    ----------
-    progress : PayloadProgress
-        Estimate so far.
+    Empty fields of the request take the node's options; ``now`` is always the steady clock [s]. ``progress`` is the
+    estimate so far.
 
     Raises
     ------
@@ -198,7 +179,6 @@ class PayloadGoal:
         return self._worker.progress or ("preparing", 0.0)
 
     def take(self, state: JointState, followed: Followed, now: float) -> None:
-        """Take a joint state and its result."""
         if self._worker is not None or self._failure is not None:
             return
         self._received = now
@@ -214,7 +194,6 @@ class PayloadGoal:
             self._worker = Worker("payload", payload_job, job, self._timeout_s, self._process)
 
     def is_over(self, now: float) -> bool:
-        """Return whether there is an answer."""
         if self._failure is None and self._worker is None and now - self._received > _MAX_STATE_SILENCE_S:
             silent = now - self._received
             self._fail(RecordingError(f"payload: no joint states for {silent:.1f} s; measure again once they come"))
@@ -229,7 +208,6 @@ class PayloadGoal:
         return self._worker.result()
 
     def cancel(self, reason: str = "canceled") -> None:
-        """Give up the goal."""
         if self._failure is None:
             self._fail(RecordingError(f"payload: {reason}"))
 

@@ -15,15 +15,14 @@ from inertid_ros.monitoring.online_identification import OnlineEstimate
 from inertid_ros.monitoring.payload_measurement import PayloadProgress
 from inertid_ros.msg import InertialParameters, RobotChange
 from inertid_ros.payload.offline import PayloadOutcome
-from inertid_ros.payload.payload import Payload
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest, stream_values
+from inertid_ros.ros import diagnostics
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, Status, gravest
 from inertid_ros.ros.parameter_messages import value_fields
 
 from .following import Following
 
 _INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_MAX_STATE_DELAY_S, _MIN_STATE_DELAY_S = 1.0, -0.01  # no network delays that much; clocks differ
 _CAUSE_CONSTANTS = {
     Cause.PAYLOAD: RobotChange.PAYLOAD,
     Cause.LOST_PART: RobotChange.LOST_PART,
@@ -35,7 +34,7 @@ _CAUSE_CONSTANTS = {
 def followed_parameters(
     model: RobotModel, estimate: OnlineEstimate, sequence: int, stamp: Time
 ) -> InertialParameters:
-    """Make a message of parameters of a robot that is followed; without held-out data they are to be used with care."""
+    """Make a message of parameters that are not validated on held-out data, and are to be used with care."""
     return InertialParameters(
         header=Header(stamp=stamp),
         sequence=sequence,
@@ -72,22 +71,17 @@ def describe_change(change: Change | None) -> str:
     return f"{change.cause.value} at {change.subject}: about {change.amount:+.2g} {unit}"
 
 
-def to_inertia(payload: Payload, stamp: Time) -> InertiaStamped:
-    """Make an InertiaStamped of a payload about its centre of mass, in the frame of the link that holds it."""
-    elements = zip(_INERTIA_FIELDS, (element.value for element in payload.inertia), strict=True)
-    inertia = Inertia(m=payload.mass.value, com=_vector(payload.com_vector), **dict(elements))
-    return InertiaStamped(header=Header(stamp=stamp, frame_id=payload.tool.name), inertia=inertia)
-
-
 def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Result:
-    """Make the answer of the action for a payload."""
+    """Make the answer for a payload, whose inertia is about its centre of mass in the frame of its link."""
     payload, commands = result.payload, result.content["as_robots_take_it"]
     quantities = (payload.mass, *payload.com, *payload.inertia)
     low, high = payload.mass.interval
+    elements = zip(_INERTIA_FIELDS, (element.value for element in payload.inertia), strict=True)
+    inertia = Inertia(m=payload.mass.value, com=_vector(payload.com_vector), **dict(elements))
     return IdentifyPayload.Result(
         success=True,
         message=f"{payload.mass.value:.3f} kg ({low:.3f} to {high:.3f}) on {payload.tool.name}",
-        payload=to_inertia(payload, stamp),
+        payload=InertiaStamped(header=Header(stamp=stamp, frame_id=payload.tool.name), inertia=inertia),
         standard_deviation=[quantity.deviation for quantity in quantities],
         lower=[quantity.interval[0] for quantity in quantities],
         upper=[quantity.interval[1] for quantity in quantities],
@@ -99,7 +93,6 @@ def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Re
 
 
 def to_payload_feedback(stage: str, fraction: float, progress: PayloadProgress) -> IdentifyPayload.Feedback:
-    """Make the feedback of the action: stage, fraction of it and estimate so far."""
     return IdentifyPayload.Feedback(
         stage=stage,
         fraction=fraction,
@@ -118,72 +111,53 @@ def _vector(values: Array) -> Vector3:
 
 def joint_states_status(following: Following | None, report: StreamReport) -> Status:
     """Status of the joint states, and why some were not used."""
-    names = following.result.model.joint_names if following is not None else ()
-    robot = following.robot if following is not None else None
-    fault_counts = None
-    if robot is not None:
-        fault_counts = ", ".join(f"{fault.value} {count}" for fault, count in robot.faults.most_common())
-    values = {
-        **stream_values(report, names),
-        "Rejected messages": following.rejected if following is not None else None,
-        "Filter restarts": robot.filter.restarts if robot is not None else None,
-        "Filter delay (s)": robot.filter.delay if robot is not None else None,
-        "Last fault": following.last_fault if following is not None else None,
-        "Fault counts": fault_counts,
-    }
-    wrong_clock, others = "", following.others if following is not None else ""
-    silent = others or "no joint states of the robot; start its driver, or remap joint_states"
-    if report.delay_s > _MAX_STATE_DELAY_S or report.delay_s < _MIN_STATE_DELAY_S:
-        wrong_clock = f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
-    level, message = gravest(
+    names: tuple[str, ...] = ()
+    counts = dict.fromkeys(("Rejected messages", "Filter restarts", "Filter delay (s)", "Last fault", "Fault counts"))
+    problem, silent = "", "no joint states of the robot; start its driver, or remap joint_states"
+    if following is not None:
+        names, problem, silent = following.result.model.joint_names, following.problem, following.others or silent
+        counts |= {"Rejected messages": following.rejected, "Last fault": following.last_fault}
+        if (robot := following.robot) is not None:
+            faults = ", ".join(f"{fault.value} {count}" for fault, count in robot.faults.most_common())
+            filters = {"Filter restarts": robot.filter.restarts, "Filter delay (s)": robot.filter.delay}
+            counts |= {**filters, "Fault counts": faults}
+    level_and_message = gravest(
         (STALE, silent if report.silent else ""),
-        (ERROR, following.problem if following is not None else ""),
-        (WARN, wrong_clock),
-        (WARN, "gaps between joint states; check the network and the load of the machine" if report.gaps else ""),
+        (ERROR, problem),
+        (WARN, diagnostics.wrong_clock(report)),
+        (WARN, diagnostics.gaps_between("joint states", report)),
         otherwise=f"{report.rate_hz:.0f} Hz",
     )
-    return Status("joint states", level, message, values)
+    return Status("joint states", *level_and_message, {**diagnostics.stream_values(report, names), **counts})
 
 
 def parameters_status(
     following: Following | None, estimate: OnlineEstimate | None, age_s: float, problem: str
 ) -> Status:
     """Status of the parameters: result that is followed, and their age."""
+    level_and_message = gravest(
+        (ERROR, problem),
+        (STALE, "no calibrated robot; set the parameter result, or identify one" if following is None else ""),
+        (STALE, "waiting for joint states" if estimate is None else ""),
+        otherwise="published",
+    )
     values = {
         "Result": str(following.result.directory) if following is not None else None,
         "Age (s)": age_s,
         "Newton steps": estimate.steps if estimate is not None else None,
         "Solution (ms)": 1e3 * estimate.seconds if estimate is not None else math.nan,
     }
-    level, message = gravest(
-        (ERROR, problem),
-        (STALE, "no calibrated robot; set the parameter result, or identify one" if following is None else ""),
-        (STALE, "waiting for joint states" if estimate is None else ""),
-        otherwise="published",
-    )
-    return Status("parameters", level, message, values)
+    return Status("parameters", *level_and_message, values)
 
 
 def robot_status(following: Following | None) -> Status:
     """Status of the robot: as calibrated, or its change."""
-    followed = following.robot if following is not None else None
-    change = followed.change if followed is not None else None
-    values = {
-        "Cause": change.cause.value if change is not None else None,
-        "Link or joint": change.subject if change is not None else None,
-        "Amount (kg, N m or N)": change.amount if change is not None else None,
-        "Standard deviation": change.deviation if change is not None else None,
-        "Settled": change.settled if change is not None else None,
-    }
-    level, message = gravest(
-        (STALE, "no robot is followed" if followed is None else ""),
-        (WARN, describe_change(change) if change is not None else ""),
-        otherwise="as calibrated",
-    )
-    return Status("robot", level, message, values)
-
-
-def payload_status(state: str, failure: str, mass: float) -> Status:
-    """Status of the payload action."""
-    level, message = gravest((WARN, failure), otherwise=state)
-    return Status("payload", level, message, {"State": state, "Mass (kg)": mass, "Last fault": failure})
+    robot = following.robot if following is not None else None
+    keys = ("Cause", "Link or joint", "Amount (kg, N m or N)", "Standard deviation", "Settled")
+    if robot is None:
+        return Status("robot", STALE, "no robot is followed", dict.fromkeys(keys))
+    change = robot.change
+    if change is None:
+        return Status("robot", OK, describe_change(change), dict.fromkeys(keys))
+    values = (change.cause.value, change.subject, change.amount, change.deviation, change.settled)
+    return Status("robot", WARN, describe_change(change), dict(zip(keys, values, strict=True)))

@@ -21,18 +21,17 @@ from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot
 from inertid_ros.monitoring.online_identification import OnlineEstimate
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange
 from inertid_ros.nodes.spin import run_node
+from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.conversions import to_nanoseconds, to_time
-from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
+from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import LATCHED, PolledSubscription, recording_profile
 
 from .following import Following, PayloadGoal, follow_options
 from .messages import (
-    describe_change,
     followed_parameters,
     joint_states_status,
     parameters_status,
-    payload_status,
     robot_status,
     to_payload_feedback,
     to_payload_result,
@@ -120,32 +119,24 @@ class Online(Node):
             self.watch.add(now, delay)
         if self.following.last_fault != fault:
             self.get_logger().warning(self.following.last_fault, throttle_duration_sec=_FAULT_LOG_PERIOD_S)
-        if taken is None:
+        if taken is None or self.following.robot is None:
             return
         state, followed = taken
-        self._publish(followed)
+        self._publish(self.following.result.model, self.following.robot, followed)
         if self.goal is not None:
             self.goal.take(state, followed, now)
 
-    def _publish(self, followed: Followed) -> None:
-        following, robot = self.following, self.following.robot if self.following is not None else None
-        if following is None or robot is None:
-            return
+    def _publish(self, model: RobotModel, robot: FollowedRobot, followed: Followed) -> None:
         if followed.news:
-            self._publish_change(robot)
+            stamp, since = (to_time(robot.stamp_ns(time)) for time in (robot.changes.time, robot.changes.since))
+            change = to_robot_change(model, robot.change, stamp, since, self.options.false_alarms_per_hour)
+            self.change_publisher.publish(change)
+            self.get_logger().info(change.message)
         if followed.estimate is not None:
             self.estimate, self.problem = followed.estimate, ""
             self.sequence, self.solved_ns = self.sequence + 1, self.get_clock().now().nanoseconds
             stamp = to_time(robot.stamp_ns(self.estimate.time))
-            message = followed_parameters(following.result.model, self.estimate, self.sequence, stamp)
-            self.parameters_publisher.publish(message)
-
-    def _publish_change(self, robot: FollowedRobot) -> None:
-        change, changes = robot.change, robot.changes
-        stamp, since = (to_time(robot.stamp_ns(time)) for time in (changes.time, changes.since))
-        rate = self.options.false_alarms_per_hour
-        self.change_publisher.publish(to_robot_change(robot.robot.equations.model, change, stamp, since, rate))
-        self.get_logger().info(describe_change(change))
+            self.parameters_publisher.publish(followed_parameters(model, self.estimate, self.sequence, stamp))
 
     # Payload
 
@@ -207,7 +198,15 @@ class Online(Node):
             joint_states_status(self.following, self.watch.report(self._now())),
             parameters_status(self.following, self.estimate, age, self.problem),
             robot_status(self.following),
-            payload_status(self.payload_state, self.payload_failure, self.payload_mass),
+            Status(
+                "payload",
+                *gravest((WARN, self.payload_failure), otherwise=self.payload_state),
+                {
+                    "State": self.payload_state,
+                    "Mass (kg)": self.payload_mass,
+                    "Last fault": self.payload_failure,
+                },
+            ),
         ]
 
     def _now(self) -> float:

@@ -11,39 +11,22 @@ from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.data.files.live_bag import free_space_mb
 from inertid_ros.data.messages import JOINT_STATE
 from inertid_ros.data.screening.live_watch import StreamReport
-from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, Status, gravest, stream_values
+from inertid_ros.ros import diagnostics
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, Status, gravest
 
 from .session import RecordingSession, SessionState, Source
 
 _WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
-_MAX_TOPIC_DELAY_S, _MAX_TOPIC_ADVANCE_S = 1.0, 0.01  # no network delays that much; clocks differ
 _SCARCE_SPACE_FACTOR = 2.0  # a warning below this multiple of the space without which no recording begins
 
 
 @dataclass(frozen=True)
 class TopicState:
-    """The publishers of a topic.
-
-    Attributes
-    ----------
-    topic : str
-        Resolved name.
-    publishers : int
-        Their number.
-    problem : str
-        What is wrong with them, in one line; empty if all is well.
-    """
+    """Number of publishers of a topic, and what is wrong with them in one line; empty if all is well."""
 
     topic: str
     publishers: int
     problem: str
-
-    @property
-    def several(self) -> str:
-        """A line if several nodes publish at once; empty otherwise."""
-        if self.publishers < 2:
-            return ""
-        return f"{self.publishers} publishers on {self.topic}, whose data is mixed; stop all but one"
 
 
 def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -> TopicState:
@@ -65,11 +48,10 @@ def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -
 def recording(session: RecordingSession) -> Status:
     """Status of the recording and of the samples that were left out."""
     live = session.recording
-    failed = session.message if session.state is SessionState.FAILED else ""
-    level, message = gravest((ERROR, failed), (WARN, session.warning), otherwise=session.message)
-    values: dict[str, object] = {"State": session.state.value, "Recording": live.name if live is not None else None}
     counts = vars(live.counts) if live is not None else {}
-    values |= {
+    values: dict[str, object] = {
+        "State": session.state.value,
+        "Recording": live.name if live is not None else None,
         "Samples": counts.get("accepted"),
         "Rejected": counts.get("rejected"),
         "Out of order": counts.get("out_of_order"),
@@ -79,14 +61,15 @@ def recording(session: RecordingSession) -> Status:
         "Duration (s)": live.seconds if live is not None else None,
         "Last fault": session.last_fault,
     }
-    return Status("recording", level, message, values)
+    failed = session.message if session.state is SessionState.FAILED else ""
+    return Status("recording", *gravest((ERROR, failed), (WARN, session.warning), otherwise=session.message), values)
 
 
 def disk(options: RecorderOptions) -> Status:
     """Status of the space for recordings."""
     required, free = options.min_free_mb, free_space_mb(options.directory)
     space = f"{free:.0f} MiB are free in {options.directory}"
-    level, message = gravest(
+    level_and_message = gravest(
         (OK, "" if options.write_bag else "no bags are written"),
         (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
         (ERROR, f"{space}, below min_free_mb {required}; no recording begins" if free < required else ""),
@@ -94,24 +77,22 @@ def disk(options: RecorderOptions) -> Status:
         otherwise=space,
     )
     values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": required}
-    return Status("disk", level, message, values)
+    return Status("disk", *level_and_message, values)
 
 
 def topic(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
     """Status of the messages of a topic; ``joints`` are those of its recorded joint states."""
     channels = joints if source.type == JOINT_STATE else _WRENCH_CHANNELS
-    values = {"Type": source.type, "Publishers": state.publishers, **stream_values(report, channels)}
-    wrong_clock = ""
-    if report.delay_s > _MAX_TOPIC_DELAY_S or report.delay_s < -_MAX_TOPIC_ADVANCE_S:
-        wrong_clock = f"stamped {report.delay_s:.3f} s before now; check the clocks and use_sim_time"
-    saturated = f"{values['Saturated']} at the largest value; check the sensor's range" if values["Saturated"] else ""
-    level, message = gravest(
+    values = {"Type": source.type, "Publishers": state.publishers, **diagnostics.stream_values(report, channels)}
+    saturated = values["Saturated"]
+    mixed = f"{state.publishers} publishers on {state.topic}, whose data is mixed; stop all but one"
+    level_and_message = gravest(
         (ERROR if state.publishers else STALE, state.problem),
         (STALE, f"{source.name} is published but no message arrives" if report.silent else ""),
-        (WARN, state.several),
-        (WARN, wrong_clock),
-        (WARN, "gaps between messages; check the network and the load of the machine" if report.gaps else ""),
-        (WARN, saturated),
+        (WARN, mixed if state.publishers > 1 else ""),
+        (WARN, diagnostics.wrong_clock(report)),
+        (WARN, diagnostics.gaps_between("messages", report)),
+        (WARN, f"{saturated} at the largest value; check the sensor's range" if saturated else ""),
         otherwise=f"{report.rate_hz:.0f} Hz",
     )
-    return Status(f"topic {source.name}", level, message, values)
+    return Status(f"topic {source.name}", *level_and_message, values)
