@@ -8,8 +8,7 @@ import numpy as np
 from studies.arm import model, urdf
 from tables import machine, publish, table
 
-from inertid_ros.config.direction_combinations import CombinationOptions
-from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.excitation import CombinationOptions, ExcitationOptions
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.interval_motion import rank_and_condition

@@ -18,8 +18,7 @@ from against_figaroh import ENVIRONMENT, HERE, _plain
 from studies import arm
 from tables import machine, publish, table
 
-from inertid_ros.config.collision import CollisionOptions
-from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
 from inertid_ros.excitation.motion_limits import MotionLimits

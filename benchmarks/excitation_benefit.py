@@ -10,8 +10,7 @@ import attrs
 import numpy as np
 from tables import machine, publish, table
 
-from inertid_ros.config.collision import CollisionOptions
-from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions, LimitOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError

@@ -9,7 +9,7 @@ from studies.exoskeleton_data import plate_model
 from studies.one_foot import FORCE_NOISE, MOMENT_NOISE, one_foot
 from tables import machine, publish, table
 
-from inertid_ros.config.least_squares import LeastSquaresOptions
+from inertid_ros.config.identification import LeastSquaresOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.core.samples import Samples

@@ -10,7 +10,7 @@ from studies.space_study import METHODS, Errors, Study
 from support.robots.space_robot import OFFSET, RANGE, TABLE_5, TRUE, bodies, limits, space_robot, table_5
 from tables import machine, publish, table
 
-from inertid_ros.config.direction_combinations import CombinationOptions
+from inertid_ros.config.excitation import CombinationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, is_consistent, nearest_consistent
 from inertid_ros.excitation.planning.floating_base import floating_problem

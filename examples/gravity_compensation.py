@@ -25,8 +25,8 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from inertid_ros.config.option_fields import option, section
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.config.schema.option_fields import option, section
 from inertid_ros.core.errors import InertidError
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.model import RobotModel, load_model, model_options

@@ -44,7 +44,6 @@ ORDER: tuple[tuple[str, ...], ...] = (
 )
 # The same within a folder; "" are the files that lie in it directly.
 ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
-    "config": (("schema",), ("",)),
     "robot": (("urdf",), ("",)),
     "data": (("",), ("files",), ("screening",), ("preparation",)),
     "identification": (("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("",)),

@@ -11,9 +11,7 @@ import pinocchio as pin
 from lxml import etree
 from studies.humanoid import ARMS, TALOS, humanoid, limits_of
 
-from inertid_ros.config.balance import AreaOptions, BalanceOptions
-from inertid_ros.config.collision import CollisionOptions
-from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.excitation import AreaOptions, BalanceOptions, CollisionOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, polygon
 from inertid_ros.excitation.constraints.constraint import MotionSamples

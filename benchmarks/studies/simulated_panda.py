@@ -7,8 +7,7 @@ from functools import cached_property
 import attrs
 import numpy as np
 
-from inertid_ros.config.collision import CollisionOptions
-from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions, LimitOptions
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from support.robots.space_robot import RANGE
 
-from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.config.least_squares import ESTIMATORS
-from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.identification import ESTIMATORS, IdentifyOptions
+from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare

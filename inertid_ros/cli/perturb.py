@@ -7,8 +7,8 @@ import numpy as np
 
 from inertid_ros.cli.printing import number, print_json, print_table
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.schema.structuring import structure
 from inertid_ros.config.simulation import PerturbationOptions
+from inertid_ros.config.structuring import structure
 from inertid_ros.core.inertial_parameters import geodesic_distance
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.robot.body_changes import perturb

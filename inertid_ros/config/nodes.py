@@ -7,18 +7,14 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from inertid_ros.config.schema import former_syntax
-from inertid_ros.config.schema.effects import ABSENT, GIVEN, only
-from inertid_ros.config.schema.option_fields import Option, named, option, options, section
 from inertid_ros.core.errors import ConfigurationError
 
-from .configuration import EFFECTS as CONFIGURATION_EFFECTS
-from .configuration import Configuration
+from .configuration import ABSENT, EFFECTS, GIVEN, Configuration, only
 from .excitation import ExcitationOptions, LimitOptions
 from .execution import EffortControlOptions, ExecutionOptions, MonitorOptions, StateMonitorOptions
 from .identification import RoundsOptions
-from .preparation import STAMPS
-from .recording_topics import BagWritingOptions, BaseTopics, TypedTopic, WrenchTopic
+from .option_fields import Option, named, option, options, section
+from .recordings import STAMPS, BagWritingOptions, BaseTopics, TypedTopic, WrenchTopic
 from .robot import RobotOptions
 from .simulation import LeggedRobotOptions, PerturbationOptions, SimulationOptions
 
@@ -28,9 +24,8 @@ class SpeedScalingOptions:
     """Where the robot's driver tells its speed scaling."""
 
     topic: str = option(
-        "speed_scaling_state_broadcaster/speed_scaling",
-        "topic of std_msgs/Float64 with the speed scaling, where the driver has one; empty takes none",
-    )
+        "speed_scaling_state_broadcaster/speed_scaling", "topic of std_msgs/Float64 with the speed scaling, where the"
+        " driver has one; empty takes none")
     full: float = option(100.0, "its value at full speed", minimum=1e-6, maximum=1e6)
 
 
@@ -41,19 +36,15 @@ class ExcitationNodeOptions:
     urdf: str = option("", "URDF file; empty takes the topic robot_description")
     command_interface: str = option(
         "joint_trajectory", "how the robot is commanded",
-        choices=("joint_trajectory", "follow_joint_trajectory", "position_stream"),
-    )
+        choices=("joint_trajectory", "follow_joint_trajectory", "position_stream"))
     controller: str = option(
-        "",
-        "name of the trajectory controller: commands go to <controller>/joint_trajectory or"
-        " <controller>/follow_joint_trajectory, and its state is read; empty leaves the prefix away",
-    )
+        "", "name of the trajectory controller: commands go to <controller>/joint_trajectory or"
+        " <controller>/follow_joint_trajectory, and its state is read; empty leaves the prefix away")
     speed_scaling: SpeedScalingOptions = section(SpeedScalingOptions)
     tick_s: float = option(0.005, "period of watchdog and sender [s]", minimum=0.001, maximum=0.02)
     realtime_priority: int = option(
-        0, "SCHED_FIFO priority of the node, where the system allows it; 0 leaves the scheduling alone",
-        minimum=0, maximum=99,
-    )
+        0, "SCHED_FIFO priority of the node, where the system allows it; 0 leaves the scheduling alone", minimum=0,
+        maximum=99)
     robot: RobotOptions = section(RobotOptions)
 
 
@@ -62,16 +53,13 @@ class MotionOptions:
     """Parameters of the excitation node that may be changed while it is not armed."""
 
     require_recorder: bool = option(
-        True, "refuse to move unless recorder/status reports that samples are being written"
-    )
+        True, "refuse to move unless recorder/status reports that samples are being written")
     discovery_s: float = option(
-        5.0, "longest wait of a goal until driver, recorder and controller are discovered [s]",
-        minimum=1.0, maximum=60.0,
-    )
+        5.0, "longest wait of a goal until driver, recorder and controller are discovered [s]", minimum=1.0,
+        maximum=60.0)
     start: tuple[float, ...] = option(
         (), "pose where planned motions begin and end [rad or m]; empty is where the robot stands", of=float,
-        minimum=-1e6, maximum=1e6,
-    )
+        minimum=-1e6, maximum=1e6)
     limits: LimitOptions = section(LimitOptions)
     excitation: ExcitationOptions = section(ExcitationOptions)
     execution: ExecutionOptions = section(ExecutionOptions)
@@ -85,35 +73,27 @@ class RecorderOptions(BaseTopics, BagWritingOptions):
     directory: str = option("recordings", "where bags are written, a directory each")
     write_bag: bool = option(True, "write a bag; batches are published either way")
     further_joint_states: tuple[str, ...] = option(
-        (), "topics of sensor_msgs/JointState of further joints, which are merged with those of joint_states"
-    )
+        (), "topics of sensor_msgs/JointState of further joints, which are merged with those of joint_states")
     stamps: str = option(
         "header", "time of samples: header stamps, or arrival where headers are empty: when they are received",
-        choices=STAMPS,
-    )
+        choices=STAMPS)
     joints: tuple[str, ...] = option((), "joints to take; empty takes those of the first message")
-    wrenches: Mapping[str, WrenchTopic] = named(
-        WrenchTopic, "topics of measured wrenches", "wrench_names", former=former_syntax.wrench_topics
-    )
-    other_topics: Mapping[str, TypedTopic] = named(
-        TypedTopic, "topics only written to the bag", "other_topic_names", former=former_syntax.typed_topics
-    )
+    wrenches: Mapping[str, WrenchTopic] = named(WrenchTopic, "topics of measured wrenches", "wrench_names")
+    other_topics: Mapping[str, TypedTopic] = named(TypedTopic, "topics only written to the bag", "other_topic_names")
     reliability: str = option(
-        "reliable", "of the subscriptions; best_effort takes any", choices=("reliable", "best_effort")
-    )
+        "reliable", "of the subscriptions; best_effort takes any", choices=("reliable", "best_effort"))
     batch_period_s: float = option(0.5, "time between batches [s]", minimum=0.02, maximum=10.0)
     commit_period_s: float = option(0.05, "longest time until a sample is in the bag [s]", minimum=0.01, maximum=1.0)
     start_timeout_s: float = option(2.0, "a start without samples fails after this time [s]", minimum=0.2, maximum=60.0)
     max_gap_periods: float = option(4.0, "longer steps of the stamps are gaps [median steps]", minimum=1.5, maximum=1e3)
     max_wrench_gap_s: float = option(
-        0.05, "a joint state farther than this from a wrench or a sample of the base is left out [s]",
-        minimum=0.001, maximum=1.0,
-    )
+        0.05, "a joint state farther than this from a wrench or a sample of the base is left out [s]", minimum=0.001,
+        maximum=1.0)
     tare_s: float = option(1.0, "a tare is the mean of this long [s]", minimum=0.05, maximum=60.0)
-    tare_limit_n: float = option(50.0, "more force than this is a load and is not tared away [N]", minimum=0.0,
-                               maximum=1e6)
-    contact_on_n: float = option(20.0, "a wrench carries load from where its force exceeds this [N]", minimum=0.0,
-                                maximum=1e5)
+    tare_limit_n: float = option(
+        50.0, "more force than this is a load and is not tared away [N]", minimum=0.0, maximum=1e6)
+    contact_on_n: float = option(
+        20.0, "a wrench carries load from where its force exceeds this [N]", minimum=0.0, maximum=1e5)
     contact_off_n: float = option(10.0, "until it falls below this [N]", minimum=0.0, maximum=1e5)
 
 
@@ -124,12 +104,10 @@ class IdentifierOptions:
     urdf: str = option("", "URDF file; empty takes the topic robot_description")
     output_directory: str = option("results", "where result directories are written; empty writes none")
     state_directory: str = option(
-        "", "where the last accepted result is kept, which is published again after a restart; empty keeps none"
-    )
+        "", "where the last accepted result is kept, which is published again after a restart; empty keeps none")
     automatic: bool = option(False, "identify every recording from the recorder as soon as it is complete")
     live_coverage: bool = option(
-        True, "work out once a second what the recording so far determines, about a hundredth of a core"
-    )
+        True, "work out once a second what the recording so far determines, about a hundredth of a core")
     keep_recordings: int = option(20, "recordings kept in memory, the oldest go first", minimum=1, maximum=1000)
     timeout_s: float = option(600.0, "longest time for one identification [s]", minimum=1.0, maximum=1e5)
     memory_mb: int = option(0, "address space of the solving process [MiB]; 0 sets no limit", minimum=0, maximum=10**7)
@@ -142,12 +120,9 @@ class PayloadNodeOptions:
     frame: str = option("", "link that holds the payload, in whose frame it is; empty takes the last moving link")
     duration_s: float = option(5.0, "of the joint states that are taken [s]", minimum=0.5, maximum=600.0)
     reference: tuple[str, ...] = option((), "recordings of the same session without payload: bags or npz files")
-    largest_mass: float = option(
-        0.0, "a heavier payload is refused [kg]; 0 refuses none", minimum=0.0, maximum=1e6
-    )
+    largest_mass: float = option(0.0, "a heavier payload is refused [kg]; 0 refuses none", minimum=0.0, maximum=1e6)
     reference_drift: float = option(
-        0.03, "of friction from the reference to the payload, as a share of it", minimum=0.0, maximum=10.0
-    )
+        0.03, "of friction from the reference to the payload, as a share of it", minimum=0.0, maximum=10.0)
     timeout_s: float = option(60.0, "longest time to solve after the measurement [s]", minimum=1.0, maximum=3600.0)
 
 
@@ -156,35 +131,24 @@ class OnlineNodeOptions:
     """Parameters of the online node."""
 
     result: str = option(
-        "", "result directory of the calibrated robot; empty takes the one that identifier/report names"
-    )
+        "", "result directory of the calibrated robot; empty takes the one that identifier/report names")
     recordings: tuple[str, ...] = option(
-        (),
-        "recordings of the robot as it was calibrated, whose residuals are the noise of the stream; empty takes those"
-        " that the result was fitted to, where they still are",
-    )
-    rate_hz: float = option(
-        0.0, "of the joint states [Hz]; 0 measures it at the start", minimum=0.0, maximum=1e4
-    )
+        (), "recordings of the robot as it was calibrated, whose residuals are the noise of the stream; empty takes"
+        " those that the result was fitted to, where they still are")
+    rate_hz: float = option(0.0, "of the joint states [Hz]; 0 measures it at the start", minimum=0.0, maximum=1e4)
     solve_period_s: float = option(0.5, "between two sets of parameters [s]", minimum=0.01, maximum=600.0)
     time_constant_s: float = option(
-        10.0, "in which the weight of a sample falls to 1/e [s]; 0 forgets nothing", minimum=0.0, maximum=1e6
-    )
+        10.0, "in which the weight of a sample falls to 1/e [s]; 0 forgets nothing", minimum=0.0, maximum=1e6)
     window_s: float = option(
-        0.0, "in place of it, time after which a sample counts no more [s]; 0 for none", minimum=0.0, maximum=1e6
-    )
+        0.0, "in place of it, time after which a sample counts no more [s]; 0 for none", minimum=0.0, maximum=1e6)
     prior_spread: float = option(
-        0.3, "how far bodies may go from the calibration, as their geodesic distance", minimum=1e-3, maximum=100.0
-    )
+        0.3, "how far bodies may go from the calibration, as their geodesic distance", minimum=1e-3, maximum=100.0)
     drift: float = option(
-        0.1, "of friction since the calibration, as a share of it, that is no change", minimum=0.0, maximum=10.0
-    )
+        0.1, "of friction since the calibration, as a share of it, that is no change", minimum=0.0, maximum=10.0)
     change_window_s: float = option(
-        0.4, "of joint states in which a change is looked for [s]", minimum=0.05, maximum=60.0
-    )
+        0.4, "of joint states in which a change is looked for [s]", minimum=0.05, maximum=60.0)
     false_alarms_per_hour: float = option(
-        0.01, "largest expected number of changes that are none", minimum=1e-9, maximum=1e3
-    )
+        0.01, "largest expected number of changes that are none", minimum=1e-9, maximum=1e3)
     payload: PayloadNodeOptions = section(PayloadNodeOptions)
 
 
@@ -194,8 +158,7 @@ class CalibrateOptions(RoundsOptions):
 
     moved_by: str = option(
         "excitation", "excitation: that node moves the robot; robot: it moves by itself when asked, see move_service",
-        choices=("excitation", "robot"),
-    )
+        choices=("excitation", "robot"))
     move_service: str = option("simulator/move", "std_srvs/Trigger that makes the robot move by itself")
     moving_topic: str = option("simulator/moving", "latched std_msgs/Bool, true while it does")
     plan: str = option("", "plan file of the motion that is fitted; empty lets the excitation node plan it")
@@ -203,8 +166,7 @@ class CalibrateOptions(RoundsOptions):
     confirm: bool = option(False, "show each motion once it is planned, and wait for the service excitation/go")
     speed_scale: float = option(1.0, "plays both motions slower", minimum=0.01, maximum=1.0)
     output_directory: str = option(
-        "", "result directory to write, of several rounds a folder with one each; empty leaves it to the identifier"
-    )
+        "", "result directory to write, of several rounds a folder with one each; empty leaves it to the identifier")
     tables: bool = option(True, "print the report as tables at the end, on a terminal")
     wait_s: float = option(20.0, "longest wait for the other nodes [s]", minimum=1.0, maximum=3600.0)
 
@@ -216,12 +178,10 @@ class MeasurePayloadOptions:
     frame: str = option("", "link that holds the payload, in whose frame it is; empty takes the online node's")
     duration_s: float = option(
         8.0, "of the motion, in place of excitation.duration_s, and of the joint states that are taken [s]",
-        minimum=1.0, maximum=600.0,
-    )
+        minimum=1.0, maximum=600.0)
     speed_scale: float = option(1.0, "plays the motion slower", minimum=0.01, maximum=1.0)
     reference: tuple[str, ...] = option(
-        (), "recordings of the same session without payload; empty takes the online node's"
-    )
+        (), "recordings of the same session without payload; empty takes the online node's")
     wait_s: float = option(20.0, "longest wait for the other nodes [s]", minimum=1.0, maximum=3600.0)
 
 
@@ -243,14 +203,11 @@ class SimulatorOptions:
 
     urdf: str = option("", "URDF file of the true robot; empty takes the Panda of example-robot-data")
     start: tuple[float, ...] = option(
-        (), "pose at the start [rad or m]; empty takes the middle of the limits", of=float, minimum=-1e6, maximum=1e6
-    )
+        (), "pose at the start [rad or m]; empty takes the middle of the limits", of=float, minimum=-1e6, maximum=1e6)
     state_hz: float = option(200.0, "rate of the joint states [Hz]", minimum=1.0, maximum=1000.0)
     controller: str = option(
-        "",
-        "name of the trajectory controller: trajectories come on <controller>/joint_trajectory, and where control_msgs"
-        " is installed, its state is published; empty leaves the prefix and the state away",
-    )
+        "", "name of the trajectory controller: trajectories come on <controller>/joint_trajectory, and where"
+        " control_msgs is installed, its state is published; empty leaves the prefix and the state away")
     publish_clock: bool = option(False, "publish the simulated time on /clock")
     perturb: bool = option(False, "publish a URDF that is wrong by point masses; false publishes the truth")
     perturbation_seed: int = option(0, "of these point masses", minimum=0)
@@ -271,13 +228,11 @@ class FaultOptions:
     drop: float = option(0.0, "share of states that are lost", minimum=0.0, maximum=1.0)
     stamp_offset_s: float = option(0.0, "added to every stamp [s]", minimum=-1e9, maximum=1e9)
     gap_rate_hz: float = option(
-        0.3, "how often the publisher of states is held up; those of meanwhile are missing [Hz]",
-        minimum=0.0, maximum=100.0,
-    )
+        0.3, "how often the publisher of states is held up; those of meanwhile are missing [Hz]", minimum=0.0,
+        maximum=100.0)
     gap_s: tuple[float, ...] = option(
-        (0.01, 0.017, 0.03), "for how long: shortest, median and longest; those of a joint_state_broadcaster on an"
-        " idle machine, on a busy one (0.024, 0.068, 0.39) at 1 Hz [s]", length=3, minimum=1e-3, maximum=10.0,
-    )
+        (0.01, 0.017, 0.03), "for how long: shortest, median and longest; those of a joint_state_broadcaster on an idle"
+        " machine, on a busy one (0.024, 0.068, 0.39) at 1 Hz [s]", length=3, minimum=1e-3, maximum=10.0)
     speed_scaling: float = option(1.0, "pace of the controller's trajectories", minimum=0.0, maximum=2.0)
     tell_speed_scaling: bool = option(True, "the controller's state tells that pace; false tells 1")
     silent_plates: tuple[str, ...] = option((), "force plates that report nothing")
@@ -296,21 +251,16 @@ class AdaptationNodeOptions:
     urdf: str = option("", "URDF file; empty takes the topic robot_description")
     result: str = option(
         "", "result directory of a calibration: first estimate, and friction that is added to the torque; empty begins"
-        " with the description, without friction",
-    )
+        " with the description, without friction")
     controller: str = option(
-        "",
-        "name of the effort controller: efforts go to <controller>/commands; empty sends them to effort_commands,"
-        " which the simulator takes",
-    )
+        "", "name of the effort controller: efforts go to <controller>/commands; empty sends them to effort_commands,"
+        " which the simulator takes")
     autostart: bool = option(
-        False, "configure and activate as soon as description, joint states and controller are there"
-    )
+        False, "configure and activate as soon as description, joint states and controller are there")
     parameters_hz: float = option(5.0, "rate of ~/parameters [Hz]", minimum=0.1, maximum=100.0)
     realtime_priority: int = option(
-        0, "SCHED_FIFO priority of the node, where the system allows it; 0 leaves the scheduling alone",
-        minimum=0, maximum=99,
-    )
+        0, "SCHED_FIFO priority of the node, where the system allows it; 0 leaves the scheduling alone", minimum=0,
+        maximum=99)
     control: EffortControlOptions = section(EffortControlOptions)
     robot: RobotOptions = section(RobotOptions)
     limits: LimitOptions = section(LimitOptions)
@@ -340,7 +290,7 @@ def declared(node: str) -> Iterator[Option]:
 _WITH_BASE_OR_WRENCH = dict.fromkeys(("wrenches", "odometry", "pose", "twist", "imu"), GIVEN)
 
 NODE_EFFECTS = (
-    *CONFIGURATION_EFFECTS,
+    *EFFECTS,
     only("move_service moving_topic", {"moved_by": ("robot",)}),
     only("plan validation_plan confirm speed_scale", {"moved_by": ("excitation",)}),
     only("perturbation perturbation_seed", {"perturb": (True,)}),

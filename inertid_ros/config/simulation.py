@@ -2,7 +2,7 @@
 
 import attrs
 
-from inertid_ros.config.schema.option_fields import option, section
+from .option_fields import option, section
 
 LEGGED_ROBOTS = ("biped", "humanoid")
 
@@ -13,13 +13,11 @@ class SensorOptions:
 
     position_noise: float = option(2e-5, "of the encoders [rad or m]", minimum=0.0, maximum=1.0)
     position_resolution: float = option(
-        0.0, "of the encoders; zero reports every digit [rad or m]", minimum=0.0, maximum=1.0
-    )
+        0.0, "of the encoders; zero reports every digit [rad or m]", minimum=0.0, maximum=1.0)
     velocity_noise: float = option(2e-3, "of the velocities [rad/s or m/s]", minimum=0.0, maximum=10.0)
     effort_noise: float = option(1e-3, "of the efforts, as a fraction of the effort limit", minimum=0.0, maximum=1.0)
     play: float = option(
-        1e-4, "of the gears between drive and encoder, to either side [rad or m]", minimum=0.0, maximum=0.1
-    )
+        1e-4, "of the gears between drive and encoder, to either side [rad or m]", minimum=0.0, maximum=0.1)
 
 
 @attrs.frozen
@@ -27,18 +25,15 @@ class DriveOptions:
     """Typical drives in proportion to the robot's own limits, so that one set of numbers suits every arm."""
 
     viscous: float = option(
-        0.02, "friction at the velocity limit, as a fraction of the effort limit", minimum=0.0, maximum=1.0
-    )
+        0.02, "friction at the velocity limit, as a fraction of the effort limit", minimum=0.0, maximum=1.0)
     coulomb: float = option(0.01, "friction, as a fraction of the effort limit", minimum=0.0, maximum=1.0)
     rotor_inertia: float = option(
-        0.002, "reflected to the joint: effort at 1 rad/s^2 as a fraction of the effort limit", minimum=0.0, maximum=1.0
-    )
+        0.002, "reflected to the joint: effort at 1 rad/s^2 as a fraction of the effort limit", minimum=0.0,
+        maximum=1.0)
     offset: float = option(
-        0.003, "constant torque of sensor or cable, as a fraction of the effort limit", minimum=0.0, maximum=1.0
-    )
+        0.003, "constant torque of sensor or cable, as a fraction of the effort limit", minimum=0.0, maximum=1.0)
     variation: float = option(
-        0.5, "the joints' values differ from the typical ones by up to this fraction", minimum=0.0, maximum=1.0
-    )
+        0.5, "the joints' values differ from the typical ones by up to this fraction", minimum=0.0, maximum=1.0)
 
 
 @attrs.frozen
@@ -47,19 +42,15 @@ class ControllerOptions:
 
     kind: str = option(
         "cascade", "cascade: drives take positions, and close loops of position and velocity; pid: the controller"
-        " closes one loop by efforts, from the states that it measures", choices=("cascade", "pid"),
-    )
+        " closes one loop by efforts, from the states that it measures", choices=("cascade", "pid"))
     rate_hz: float = option(
-        500.0, "of the controller; drives are at its command one period later [Hz]", minimum=50.0, maximum=1000.0
-    )
+        500.0, "of the controller; drives are at its command one period later [Hz]", minimum=50.0, maximum=1000.0)
     bandwidth_rad_s: float = option(75.0, "natural frequency of every joint [rad/s]", minimum=10.0, maximum=200.0)
     feed_forward: float = option(
-        0.9, "share of the command's velocity that cascades feed forward; joints lag by"
-        " 2 (1 - feed_forward) / bandwidth_rad_s", minimum=0.0, maximum=1.0,
-    )
+        0.9, "share of the command's velocity that cascades feed forward; joints lag by 2 (1 - feed_forward) /"
+        " bandwidth_rad_s", minimum=0.0, maximum=1.0)
     effort_timeout_s: float = option(
-        0.1, "without a new effort command for this long, the arm holds its position [s]", minimum=0.005, maximum=10.0
-    )
+        0.1, "without a new effort command for this long, the arm holds its position [s]", minimum=0.005, maximum=10.0)
 
 
 @attrs.frozen
@@ -79,14 +70,10 @@ class PerturbationOptions:
 
     point_masses: int = option(4, "point masses per body", minimum=1, maximum=1000)
     mass_uncertainty: float = option(
-        0.4, "each body's mass changes by at most this share of it", minimum=0.0, maximum=0.99
-    )
+        0.4, "each body's mass changes by at most this share of it", minimum=0.0, maximum=0.99)
     region_scale: float = option(
-        1.0,
-        "the points lie in this multiple of the solid ellipsoid that has the body's own second moments",
-        minimum=0.0,
-        maximum=10.0,
-    )
+        1.0, "the points lie in this multiple of the solid ellipsoid that has the body's own second moments",
+        minimum=0.0, maximum=10.0)
 
 
 @attrs.frozen
@@ -99,39 +86,31 @@ class MovementOptions:
     movements: int = option(20, "number of movements, the last of which returns to the start", minimum=1, maximum=10000)
     seconds: float = option(1.5, "of each movement [s]", minimum=0.1, maximum=60.0)
     com_m: tuple[float, ...] = option(
-        (0.04, 0.06, 0.03),
-        "largest displacement of the centre of mass to either side: forward, left, up [m]; never more than three tenths"
-        " of the distance to the edge of the soles",
-        length=3, minimum=0.0, maximum=1.0,
-    )
+        (0.04, 0.06, 0.03), "largest displacement of the centre of mass to either side: forward, left, up [m]; never"
+        " more than three tenths of the distance to the edge of the soles", length=3, minimum=0.0, maximum=1.0)
     torso_rad: tuple[float, ...] = option(
-        (0.1, 0.25, 0.0), "largest roll, pitch and yaw of the base to either side [rad]",
-        length=3, minimum=0.0, maximum=1.0,
-    )
+        (0.1, 0.25, 0.0), "largest roll, pitch and yaw of the base to either side [rad]", length=3, minimum=0.0,
+        maximum=1.0)
     joint_rad: float = option(
-        0.0, "largest displacement of every joint outside the supporting legs, to either side [rad]",
-        minimum=0.0, maximum=3.0,
-    )
+        0.0, "largest displacement of every joint outside the supporting legs, to either side [rad]", minimum=0.0,
+        maximum=3.0)
     one_tilt_at_a_time: bool = option(
-        True, "the torso either rolls or pitches; legs without a yaw joint cannot do both on two flat feet"
-    )
+        True, "the torso either rolls or pitches; legs without a yaw joint cannot do both on two flat feet")
 
 
 @attrs.frozen
 class BalanceControlOptions:
     """Gains and weights of the whole-body controller."""
 
-    com_hz: float = option(1.0, "natural frequency of the centre of mass about its reference [Hz]", minimum=0.1,
-                           maximum=10.0)
+    com_hz: float = option(
+        1.0, "natural frequency of the centre of mass about its reference [Hz]", minimum=0.1, maximum=10.0)
     torso_hz: float = option(1.5, "of the base's orientation [Hz]", minimum=0.1, maximum=10.0)
     posture_hz: float = option(1.5, "of the joints of the supporting legs [Hz]", minimum=0.1, maximum=10.0)
     free_joint_hz: float = option(3.0, "of the other joints [Hz]", minimum=0.1, maximum=20.0)
     posture_weight: float = option(
-        0.03, "of the joints of the supporting legs, relative to the centre of mass", minimum=1e-6, maximum=10.0
-    )
+        0.03, "of the joints of the supporting legs, relative to the centre of mass", minimum=1e-6, maximum=10.0)
     joint_damping: float = option(
-        2.0, "of every joint with a motor, for each kg m^2 of its inertia [N m s/rad]", minimum=0.0, maximum=100.0
-    )
+        2.0, "of every joint with a motor, for each kg m^2 of its inertia [N m s/rad]", minimum=0.0, maximum=100.0)
     period_s: float = option(4e-3, "of the controller [s]", minimum=1e-4, maximum=0.02)
 
 
@@ -156,9 +135,8 @@ class LeggedRobotOptions:
     """How the simulated legged robot behaves."""
 
     robot: str = option(
-        "", "a robot that stands on force plates in place of the arm: biped (an exoskeleton on two plates), humanoid"
-        " (a Unitree G1 on one); empty simulates an arm", choices=("", *LEGGED_ROBOTS),
-    )
+        "", "a robot that stands on force plates in place of the arm: biped (an exoskeleton on two plates), humanoid (a"
+        " Unitree G1 on one); empty simulates an arm", choices=("", *LEGGED_ROBOTS))
     timestep_s: float = option(1e-3, "of the physics [s]", minimum=1e-4, maximum=0.005)
     seed: int = option(0, "of movements and noise", minimum=0)
     friction: float = option(0.8, "between soles and plates", minimum=0.01, maximum=5.0)

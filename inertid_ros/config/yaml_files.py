@@ -9,14 +9,13 @@ from typing import Any, TypeVar, overload
 
 import attrs
 
-from inertid_ros.config.schema.option_fields import options
-from inertid_ros.config.schema.structuring import flat, structure
-from inertid_ros.config.schema.unknown_keys import KnownKeys
 from inertid_ros.core.errors import ConfigurationError, FormatError
 from inertid_ros.core.formats import read_yaml
 
 from .configuration import Configuration, ExcitationConfiguration
 from .nodes import NODES, declared
+from .option_fields import options
+from .structuring import KnownKeys, flat, structure
 
 T = TypeVar("T", Configuration, ExcitationConfiguration)
 _TREES = (Configuration, ExcitationConfiguration)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from inertid_ros.config.recording_topics import BaseTopics, RecordingTopics
+from inertid_ros.config.recordings import BaseTopics, RecordingTopics
 from inertid_ros.core.arrays import Array
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -27,23 +28,20 @@ Bytes = NDArray[np.uint8]
 _CDR_HEADER_BYTES, _STAMP_START, _STAMP_END = 4, 4, 12
 _LITTLE_ENDIAN = b"\x00\x01"  # plain CDR
 _MAX_PADDING_BYTES = 3  # bytes behind the last field
-_NANOSECONDS = 1_000_000_000
-# Numbers of the fields behind the header, of double precision and fixed size.
+_SECOND_NS = 1_000_000_000
+# Names and counts of the float64 numbers behind the header; those without a name are not used.
 _FIXED_FIELDS = {
-    WRENCH_STAMPED: {"wrench": 6},
-    POSE_STAMPED: {"pose": 7},
-    TWIST_STAMPED: {"twist": 6},
-    ODOMETRY: {"pose": 7, "pose_covariance": 36, "twist": 6, "twist_covariance": 36},
-    IMU: {
-        "orientation": 4, "orientation_covariance": 9, "angular_velocity": 3, "angular_velocity_covariance": 9,
-        "linear_acceleration": 3, "linear_acceleration_covariance": 9,
-    },
-}  # fmt: skip
+    WRENCH_STAMPED: [("wrench", 6)],
+    POSE_STAMPED: [("base_pose", 7)],
+    TWIST_STAMPED: [("base_twist", 6)],
+    ODOMETRY: [("base_pose", 7), ("", 36), ("base_twist", 6), ("", 36)],
+    IMU: [("", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)],
+}
 
 
 def stamp_ns(message: Any) -> int:
     """Header stamp of a message [ns]."""
-    return int(message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec)
+    return int(message.header.stamp.sec * _SECOND_NS + message.header.stamp.nanosec)
 
 
 def wrench_values(message: Any) -> Array:
@@ -64,14 +62,19 @@ def base_topics(topics: BaseTopics) -> dict[str, str]:
     return {topic: message_type for topic, message_type in types.items() if topic}
 
 
-def base_values(message_type: str, message: Any) -> Mapping[str, Array]:
-    """Channel to values of one message with the motion of a free base."""
-    return {channel: read(message) for channel, read in _BASE_READERS[message_type].items()}
+def message_values(message_type: str, message: Any) -> dict[str, Array]:
+    """Channel to values ``(k,)`` of one message."""
+    return {channel: read(message) for channel, read in _READERS[message_type].items()}
 
 
 def channels_of(message_type: str) -> tuple[str, ...]:
-    """Channels of the base in messages of a type."""
-    return tuple(_BASE_READERS[message_type])
+    """Channels in messages of a type."""
+    return tuple(_READERS[message_type])
+
+
+def source_of(message_type: str, message: Any) -> tuple[str, ...]:
+    """Joints of a joint state; frame of another message."""
+    return tuple(message.name) if message_type == JOINT_STATE else (str(message.header.frame_id),)
 
 
 def tare_topic(topic: str) -> str:
@@ -92,7 +95,13 @@ def _xyz(vector: Any) -> tuple[float, float, float]:
     return vector.x, vector.y, vector.z
 
 
-_BASE_READERS: dict[str, dict[str, Callable[[Any], Array]]] = {
+_READERS: dict[str, dict[str, Callable[[Any], Array]]] = {
+    JOINT_STATE: {
+        "position": lambda message: np.asarray(message.position, dtype=float),
+        "velocity": lambda message: np.asarray(message.velocity, dtype=float),
+        "effort": lambda message: np.asarray(message.effort, dtype=float),
+    },
+    WRENCH_STAMPED: {"wrench": wrench_values},
     # Pose of the child frame, and its twist in its own axes, as defined by the message.
     ODOMETRY: {
         "base_pose": lambda message: _pose(message.pose.pose),
@@ -108,6 +117,43 @@ _BASE_READERS: dict[str, dict[str, Callable[[Any], Array]]] = {
 
 class UnsuitableError(Exception):
     """A bag, or a message of it, cannot be read by columns."""
+
+
+@dataclass(frozen=True)
+class RawMessages:
+    """Serialised messages of one topic in one piece of memory, in the order of recording.
+
+    Attributes
+    ----------
+    content : ndarray of uint8
+        Memory that holds all of them.
+    offsets, lengths : ndarray of int64, shape (N,)
+        Start and length of each [bytes].
+    times : ndarray of int64, shape (N,)
+        Times of recording [ns].
+    """
+
+    content: Bytes
+    offsets: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def one(self, index: int) -> bytes:
+        """Message at an index."""
+        start = self.offsets[index]
+        return bytes(self.content[start : start + self.lengths[index]])
+
+    def rows(self, chosen: NDArray[np.intp], length: int) -> Bytes:
+        """Messages of one length at indices ``(K,)``, ``(K, length)``."""
+        return pieces(self.content, self.offsets[chosen], length)
+
+
+def pieces(content: Bytes, offsets: NDArray[np.int64], length: int) -> Bytes:
+    """Pieces ``(N, length)`` of memory that begin at ``offsets (N,)``."""
+    return np.asarray(sliding_window_view(content, length)[offsets])
 
 
 @dataclass(frozen=True)
@@ -141,14 +187,16 @@ class CdrLayout:
         """Header stamps ``(N,)`` of messages ``(N, length)`` [ns]."""
         words = np.ascontiguousarray(messages[:, _STAMP_START:_STAMP_END])
         seconds, nanoseconds = words.view("<i4")[:, 0].astype(np.int64), words.view("<u4")[:, 1].astype(np.int64)
-        return np.asarray(seconds * _NANOSECONDS + nanoseconds)
+        return np.asarray(seconds * _SECOND_NS + nanoseconds)
 
     def values(self, messages: Bytes) -> dict[str, Array]:
-        """Field to its numbers ``(N, count)``."""
+        """Channel to values ``(N, k)`` of messages ``(N, length)``."""
         columns = {}
         for name, (offset, count) in self.fields.items():
             numbers = np.ascontiguousarray(messages[:, offset : offset + 8 * count])
             columns[name] = numbers.view("<f8") if count else np.zeros((len(messages), 0))
+        if "linear_acceleration" in columns:
+            return {"imu": np.hstack([columns["linear_acceleration"], columns["angular_velocity"]])}
         return columns
 
 
@@ -173,7 +221,7 @@ def layout_of(message: bytes, message_type: str) -> CdrLayout:
         else:
             if message_type == ODOMETRY:
                 cursor.string()
-            for name, count in _FIXED_FIELDS[message_type].items():
+            for name, count in _FIXED_FIELDS[message_type]:
                 cursor.doubles(name, count)
     except (struct.error, KeyError):
         raise UnsuitableError from None
@@ -209,7 +257,8 @@ class _Cursor:
     def doubles(self, name: str, count: int) -> None:
         if count:
             self._align(8)
-        self.fields[name] = self.at, count
+        if name:
+            self.fields[name] = self.at, count
         self.at += 8 * count
 
     def _align(self, size: int) -> None:

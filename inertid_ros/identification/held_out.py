@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.config.least_squares import ESTIMATORS
+from inertid_ros.config.identification import ESTIMATORS, IdentifyOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.findings import Finding, Severity, remedy_for

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.config.least_squares import ESTIMATORS
+from inertid_ros.config.identification import ESTIMATORS, IdentifyOptions
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import lapack
 
-from inertid_ros.config.least_squares import LeastSquaresOptions
+from inertid_ros.config.identification import LeastSquaresOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.numeric import BaseParameters, base_parameters

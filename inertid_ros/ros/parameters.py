@@ -16,8 +16,8 @@ from rclpy.exceptions import ParameterUninitializedException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from inertid_ros.config.nodes import NODE_EFFECTS, NODES, declared
 from inertid_ros.config.configuration import check_effects
+from inertid_ros.config.nodes import NODE_EFFECTS, NODES, declared
 from inertid_ros.config.option_fields import REQUIRED, Option, options
 from inertid_ros.config.structuring import structure
 from inertid_ros.config.yaml_files import check_parameter, check_parameter_file

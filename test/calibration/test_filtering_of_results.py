@@ -9,7 +9,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.report.report_content import report_content
 
 

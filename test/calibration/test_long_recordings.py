@@ -10,7 +10,7 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.dataset import Dataset, FurtherSamples, ScreenedRecording
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.preparation.prepare import Preparation

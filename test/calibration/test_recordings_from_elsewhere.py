@@ -9,8 +9,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.preparation import PrepareOptions
-from inertid_ros.config.recording_topics import RecordingTopics
+from inertid_ros.config.recordings import PrepareOptions, RecordingTopics
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.robot.recorded_joints import RecordedJoints
 

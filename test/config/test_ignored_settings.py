@@ -26,8 +26,8 @@ from support.wrong_settings import (
 from inertid_ros.cli.settings import configuration
 from inertid_ros.config.configuration import EFFECTS, Configuration, ExcitationConfiguration, check_configuration
 from inertid_ros.config.nodes import NODES, declared
-from inertid_ros.config.schema.option_fields import options
-from inertid_ros.config.schema.structuring import flow
+from inertid_ros.config.option_fields import options
+from inertid_ros.config.structuring import flow
 from inertid_ros.config.yaml_files import check_parameter_file, known_keys, load_configuration
 from inertid_ros.core.errors import ConfigurationError
 

@@ -3,7 +3,7 @@
 import pytest
 
 from inertid_ros.config.configuration import ExcitationConfiguration
-from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.structuring import structure
 from inertid_ros.core.errors import ConfigurationError
 
 

@@ -5,7 +5,7 @@ import pytest
 from support.robots.floating_robots import diver, motion, satellite, with_prior
 from support.robots.space_robot import OFFSET, TRUE, WHEEL_RANGE, bodies, space_robot
 
-from inertid_ros.config.least_squares import ESTIMATORS
+from inertid_ros.config.identification import ESTIMATORS
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare

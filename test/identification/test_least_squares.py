@@ -8,8 +8,7 @@ import scipy.linalg
 from support.robots.imperial_units import in_pounds_and_inches
 from support.robots.random_robots import random_model, random_states
 
-from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.config.least_squares import ESTIMATORS, LeastSquaresOptions
+from inertid_ros.config.identification import ESTIMATORS, IdentifyOptions, LeastSquaresOptions
 from inertid_ros.core.errors import ConfigurationError, IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_model, random_states
 
-from inertid_ros.config.least_squares import ESTIMATORS, LeastSquaresOptions
+from inertid_ros.config.identification import ESTIMATORS, LeastSquaresOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.information.residuals import HUBER_TUNING

@@ -13,7 +13,7 @@ from inertid_ros.action import Identify
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.config.recording_topics import RecordingTopics
+from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording

@@ -14,7 +14,7 @@ from support import paths
 from support.nodes.ros_client import RosClient, ros_client_in
 from support.package_parameters import parameters_in
 
-from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
+from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare

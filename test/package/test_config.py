@@ -9,8 +9,8 @@ from support.package_parameters import declared_options, node_names
 from support.paths import CONFIG, ROOT
 
 from inertid_ros.config.nodes import NODES, declared
-from inertid_ros.config.schema.option_fields import Option, options
-from inertid_ros.config.schema.structuring import flat, structure
+from inertid_ros.config.option_fields import Option, options
+from inertid_ros.config.structuring import flat, structure
 from inertid_ros.nodes.tools.parameter_files import FILES, PAGES, render
 
 COMMAND = "run: python -m inertid_ros.nodes.tools.parameter_files config --docs docs/reference"

@@ -6,7 +6,7 @@ import pytest
 from support.guides import PAGES
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
-from inertid_ros.config.schema.option_fields import options
+from inertid_ros.config.option_fields import options
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.findings import CAUSES
 

@@ -11,7 +11,7 @@ from support.robots.example_robots import ARMS, all_locked, load_with_locks
 from support.robots.random_robots import random_model, random_urdf
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.structuring import structure
 from inertid_ros.core.errors import ModelError, log_once
 from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.urdf.joints import locked_joints

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from support.paths import CONFIG, ROOT
 
-from inertid_ros.config.schema.option_fields import Option, options
-from inertid_ros.config.schema.structuring import flat
+from inertid_ros.config.option_fields import Option, options
+from inertid_ros.config.structuring import flat
 from inertid_ros.nodes import MODULES
 
 DECLARING = ("declare", "run_flow")

@@ -4,9 +4,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
-from inertid_ros.config.schema.effects import GIVEN, Effect
-from inertid_ros.config.schema.option_fields import REQUIRED, Option, options
+from inertid_ros.config.configuration import GIVEN, Configuration, Effect, ExcitationConfiguration
+from inertid_ros.config.option_fields import REQUIRED, Option, options
 
 TREES = (Configuration, ExcitationConfiguration)
 OF_COMMANDS = {entry.key: entry for tree in TREES for entry in options(tree) if not entry.lists}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.config.recording_topics import RecordingTopics
+from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import JointsError, RecordingAssembler, StampOrderError

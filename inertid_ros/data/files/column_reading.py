@@ -7,8 +7,8 @@ The first message of each layout is compared with what a library makes of it. If
 import struct
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +18,23 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.messages import (
-    IMU,
     JOINT_STATE,
-    ODOMETRY,
     WRENCH_STAMPED,
     CdrLayout,
+    RawMessages,
     UnsuitableError,
-    base_values,
-    channels_of,
     layout_of,
+    message_values,
+    source_of,
     stamp_ns,
     tare_topic,
     wanted_topics,
-    wrench_values,
 )
+from inertid_ros.data.recording import WRENCH_PREFIX
 
 from .bag_backends import BagBackend
-from .raw_messages import McapColumns, RawMessages, SqliteColumns
+from .mcap_format import McapFile
+from .sqlite_format import SqliteFile
 
 _MAX_LAYOUTS = 8  # of several publishers of a topic
 BATCH_SAMPLES = 20_000  # joint states of a batch: 20 s at 1 kHz
@@ -42,12 +42,10 @@ BATCH_SAMPLES = 20_000  # joint states of a batch: 20 s at 1 kHz
 
 @dataclass(frozen=True)
 class Columns:
-    """Messages of one source in the order of recording.
+    """Messages of one source (joints, or a frame) in the order of recording.
 
     Attributes
     ----------
-    source : tuple of str
-        Joints of joint states; the frame of other messages.
     first_ns : int
         Time of recording of the first [ns].
     stamps_ns : ndarray of int64, shape (N,)
@@ -74,21 +72,9 @@ class _Group:
 
 
 class TopicColumns:
-    """Collect the messages of a topic.
+    """Collect the messages of a topic; the first of each layout is compared with what the library ``backend`` decodes.
 
-    Parameters
-    ----------
-    backend : BagBackend
-        Library with which the first message of each layout is compared.
-    message_type : str
-        ``pkg/msg/Name``.
-    arrival : bool
-        Whether stamps are times of recording.
-
-    Attributes
-    ----------
-    count : int
-        Messages so far.
+    ``count`` is the number of messages so far, ``arrival`` whether stamps are times of recording.
     """
 
     def __init__(self, backend: BagBackend, message_type: str, arrival: bool) -> None:
@@ -98,13 +84,7 @@ class TopicColumns:
         self._first_ns: dict[int, int] = {}
 
     def add(self, messages: RawMessages) -> None:
-        """Take messages recorded after those before.
-
-        Raises
-        ------
-        UnsuitableError
-            They have too many layouts, or were recorded earlier.
-        """
+        """Take messages; UnsuitableError if they have too many layouts, or were recorded before earlier ones."""
         if not len(messages):
             return
         if messages.times[0] < self._last_ns or (np.diff(messages.times) < 0).any():
@@ -128,10 +108,7 @@ class TopicColumns:
     def columns(self) -> list[Columns]:
         """Return the messages of every source since the last call, joined.
 
-        Raises
-        ------
-        UnsuitableError
-            Messages of one source leave fields empty that others fill.
+        Raises UnsuitableError if messages of one source leave fields empty that others fill.
         """
         by_source: dict[Hashable, list[tuple[int, _Group]]] = {}
         for index, group in enumerate(self._groups):
@@ -157,7 +134,7 @@ class TopicColumns:
         chosen = rest[fits]
         group.indices.append(chosen + self.count)
         group.stamps.append(messages.times[chosen] if self._arrival else group.layout.stamps(rows))
-        group.values.append(_channels(self._type, group.layout.values(rows)))
+        group.values.append(group.layout.values(rows))
         return rest[~fits]
 
     def _group(self, message: bytes) -> _Group:
@@ -165,16 +142,14 @@ class TopicColumns:
         layout = layout_of(message, self._type)
         try:
             content = self._backend.deserialize(message, self._type)
-            joints = self._type == JOINT_STATE
-            source = tuple(content.name) if joints else (str(content.header.frame_id),)
-            expected = _values_of(self._type, content)
-            stamp = stamp_ns(content)
+            source, stamp = source_of(self._type, content), stamp_ns(content)
+            expected = message_values(self._type, content)
         except Exception:  # a library raises whatever the bytes lead to
             raise UnsuitableError from None
         row = np.frombuffer(message, dtype=np.uint8)[None]
-        decoded = _channels(self._type, layout.values(row))
-        same = all(np.array_equal(decoded[key][0], np.asarray(x), equal_nan=True) for key, x in expected.items())
-        if not same or set(decoded) != set(expected) or int(layout.stamps(row)[0]) != stamp:
+        decoded = {channel: values[0] for channel, values in layout.values(row).items()}
+        is_same = decoded.keys() == expected.keys() and int(layout.stamps(row)[0]) == stamp
+        if not (is_same and all(np.array_equal(decoded[key], expected[key], equal_nan=True) for key in expected)):
             raise UnsuitableError
         return _Group(layout, source)
 
@@ -197,23 +172,6 @@ class TopicColumns:
         return Columns(source, self._first_ns[first], stamps, joined)
 
 
-def _channels(message_type: str, fields: dict[str, Array]) -> dict[str, Array]:
-    """Channel to values ``(N, k)`` as in a recording."""
-    if message_type == ODOMETRY:
-        return {"base_pose": fields["pose"], "base_twist": fields["twist"]}
-    if message_type == IMU:
-        return {"imu": np.hstack([fields["linear_acceleration"], fields["angular_velocity"]])}
-    names = {"pose": "base_pose", "twist": "base_twist"}
-    return {names.get(key, key): values for key, values in fields.items()}
-
-
-def _values_of(message_type: str, content: Any) -> Mapping[str, Any]:
-    """Channel to values of one message decoded by a library."""
-    if message_type == JOINT_STATE:
-        return {key: getattr(content, key) for key in ("position", "velocity", "effort")}
-    return {"wrench": wrench_values(content)} if message_type == WRENCH_STAMPED else base_values(message_type, content)
-
-
 class TooLongError(Exception):
     """A bag holds more samples than its reader takes at once."""
 
@@ -228,20 +186,8 @@ def add_columns(
 ) -> bool:
     """Add the messages of a bag to an empty assembler, as they would be added one by one.
 
-    Parameters
-    ----------
-    assembler : RecordingAssembler
-        Useless after this returned False.
-    backend, files, topics, arrival
-        See :func:`column_batches`.
-    longest : int, optional
-        Maximal number of samples.
-
-    Returns
-    -------
-    bool
-        False if messages must be read one by one: a topic is missing, stamps are not in order, a file is damaged, or a
-        message does not fit.
+    Parameters are those of :func:`column_batches`. If it returns False, the assembler is useless and messages must be
+    read one by one: a topic is missing, stamps are not in order, a file is damaged, or a message does not fit.
 
     Raises
     ------
@@ -269,8 +215,6 @@ def column_batches(
 
     Parameters
     ----------
-    assembler : RecordingAssembler
-    backend : BagBackend
     files : sequence of Path
         Files of a closed bag, in the order of their times.
     topics : RecordingTopics
@@ -293,8 +237,8 @@ def column_batches(
     try:
         states = 0
         for file in files:
-            reader = SqliteColumns(file, read) if file.suffix == ".db3" else McapColumns(file, read)
-            for topic, messages in reader.parts():
+            reader = SqliteFile(file, read) if file.suffix == ".db3" else McapFile(file, read)
+            for topic, messages in chain.from_iterable(reader.batches()):
                 read[topic].add(messages)
                 if at_once is None:
                     continue
@@ -322,24 +266,22 @@ def _add_to(
     topics: RecordingTopics,
 ) -> None:
     columns = {topic: collected.columns() for topic, collected in read.items()}
-    joint_states = [source for topic in wanted if wanted[topic] == JOINT_STATE for source in columns[topic]]
-    if len({source.first_ns for source in joint_states}) < len(joint_states):
+    joint_states = [part for topic in wanted if wanted[topic] == JOINT_STATE for part in columns.pop(topic)]
+    if len({part.first_ns for part in joint_states}) < len(joint_states):
         raise UnsuitableError  # their order in the file decides which of them names the joints
-    for source in sorted(joint_states, key=lambda source: source.first_ns):
-        assembler.add_joint_states(source.source, source.stamps_ns, **source.values)
+    for part in sorted(joint_states, key=lambda part: part.first_ns):
+        assembler.add_joint_states(part.source, part.stamps_ns, **part.values)
     frames = {wrench.topic: wrench.frame for wrench in topics.wrenches.values()}
-    for topic, message_type in wanted.items():
-        for source in columns[topic]:
-            if message_type == WRENCH_STAMPED:
-                wrenches = source.values["wrench"] - _last_tare(columns[tare_topic(topic)])
-                assembler.add_wrenches(frames[topic] or source.source[0], source.stamps_ns, wrenches)
-            elif message_type != JOINT_STATE:
-                for channel in channels_of(message_type):
-                    assembler.add_bases(channel, source.stamps_ns, source.values[channel])
+    for topic in (topic for topic in wanted if topic in columns):
+        tares = columns.get(tare_topic(topic), [])
+        if len(tares) > 1:
+            raise UnsuitableError
+        tare = tares[0].values["wrench"][-1] if tares else 0.0
+        for part in columns[topic]:
+            for channel, values in named_channels(part.values, frames.get(topic) or part.source[0], tare).items():
+                assembler.add(channel, part.stamps_ns, values)
 
 
-def _last_tare(columns: Sequence[Columns]) -> Array | float:
-    if len(columns) > 1:
-        raise UnsuitableError
-    last: Array | float = columns[0].values["wrench"][-1] if columns else 0.0
-    return last
+def named_channels(values: Mapping[str, Array], frame: str, tare: Array | float) -> Mapping[str, Array]:
+    """Channels of a recording from those of messages: a wrench by its frame, less the tare."""
+    return {f"{WRENCH_PREFIX}{frame}": values["wrench"] - tare} if "wrench" in values else values

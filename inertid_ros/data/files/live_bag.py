@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from inertid_ros.config.recording_topics import BagWritingOptions
+from inertid_ros.config.recordings import BagWritingOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.outputs import check_directory
 

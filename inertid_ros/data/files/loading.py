@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.config.recording_topics import RecordingTopics
+from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import HEAD, foreign_content, read_arrays
 from inertid_ros.core.outputs import write_file

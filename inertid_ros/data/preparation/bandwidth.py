@@ -1,20 +1,20 @@
 """Bandwidth of recorded motion: where it ends, where noise begins, and the cutoff of the low-pass between."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
-from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.samples import LITTLE_LEAKAGE
 
 from .filtering import StampedChannels, resample
 
-_log = logging.getLogger(__name__)
+_log = NoticeLogger(__name__)
 MAX_CUTOFF_PER_RATE = 0.4  # the filter still falls below half of the sample rate
 # Spectra.
 _MOTION_POWER_SHARE = 0.99  # of the velocity power counts as motion

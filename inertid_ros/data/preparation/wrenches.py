@@ -1,22 +1,22 @@
 """Measured external wrenches by contact, and checks of them by the robot's weight and motion."""
 
-import logging
 from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.preparation import WrenchOptions
+from inertid_ros.config.recordings import WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError, RecordingError
+from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.rotations import rotate, rotate_back
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.contacts import UNMEASURED, Contact, ContactPath, external_force, on_ground
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
-_log = logging.getLogger(__name__)
+_log = NoticeLogger(__name__)
 _WRENCH_CHECK_SAMPLES = 400
 _MAX_PULL_SHARE = 0.2  # of the load with which a plate may seem to pull the robot down
 _EXCHANGED_ERROR_RATIO = 0.5  # error with exchanged plates over that as recorded

@@ -1,23 +1,22 @@
-"""Balance of a robot whose root is on the ground: centre of mass above an area ([Ayusawa2017]_ eq. 52), zero-moment
-point and normal force."""
+"""Balance of a robot whose root is on the ground: centre of mass ([Ayusawa2017]_ eq. 52), zero-moment point, normal
+force."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
-from inertid_ros.config.balance import AreaOptions
+from inertid_ros.config.excitation import AreaOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.excitation.constraints.constraint import (
-    Constraint,
     ConstraintUsage,
     DerivativeBounds,
     MotionSamples,
     Penalty,
+    StateConstraint,
     executed_curve,
-    find_anywhere,
 )
 from inertid_ros.excitation.constraints.effort import WrenchRateBounds
 from inertid_ros.excitation.motions import Trajectory
@@ -33,17 +32,8 @@ _BALANCE_PENALTY_BEGINS = 0.1
 
 @dataclass(frozen=True)
 class Polygon:
-    """Convex area on the ground: points with ``normals @ p >= offsets``.
-
-    Attributes
-    ----------
-    normals : ndarray, shape (E, 2)
-        Unit normals of the edges, inward.
-    offsets : ndarray, shape (E,)
-        [m]
-    width : float
-        Radius of the largest circle inside [m].
-    """
+    """Convex area on the ground: points with ``normals @ p >= offsets``, with unit normals ``(E, 2)``, offsets ``(E,)``
+    and ``width``, the radius of the largest circle inside [m]."""
 
     normals: Array
     offsets: Array
@@ -60,7 +50,7 @@ def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
     Raises
     ------
     ExcitationError
-        Fewer than three corners, or nothing is left of the area.
+        Fewer than three corners, or an area that is empty after the margin.
     """
     corners = np.column_stack([area.x, area.y])
     if len(corners) < 3:
@@ -92,14 +82,7 @@ def _width(normals: Array, offsets: Array) -> float:
 class _RobotMasses:
     """Masses of the root link, with all that is fixed to it, and of the moving bodies by the URDF.
 
-    Attributes
-    ----------
-    total : float
-        [kg]
-    gravity : ndarray, shape (3,)
-        In the root frame [m/s^2].
-    lever_arms : ndarray, shape (n,)
-        Bound of how far the centre of all mass moves per radian (metre) of each joint [m].
+    ``lever_arms`` ``(n,)`` bound how far the centre of all mass moves per radian (metre) of each joint [m].
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -113,11 +96,6 @@ class _RobotMasses:
         )
         arms = sum(mass * arm for mass, arm in zip(self._bodies, farthest, strict=True))
         self.lever_arms = np.asarray(arms, dtype=float) / self.total
-
-    @property
-    def weight(self) -> float:
-        """[N]"""
-        return self.total * float(np.linalg.norm(self.gravity))
 
     @property
     def root_reaction(self) -> Array:
@@ -141,7 +119,7 @@ class _RobotMasses:
         return np.asarray(moved / self.total, dtype=float)
 
 
-class CentreOfMassConstraint(Constraint):
+class CentreOfMassConstraint(StateConstraint):
     """The centre of mass of the prior, projected along gravity, stays above an area on the ground.
 
     The root link rests on the ground, the plane ``z = ground`` [m] of the root frame.
@@ -162,46 +140,34 @@ class CentreOfMassConstraint(Constraint):
         centre = self._masses.centre(self._chain.placements(q))
         return np.asarray((centre + np.outer(self._ground - centre[:, 2], self._along))[:, :2], dtype=float)
 
-    def check_start(self, pose: Array) -> None:
-        slack = float(self._distances(self._masses.centre(self._chain.placements(pose[None]))).min())
-        if slack < 0:
-            x, y = self.below(pose[None])[0]
-            raise ExcitationError(
-                f"centre of mass: is at ({x:.4f}, {y:.4f}) m in the start pose, {-slack:.4f} m outside its area;"
-                " start elsewhere or widen balance.com_region"
-            )
-
     def penalty(self, motion: MotionSamples) -> Penalty:
-        distances = self._distances(self._masses.centre(motion.placements))
+        placements = motion.state.placements
+        distances = self._distances(self._masses.centre(placements))
         lack = np.maximum(_BALANCE_PENALTY_BEGINS * self.area.width - distances, 0.0)
         if not lack.any():
             return Penalty(0.0)
         push = -2 * _BALANCE_PENALTY / len(motion) * lack @ self._rows
-        jacobian = self._masses.jacobian(motion.chain, motion.placements, motion.screws)
+        jacobian = self._masses.jacobian(motion.chain, placements, motion.state.screws)
         value = _BALANCE_PENALTY / len(motion) * float((lack**2).sum())
         return Penalty(value, position=(jacobian @ push[..., None])[..., 0])
 
-    def check(self, trajectory: Trajectory) -> None:
-        curve = executed_curve(trajectory)
-        violation = find_anywhere(curve, self, len(self._offsets))
-        if violation is not None:
-            x, y = self.below(curve.sample(np.array([violation.time]))[0])[0]
-            raise ExcitationError(
-                f"centre of mass: is at ({x:.4f}, {y:.4f}) m at {violation.time:.3f} s, {-violation.value:.4f} m"
-                " outside its area; move less or widen balance.com_region"
-            )
+    def slack(self, q: Array, v: Array, a: Array) -> Array:
+        return self._distances(self._masses.centre(self._chain.placements(q)))
 
-    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        distances = self._distances(self._masses.centre(self._chain.placements(q)))
-        return np.asarray(distances[np.arange(len(q)), channels], dtype=float)
+    def violation(self, state: tuple[Array, Array, Array], channel: int, when: str, at_rest: bool) -> str:
+        (x, y), outside = self.below(state[0])[0], -self.slack(*state)[0, channel]
+        return (
+            f"centre of mass: is at ({x:.4f}, {y:.4f}) m {when}, {outside:.4f} m outside its area;"
+            f" {'start elsewhere' if at_rest else 'move less'} or widen balance.com_region"
+        )
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
         speed = speeds.velocity @ self._masses.lever_arms
         return np.asarray(speed * np.linalg.norm(self._rows, axis=1)[channels], dtype=float)
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        placements = self._chain.placements(executed_curve(trajectory).position)
-        slack = float(self._distances(self._masses.centre(placements)).min())
+        curve = executed_curve(trajectory)
+        slack = float(self.slack(curve.position, curve.velocity, curve.acceleration).min())
         used = 1.0 - slack / self.area.width
         return ConstraintUsage(used, "distance of the centre of mass from the middle of its area")
 
@@ -209,21 +175,13 @@ class CentreOfMassConstraint(Constraint):
         return np.asarray(centre @ self._rows.T - self._offsets, dtype=float)
 
 
-class ZeroMomentPointConstraint(Constraint):
+class ZeroMomentPointConstraint(StateConstraint):
     """The zero-moment point of the prior stays within an area, and the normal force stays positive.
 
     Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin): the zero-moment
     point is at ``((h f_x - n_y) / f_z, (n_x + h f_y) / f_z)`` on the plane ``z = h``. Bounded is its distance from an
-    edge times ``f_z``, which is positive by the last row.
-
-    Parameters
-    ----------
-    model : RobotModel
-        Its root link rests on the ground.
-    area : Polygon
-        In the plane ``z = ground`` [m] of the root frame.
-    normal_force : float
-        Smallest, as a fraction of the weight.
+    edge times ``f_z``, which is positive by the last row. The root link rests on the plane ``z = ground`` [m] of the
+    root frame; ``normal_force`` is the smallest one, as a fraction of the weight.
     """
 
     positions_only = False
@@ -238,39 +196,24 @@ class ZeroMomentPointConstraint(Constraint):
         self._rows[:edges, 2] = -area.offsets
         self._rows[:edges, 3], self._rows[:edges, 4] = area.normals[:, 1], -area.normals[:, 0]
         self._rows[edges, 2] = 1.0
-        weight = self._masses.weight
-        self._scale = np.append(np.full(edges, weight), weight)  # to m, and to a fraction of the weight
-        self._required = np.append(np.zeros(edges), normal_force * weight)
+        # The scale of all rows: distances times normal force to m, the normal force to a fraction of the weight.
+        self._weight = self._masses.total * float(np.linalg.norm(self._masses.gravity))
+        self._required = np.append(np.zeros(edges), normal_force * self._weight)
         self._width = np.append(np.full(edges, area.width), 1.0 - normal_force)
-
-    def check_start(self, pose: Array) -> None:
-        rest = np.zeros((1, len(pose)))
-        slack = self._slack(self._wrench(pose[None], rest, rest))[0]
-        worst = int(np.argmin(slack))
-        if slack[worst] < 0:
-            raise ExcitationError(self._message(pose[None], rest, rest, worst, "in the start pose", "start elsewhere"))
 
     def penalty(self, motion: MotionSamples) -> Penalty:
         prior = self._model.body_prior.ravel()
         wrench = motion.wrenches.regressor @ prior + self._masses.root_reaction
-        slack = self._slack(wrench) / self._scale
+        slack = (wrench @ self._rows.T - self._required) / self._weight
         lack = np.maximum(_BALANCE_PENALTY_BEGINS * self._width - slack, 0.0)
         if not lack.any():
             return Penalty(0.0)
-        push = -2 * _BALANCE_PENALTY / len(motion) * (lack / self._scale) @ self._rows
+        push = -2 * _BALANCE_PENALTY / len(motion) * (lack / self._weight) @ self._rows
         value = _BALANCE_PENALTY / len(motion) * float((lack**2).sum())
         return Penalty(value, base_weights=push[:, :, None] * prior)
 
-    def check(self, trajectory: Trajectory) -> None:
-        curve = executed_curve(trajectory)
-        violation = find_anywhere(curve, self, len(self._rows))
-        if violation is not None:
-            at = curve.sample(np.array([violation.time]))
-            when = f"at {violation.time:.3f} s"
-            raise ExcitationError(self._message(*at, violation.channel, when, "move slower or less"))
-
-    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        return np.asarray(self._slack(self._wrench(q, v, a))[np.arange(len(q)), channels], dtype=float)
+    def slack(self, q: Array, v: Array, a: Array) -> Array:
+        return np.asarray(self._wrench(q, v, a) @ self._rows.T - self._required, dtype=float)
 
     def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
         bounds = self._bounds.rates(speeds)
@@ -281,7 +224,7 @@ class ZeroMomentPointConstraint(Constraint):
         curve = executed_curve(trajectory)
         wrench = self._wrench(curve.position, curve.velocity, curve.acceleration)
         edges = self.area.distances(self._zero_moment_point(wrench)).min()
-        press = ((wrench[:, 2] - self._required[-1]) / self._scale[-1]).min()
+        press = ((wrench[:, 2] - self._required[-1]) / self._weight).min()
         used = [1.0 - edges / self.area.width, 1.0 - press / self._width[-1]]
         descriptions = ("distance of the zero-moment point from the middle of its area", "unloading of the ground")
         worst = int(np.argmax(used))
@@ -297,11 +240,8 @@ class ZeroMomentPointConstraint(Constraint):
         y = wrench[:, 3] + self.ground * wrench[:, 1]
         return np.column_stack([x, y]) / wrench[:, 2:3]
 
-    def _slack(self, wrench: Array) -> Array:
-        return np.asarray(wrench @ self._rows.T - self._required, dtype=float)
-
-    def _message(self, q: Array, v: Array, a: Array, channel: int, when: str, remedy: str) -> str:
-        wrench = self._wrench(q, v, a)
+    def violation(self, state: tuple[Array, Array, Array], channel: int, when: str, at_rest: bool) -> str:
+        wrench, remedy = self._wrench(*state), "start elsewhere" if at_rest else "move slower or less"
         if channel == len(self._rows) - 1:
             return (
                 f"normal force: is {wrench[0, 2]:.4g} N {when}, less than {self._required[-1]:.4g} N; {remedy}, or"

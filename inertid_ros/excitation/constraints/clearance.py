@@ -5,8 +5,9 @@ from collections.abc import Collection
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inertid_ros.config.collision import CollisionOptions
+from inertid_ros.config.excitation import CollisionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, log_once
 from inertid_ros.excitation.constraints.collision_objects import (
@@ -35,6 +36,8 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
 from inertid_ros.robot.model import RobotModel
 
+Mask = NDArray[np.bool_]
+
 _CLEARANCE_PENALTY = 3000.0  # 1/m^2
 _CLEARANCE_PENALTY_BEGINS_M = 0.01  # beyond the clearance
 _RANDOM_POSES = 100
@@ -61,6 +64,13 @@ class ClearanceConstraint(Constraint):
     floor : float, optional
         Height of the floor in the root frame [m]; -inf for none.
 
+    Attributes
+    ----------
+    needed : ndarray, shape (P,)
+        Distance that each pair must keep [m]; pairs that are close by design may touch.
+    close_by_design : frozenset
+        Pairs of names, of two links or a link and the floor, that are only kept from touching.
+
     Raises
     ------
     ExcitationError
@@ -68,8 +78,6 @@ class ClearanceConstraint(Constraint):
     """
 
     positions_only = True
-    close_by_design: frozenset[frozenset[str]] = frozenset()
-    """Pairs of names, of two links or a link and the floor, that are only kept from touching."""
 
     def __init__(
         self, model: RobotModel, limits: MotionLimits, options: CollisionOptions, floor: float = -np.inf
@@ -84,32 +92,31 @@ class ClearanceConstraint(Constraint):
         pairs = candidate_pairs(model, objects, len(obstacles), options.self_collision)
         if np.isfinite(floor):
             pairs += [(index, -1) for index, item in enumerate(objects) if item.body >= 0]
-        self._options, self._limits, self._obstacles = options, limits, {item.name for item in obstacles}
+        self._limits, self._obstacles = limits, {item.name for item in obstacles}
         whole = Scene(model, objects, pairs, floor)
-        self._joints = model.joints
-        checked = [
-            pair
-            for index, (pair, separable) in enumerate(zip(pairs, self._separable(whole), strict=True))
-            if separable and frozenset(whole.names(index)) not in skipped
-        ]
-        self.scene = Scene(model, objects, checked, floor)
+        named = [frozenset(whole.names(index)) for index in range(len(pairs))]
+        outside = np.array([bool(pair & (self._obstacles | {FLOOR})) for pair in named], dtype=bool)
+        needed = np.where(outside, options.obstacle_clearance_m, options.clearance_m)
+        never, always, near = self._by_design(whole, needed)
+        ignored = np.array([pair in skipped for pair in named], dtype=bool)
+        checked = np.flatnonzero(~(never | always | ignored))
+        self.needed = np.where(near, 0.0, needed)[checked]
+        self.close_by_design = frozenset(named[index] for index in np.flatnonzero(near))
+        self.scene = Scene(model, objects, [pairs[index] for index in checked], floor)
 
-    def _separable(self, scene: Scene) -> Array:
-        """Which pairs can be kept apart ``(P,)``.
+    def _by_design(self, scene: Scene, needed: Array) -> tuple[Mask, Mask, Mask]:
+        """Which pairs ``(P,)`` are never close, always close, and close by design and only kept from touching.
 
-        Excluded are pairs whose distance the joints do not change, and links that are always closer than the clearance.
-        Of the latter, those that touch in some poses but not in most are kept from touching, and so are links always
-        close to the floor, such as the fork of a stacker.
+        Never close are pairs whose distance the joints do not change and that are far apart; always close are links
+        that are closer than ``needed`` in all poses. Of the latter, those that touch in some poses but not in most are
+        kept from touching, and so are links always close to the floor, such as the fork of a stacker.
         """
-        lower, upper = self._limits.lower, self._limits.upper
-        poses = np.random.default_rng(0).uniform(lower, upper, (_RANDOM_POSES, len(lower)))
-        placements = scene.chain.placements(poses)
-        distances, needed = scene.capsule_distances(placements), self._needed(scene)
+        placements = self._random_placements(scene, 0)
+        distances = scene.capsule_distances(placements)
         close = distances < needed
         fixed = np.ptp(distances, axis=0) < _FIXED_DISTANCE_M if len(scene.pairs) else np.zeros(0, dtype=bool)
         links = np.array([not self._obstacles & set(scene.names(pair)) for pair in range(len(scene.pairs))], dtype=bool)
         floor = scene.pairs[:, 1] < 0
-        never = fixed & ~close.any(axis=0)
         always, near = fixed & floor, np.zeros(len(scene.pairs), dtype=bool)
         for pair in np.flatnonzero((close.mean(axis=0) >= _ALWAYS_CLOSE_SHARE) & links & ~fixed):
             exact = scene.distances(placements, np.full(_RANDOM_POSES, pair), np.full(_RANDOM_POSES, needed[pair]))
@@ -123,21 +130,11 @@ class ClearanceConstraint(Constraint):
             names = [scene.names(int(pair)) for pair in np.flatnonzero(which)]
             if names:
                 log_once(logging.INFO, f"{notice}: {', '.join(map(' and '.join, names))}")
-        self.close_by_design = frozenset(frozenset(scene.names(int(pair))) for pair in np.flatnonzero(near))
-        return ~(never | always)
+        return fixed & ~close.any(axis=0), always, near
 
-    def _needed(self, scene: Scene) -> Array:
-        """``(P,)`` distance that each pair must keep [m]; pairs that are close by design may touch."""
-        names = [frozenset(scene.names(pair)) for pair in range(len(scene.pairs))]
-        near = np.array([pair in self.close_by_design for pair in names], dtype=bool)
-        outside = np.array([bool(pair & (self._obstacles | {FLOOR})) for pair in names], dtype=bool)
-        clearance = np.where(outside, self._options.obstacle_clearance_m, self._options.clearance_m)
-        return np.where(near, 0.0, clearance)
-
-    @cached_property
-    def needed(self) -> Array:
-        """``(P,)`` distance that each pair must keep [m]."""
-        return self._needed(self.scene)
+    def _random_placements(self, scene: Scene, seed: int) -> Array:
+        lower, upper = self._limits.lower, self._limits.upper
+        return scene.chain.placements(np.random.default_rng(seed).uniform(lower, upper, (_RANDOM_POSES, len(lower))))
 
     def check_start(self, pose: Array) -> None:
         placements = self.scene.chain.placements(pose[None])
@@ -150,17 +147,17 @@ class ClearanceConstraint(Constraint):
 
     def penalty(self, motion: MotionSamples) -> Penalty:
         begin = self.needed + _CLEARANCE_PENALTY_BEGINS_M - self._allowed_overlap
-        near = self.scene.close_hulls(motion.placements, begin, self._capsule_margin)
-        lack = begin[near.pair] - near.distance
+        near = self.scene.close_hulls(motion.state.placements, begin, self._capsule_margin)
+        lack = begin[near.pair] - near.closest.distance
         if not len(lack):
             return Penalty(0.0)
         weights = -2 * _CLEARANCE_PENALTY * lack / len(motion)
         value = _CLEARANCE_PENALTY * float((lack**2).sum()) / len(motion)
-        return Penalty(value, position=self.scene.gradient(near, motion.screws, weights))
+        return Penalty(value, position=self.scene.gradient(near, motion.state.screws, weights))
 
     def refine(self, motion: MotionSamples) -> bool:
         """Hulls of a pair that is too close may overlap by no more than in that pose."""
-        _, pairs, gap, slack = self._gaps(motion.placements)
+        pairs, gap, slack = self._gaps(motion.state.placements)
         before = self._allowed_overlap.copy()
         np.minimum.at(self._allowed_overlap, pairs[slack < 0], np.maximum(gap[slack < 0], 0.0))
         return bool((self._allowed_overlap < before - _DISTANCE_TOLERANCE_M).any())
@@ -228,10 +225,10 @@ class ClearanceConstraint(Constraint):
     def _allowed_overlap(self) -> Array:
         """``(P,)`` overlap of hulls that the search allows [m]: how far they lie outside shapes that are close.
 
-        It is the median over random poses. Without it, hulls of links that are close by design, such as a shoulder in
-        the hollow of a trunk, would exclude good poses. :meth:`refine` lowers it if it is too much.
+        It is the median over random poses, and :meth:`refine` lowers it if it is too much. Without it, hulls of links
+        that are close by design, such as a shoulder in the hollow of a trunk, would exclude good poses.
         """
-        rows, pairs, gap, slack = self._gaps(self._random_placements)
+        pairs, gap, slack = self._gaps(self._random_placements(self.scene, 1))
         out = np.zeros(len(self.scene.pairs))
         for pair in np.unique(pairs):
             of_pair = pairs == pair
@@ -242,28 +239,24 @@ class ClearanceConstraint(Constraint):
     @cached_property
     def _capsule_margin(self) -> Array:
         """``(P,)`` lower bound of how far capsules lie outside hulls [m], with a safety factor for other poses."""
-        capsules = self.scene.capsule_distances(self._random_placements)
+        placements = self._random_placements(self.scene, 1)
+        capsules = self.scene.capsule_distances(placements)
         rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
-        exact = self.scene.distances(self._random_placements[rows], pairs, np.full(len(rows), -np.inf))
+        exact = self.scene.distances(placements[rows], pairs, np.full(len(rows), -np.inf))
         gap = exact - capsules[rows, pairs]
         smallest = np.full(len(self.scene.pairs), np.inf)
         np.minimum.at(smallest, pairs, gap)
         return np.where(np.isfinite(smallest), np.maximum(_MARGIN_SHARE * smallest, 0.0), 0.0)
 
-    @cached_property
-    def _random_placements(self) -> Array:
-        poses = np.random.default_rng(1).uniform(self._limits.lower, self._limits.upper, (_RANDOM_POSES, self._joints))
-        return self.scene.chain.placements(poses)
-
-    def _gaps(self, placements: Array) -> tuple[Indices, Indices, Array, Array]:
-        """Poses and pairs with close hulls, distance of hulls outside the shapes, and distance less clearance."""
+    def _gaps(self, placements: Array) -> tuple[Indices, Array, Array]:
+        """Pairs with close hulls in each pose, distance of hulls outside the shapes, and distance less clearance."""
         capsules = self.scene.capsule_distances(placements) + self._capsule_margin
         rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
         hulls = self.scene.distances(placements[rows], pairs, np.full(len(rows), -np.inf))
         close = hulls < self.needed[pairs] + _CLEARANCE_PENALTY_BEGINS_M
         rows, pairs, hulls = rows[close], pairs[close], hulls[close]
         slack = self._slack(placements[rows], pairs)
-        return rows, pairs, slack + self.needed[pairs] + _DISTANCE_TOLERANCE_M - hulls, slack
+        return pairs, slack + self.needed[pairs] + _DISTANCE_TOLERANCE_M - hulls, slack
 
     def _slack(self, placements: Array, pairs: Indices) -> Array:
         needed = self.needed[pairs] + _DISTANCE_TOLERANCE_M

@@ -11,7 +11,7 @@ import pinocchio as pin
 from lxml import etree
 from numpy.typing import NDArray
 
-from inertid_ros.config.collision import OBSTACLE_SHAPES, ObstacleOptions
+from inertid_ros.config.excitation import OBSTACLE_SHAPES, ObstacleOptions
 from inertid_ros.core.errors import ExcitationError, log_once
 from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel

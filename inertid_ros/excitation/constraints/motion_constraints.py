@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inertid_ros.config.balance import BalanceOptions
-from inertid_ros.config.collision import CollisionOptions
-from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.excitation import BalanceOptions, CollisionOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.core.findings import Finding, Severity, remedy_for

@@ -18,8 +18,7 @@ from typing import Protocol
 import numpy as np
 import scipy
 
-from inertid_ros.config.direction_combinations import CombinationOptions
-from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.excitation import CombinationOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints

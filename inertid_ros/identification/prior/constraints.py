@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from inertid_ros.config.identification_constraints import ConstraintOptions
+from inertid_ros.config.identification import ConstraintOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import (

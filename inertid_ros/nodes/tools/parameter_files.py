@@ -14,8 +14,8 @@ import attrs
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
 from inertid_ros.config.nodes import NODES, declared
-from inertid_ros.config.schema.option_fields import REQUIRED, Option, is_section, options
-from inertid_ros.config.schema.structuring import flow
+from inertid_ros.config.option_fields import REQUIRED, Option, is_section, options
+from inertid_ros.config.structuring import flow
 from inertid_ros.core.outputs import write_file
 from inertid_ros.simulation.example_robots import STANCES
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
+from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.data.files import loading
 from inertid_ros.data.files.bag_reading import bag_parts, read_bag
 from inertid_ros.data.files.bag_writing import write_bag

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.recordings.message_bag import MessageBag as Bag
 
-from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
+from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import OutputError, RecordingError
 from inertid_ros.core.outputs import MANIFEST
 from inertid_ros.data.files.bag_backends import STORAGE_SUFFIXES

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
+from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import ConfigurationError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.files.bag_backends import BagMessage
@@ -81,14 +81,14 @@ def test_a_tare_in_the_bag_is_subtracted(tmp_path, backend):
 
 def assembled(plate_ns, pose_ns):
     """Joint states every 10 ms; the plate's force and the base's height are both their time in ms."""
-    assembler = RecordingAssembler("run", wrench_frames=("plate",), max_wrench_gap_s=0.03, base=("base_pose",))
+    assembler = RecordingAssembler("run", channels=("wrench/plate", "base_pose"), max_gap_s=0.03)
     for stamp in range(0, 1_000_000_000, 10_000_000):
-        assembler.add_joint_state(("a",), stamp + 1, [1.0], [0.0], [2.0])
+        assembler.add_joint_states(("a",), stamp + 1, [1.0], [0.0], [2.0])
     for stamp in plate_ns:
-        assembler.add_wrench("plate", stamp, [0, 0, stamp * 1e-6], [0, 0, 0])
+        assembler.add("wrench/plate", stamp, [0, 0, stamp * 1e-6, 0, 0, 0])
     for index, stamp in enumerate(pose_ns):
         sign = -1.0 if index % 3 == 0 else 1.0
-        assembler.add_base("base_pose", stamp, np.array([0, 0, stamp * 1e-6, 0, 0, 0, sign]))
+        assembler.add("base_pose", stamp, [0, 0, stamp * 1e-6, 0, 0, 0, sign])
     return assembler
 
 

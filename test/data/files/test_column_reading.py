@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rosbags import rosbag2
 from rosbags.typesys import Stores, get_typestore
 
-from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
+from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files import bag_reading, mcap_format
 from inertid_ros.data.files.bag_reading import read_bag

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.recordings.message_bag import MessageBag
 
-from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
+from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.files.bag_reading import read_bag

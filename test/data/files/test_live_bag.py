@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import yaml
 
-from inertid_ros.config.recording_topics import BagWritingOptions
+from inertid_ros.config.recordings import BagWritingOptions
 from inertid_ros.core.errors import OutputError, RecordingError
 from inertid_ros.data.files.bag_backends import bag_backend
 from inertid_ros.data.files.bag_opening import FINALISED_KEY
@@ -40,10 +40,10 @@ def joint_state(stamp_ns: int) -> bytes:
 
 def stored_stamps(path: Path) -> list[int]:
     """Times of the messages that a reader of bags sees."""
-    with bag_backend().open(path) as bag:
-        stamps = [message.time_ns for message in bag.messages([TOPIC.name])]
-        assert bag.counts == {TOPIC.name: len(stamps)}
-        assert (bag.start_ns, bag.end_ns) == (stamps[0], stamps[-1] + 1)
+    bag = bag_backend().open(path)
+    stamps = [message.time_ns for message in bag.messages([TOPIC.name])]
+    assert bag.counts == {TOPIC.name: len(stamps)}
+    assert (bag.start_ns, bag.end_ns) == (stamps[0], stamps[-1] + 1)
     return stamps
 
 
@@ -73,8 +73,7 @@ def test_file_is_complete_after_every_commit(tmp_path: Path) -> None:
     for round_ in range(5):
         fill(bag, 7, start=1 + 7 * round_)
         bag.commit()
-        with bag_backend().open(bag.file) as reader:
-            assert len(list(reader.messages([TOPIC.name]))) == 7 * (round_ + 1)
+        assert len(list(bag_backend().open(bag.file).messages([TOPIC.name]))) == 7 * (round_ + 1)
     assert custom_data(tmp_path / "bag") == {FINALISED_KEY: "false"}
     bag.close()
 
@@ -109,8 +108,7 @@ def test_killed_writer_loses_at_most_a_tenth_of_a_second(tmp_path: Path, seconds
     process.send_signal(signal.SIGKILL)
     stamps += [int(line) for line in process.stdout if line.endswith("\n")]
     process.wait()
-    with bag_backend().open(tmp_path / "bag") as reader:
-        saved = [message.time_ns for message in reader.messages([TOPIC.name])]
+    saved = [message.time_ns for message in bag_backend().open(tmp_path / "bag").messages([TOPIC.name])]
     assert saved == stamps[: len(saved)]
     assert (stamps[-1] - saved[-1]) * 1e-9 <= 0.1
     assert custom_data(tmp_path / "bag") == {FINALISED_KEY: "false"}
@@ -130,15 +128,13 @@ def test_full_disk_keeps_every_committed_message_readable(tmp_path: Path) -> Non
                 fill(bag, 10, start=1 + 10 * round_)
                 bag.commit()
                 committed += 10
-        with bag_backend().open(bag.file) as reader:
-            assert len(list(reader.messages([TOPIC.name]))) == committed > 0
+        assert len(list(bag_backend().open(bag.file).messages([TOPIC.name]))) == committed > 0
         with pytest.raises(RecordingError, match="cannot be written"):
             bag.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, previous)
-    with bag_backend().open(bag.file) as reader:
-        assert len(list(reader.messages([TOPIC.name]))) == committed
+    assert len(list(bag_backend().open(bag.file).messages([TOPIC.name]))) == committed
     assert custom_data(tmp_path / "bag") == {FINALISED_KEY: "false"}
 
 

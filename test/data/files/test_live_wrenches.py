@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inertid_ros.config.recording_topics import BagWritingOptions, RecordingTopics, WrenchTopic
+from inertid_ros.config.recordings import BagWritingOptions, RecordingTopics, WrenchTopic
 from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.files.bag_backends import typestore
 from inertid_ros.data.files.bag_reading import read_bag
@@ -41,12 +41,12 @@ def test_bag_and_batches_agree_when_topics_interleave(tmp_path: Path) -> None:
     zero = np.array([1.0, -2.0, 3.0, 0.1, 0.2, 0.3])
     topics = [topic("/joint_states", JOINT_STATE), topic(PLATE, WRENCH_STAMPED)]
     bag = LiveBag(tmp_path / "bag", [*topics, topic(tare_topic(PLATE), WRENCH_STAMPED)], BagWritingOptions(0))
-    assembler = RecordingAssembler("live", wrench_frames=("plate",))
+    assembler = RecordingAssembler("live", channels=("wrench/plate",))
     live = LiveRecording(assembler, bag, prelude=[(2, wrench(START, zero))])
     for k in range(100):
         # The plate's message comes first, but is stamped two milliseconds later.
         late, now, raw = START + k * 10**7 + 2 * 10**6, START + k * 10**7, np.arange(6.0) + k
-        assert live.add_wrench(1, wrench(late, raw), "plate", late, raw - zero)
+        assert live.add(1, wrench(late, raw), late, {"wrench/plate": raw - zero})
         state = {"name": ["a"], "position": np.ones(1), "velocity": np.ones(1), "effort": np.ones(1)}
         assert live.add_joint_state(0, message(JOINT_STATE, now, **state), ["a"], now, (np.ones(1),) * 3)
     bag.close()

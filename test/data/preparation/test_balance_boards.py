@@ -8,7 +8,7 @@ import pytest
 from support.robots.free_base import free_model, random_flight
 from support.robots.random_robots import random_bodies
 
-from inertid_ros.config.preparation import BaseMotionOptions, PrepareOptions
+from inertid_ros.config.recordings import BaseMotionOptions, PrepareOptions
 from inertid_ros.config.robot import PlateOptions, RobotOptions
 from inertid_ros.core.errors import ConfigurationError, InertidError, ModelError
 from inertid_ros.data.preparation.prepare import prepare

@@ -9,7 +9,7 @@ import pytest
 from support.recordings.biped import biped, com_error, model_options, prior, truth
 from support.robots.free_base import free_model
 
-from inertid_ros.config.preparation import BaseMotionOptions, PrepareOptions, WrenchOptions
+from inertid_ros.config.recordings import BaseMotionOptions, PrepareOptions, WrenchOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError
 from inertid_ros.data.preparation.filtered_motion import base_acceleration
 from inertid_ros.data.preparation.prepare import prepare

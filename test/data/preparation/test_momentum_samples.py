@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.robots.floating_robots import diver, motion, satellite
 
-from inertid_ros.config.recording_topics import RecordingTopics
+from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.errors import ConfigurationError, RecordingError
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording

@@ -8,7 +8,7 @@ import pytest
 from support.recordings.synthetic import Motion, inverse_dynamics, jittered_time, random_motion, record
 from support.robots.random_robots import random_model
 
-from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
+from inertid_ros.config.recordings import PrepareOptions, WrenchOptions
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording

@@ -7,8 +7,7 @@ from lxml import etree
 from support.robots.quick_plans import quick_plan, simple_limits
 from support.robots.random_robots import random_urdf
 
-from inertid_ros.config.balance import AreaOptions, BalanceOptions
-from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.excitation import AreaOptions, BalanceOptions, ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, ZeroMomentPointConstraint, polygon
 from inertid_ros.excitation.constraints.constraint import MotionSamples

@@ -13,8 +13,7 @@ from lxml import etree
 from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_plan, simple_limits
 from support.robots.random_robots import random_urdf
 
-from inertid_ros.config.collision import CollisionOptions, ObstacleOptions
-from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions, ObstacleOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints import exact_distances
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
@@ -102,15 +101,15 @@ def test_closest_points_of_segments():
     ends[3, :, 200:500] = ends[2, :, 200:500]
     ends[3, :, 1000:2000] = ends[2, :, 1000:2000] + 2 * (ends[1, :, 1000:2000] - ends[0, :, 1000:2000])  # parallel
     found = closest_points(*ends)
-    assert np.linalg.norm(found.first - found.second, axis=0) == pytest.approx(found.gap)
+    assert np.linalg.norm(found.points[0] - found.points[1], axis=0) == pytest.approx(found.distance)
     best = np.full(4000, np.inf)
     along = ends[3] - ends[2]
     for share in np.linspace(0, 1, 201):
         point = ends[0] + share * (ends[1] - ends[0])
         at = np.clip(((point - ends[2]) * along).sum(axis=0) / np.maximum((along**2).sum(axis=0), 1e-12), 0, 1)
         best = np.minimum(best, np.linalg.norm(point - ends[2] - at * along, axis=0))
-    assert (found.gap <= best + 1e-12).all()
-    assert found.gap == pytest.approx(best, abs=0.02)
+    assert (found.distance <= best + 1e-12).all()
+    assert found.distance == pytest.approx(best, abs=0.02)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -119,7 +118,7 @@ def test_capsules_enclose(seed):
     points = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
     capsule = enclosing_capsule(points)
     start, end = np.repeat(capsule.start[:, None], 60, 1), np.repeat(capsule.end[:, None], 60, 1)
-    assert (closest_points(points.T, points.T, start, end).gap <= capsule.radius + 1e-9).all()
+    assert (closest_points(points.T, points.T, start, end).distance <= capsule.radius + 1e-9).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -308,7 +307,7 @@ def test_an_overlap_that_the_library_cannot_measure_is_a_small_one(monkeypatch):
     exact, pose = exact_distances.ExactDistances(()), np.eye(4)[None, None]
     exact._geometry = [[(least, None, 1.0)] for least in (1e-6, 1.0)]
     pairs, one = np.array([[0, 1], [1, 0]]), np.zeros(2, dtype=int)
-    found = exact.closest(pairs, one, np.zeros((2, 2), dtype=int), pose, 0.0, np.full(2, 0.1))
+    found = exact.closest(pairs, one, np.zeros((2, 2), dtype=int), pose, np.full(2, 0.1))
     measured, unknown = found.distance
     assert measured == 0.25 and tolerances[:2] == [1e-8, 1e-6]
     assert -0.01 < unknown < 0

@@ -9,9 +9,14 @@ import pytest
 from support.robots.quick_plans import FINGERS, PANDA_START, panda, panda_limits
 
 from inertid_ros.cli.main import main
-from inertid_ros.config.balance import AreaOptions, BalanceOptions
-from inertid_ros.config.collision import CollisionOptions, ObstacleOptions
-from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.config.excitation import (
+    AreaOptions,
+    BalanceOptions,
+    CollisionOptions,
+    ExcitationOptions,
+    LimitOptions,
+    ObstacleOptions,
+)
 from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan

@@ -8,9 +8,7 @@ from support.robots.example_robots import load_with_locks
 from support.robots.floating_robots import satellite
 from support.robots.space_robot import OFFSET, TRUE, limits, space_robot
 
-from inertid_ros.config.collision import CollisionOptions
-from inertid_ros.config.direction_combinations import CombinationOptions
-from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.excitation import CollisionOptions, CombinationOptions, ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan

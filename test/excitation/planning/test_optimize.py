@@ -10,8 +10,7 @@ import scipy.optimize
 from support.robots.quick_plans import PANDA_START, panda, panda_limits, simple_limits
 from support.robots.random_robots import random_model
 
-from inertid_ros.config.collision import CollisionOptions
-from inertid_ros.config.excitation import MOTION_TYPES, ExcitationOptions
+from inertid_ros.config.excitation import MOTION_TYPES, CollisionOptions, ExcitationOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan, check_start

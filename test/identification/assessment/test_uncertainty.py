@@ -9,7 +9,7 @@ from support.recordings.synthetic_calibration import calibrated_case
 from support.robots.imperial_units import in_pounds_and_inches
 from support.robots.random_robots import random_model, random_states
 
-from inertid_ros.config.least_squares import LeastSquaresOptions
+from inertid_ros.config.identification import LeastSquaresOptions
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import load_recording

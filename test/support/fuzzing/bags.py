@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from support.recordings.message_bag import MessageBag
 
-from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
+from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.data.files.bag_opening import METADATA
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.files.mcap_format import CHANNEL, CHUNK, MCAP_MAGIC, MESSAGE, SCHEMA, recover

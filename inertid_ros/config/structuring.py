@@ -1,6 +1,7 @@
-"""Option classes from parsed YAML or from ROS parameters, with errors of one line."""
+"""Option classes from parsed YAML or from ROS parameters; unknown keys are refused with what was probably meant."""
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -8,9 +9,11 @@ import attrs
 
 from inertid_ros.core.errors import ConfigurationError
 
-from .option_fields import is_named, is_section
+from .option_fields import Option, is_named, is_section
 
 T = TypeVar("T")
+_MIN_SIMILARITY = 0.85  # of difflib, between keys of different sections
+_MAX_KEYS_LISTED = 20  # more known keys than this are no help in a line
 
 
 def structure(
@@ -46,10 +49,10 @@ def structure(
         if field is None:
             continue
         if is_named(field):
-            arguments[key] = _named(field, value, where, f"{prefix}{key}", listed)
+            arguments[key] = _named(field, value, where, f"{prefix}{key}")
         elif is_section(field):
             if not isinstance(value, Mapping):
-                raise _misfit(field, value, where, f"{prefix}{key}", ", ".join(_names(field.type)))
+                raise _misfit(value, where, f"{prefix}{key}", ", ".join(_names(field.type)))
             arguments[key] = structure(field.type, value, where, f"{prefix}{key}.", listed)
         else:
             # '' in a list of text is how a ROS parameter file writes that there is nothing in it.
@@ -110,14 +113,14 @@ def _grouped(values: Mapping[Any, Any], where: str) -> dict[str, Any]:
     return grouped
 
 
-def _named(field: Any, value: object, where: str, key: str, listed: bool) -> dict[str, Any]:
+def _named(field: Any, value: object, where: str, key: str) -> dict[str, Any]:
     """Name to what is given for it: a mapping of its fields, or a value."""
     element = field.metadata["element"]
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         inner = ", ".join(_names(element)) if attrs.has(element) else "its value"
-        raise _misfit(field, value, where, key, f"names, each with {inner}", listed)
+        raise _misfit(value, where, key, f"names, each with {inner}")
     if not attrs.has(element):
         return dict(flat(value))
     found: dict[str, Any] = {}
@@ -151,21 +154,7 @@ def _agree(field: Any, elements: dict[str, Any], names: object, where: str, pref
             elements[name] = {}
 
 
-def _misfit(
-    field: Any, value: object, where: str, key: str, expected: str, listed: bool = False
-) -> ConfigurationError:
-    """Error of a value that is no mapping; of the form of older configurations it shows the form of now."""
-    former, texts = field.metadata.get("former"), [value] if isinstance(value, str) else value
-    if former and isinstance(texts, list | tuple) and texts and all(isinstance(text, str) for text in texts):
-        try:
-            new = former(texts)
-            names = f"{field.metadata['names']}: {flow(list(new))}, " if listed else ""
-            form_of_now = f"{names}{field.name}: {flow(new)}"
-        except (ValueError, KeyError):
-            form_of_now = f"a mapping of {expected}"
-        old = ", ".join(f"'{text}'" for text in texts)
-        form = "is the old form" if len(texts) == 1 else "are the old form"
-        return ConfigurationError(f"{where}: {key}: {old} {form}; write {form_of_now}")
+def _misfit(value: object, where: str, key: str, expected: str) -> ConfigurationError:
     return ConfigurationError(f"{where}: {key} is {value!r}, expected a mapping of {expected}")
 
 
@@ -184,3 +173,67 @@ def _path(key: str, value: object) -> str:
 def _nearest(key: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(key, known, n=1)
     return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+
+
+class KnownKeys:
+    """Dotted keys of options, those of named elements with any name.
+
+    Parameters
+    ----------
+    known : iterable of Option
+    """
+
+    def __init__(self, known: Iterable[Option]) -> None:
+        keys = {key: None for entry in known for key in (entry.key, entry.lists) if key}
+        self._keys = tuple(keys)
+        self._pattern = re.compile("|".join(re.escape(key).replace("<name>", ".+") for key in keys))
+
+    def __contains__(self, key: str) -> bool:
+        return self._pattern.fullmatch(key) is not None
+
+    def nearest(self, key: str) -> str:
+        """The key that was probably meant by an unknown one; empty if there is none such."""
+        given, known, depth, names = self._siblings(key)
+        if depth == len(given):
+            return ""
+        last = {parts[-1]: parts for parts in reversed(known)}
+        if len(given) == 1 and key in last:  # without its section
+            return ".".join(last[key])
+        if close := difflib.get_close_matches(given[depth], names, n=1):
+            whole = ".".join([*given[:depth], close[0], *given[depth + 1 :]])
+            return whole if whole in self else ".".join([*given[:depth], close[0]])
+        close = difflib.get_close_matches(given[-1], last, n=1, cutoff=_MIN_SIMILARITY)
+        return ".".join(last[close[0]]) if close else ""
+
+    def remedy(self, key: str) -> str:
+        """What to write in place of an unknown key: half a sentence."""
+        if nearest := self.nearest(key):
+            return f"did you mean {nearest}?"
+        given, _, depth, names = self._siblings(key)
+        if len(names) > _MAX_KEYS_LISTED:
+            return "see docs/reference for those that there are"
+        return f"known are {', '.join('.'.join([*given[:depth], name]) for name in names)}"
+
+    def _siblings(self, key: str) -> tuple[list[str], list[list[str]], int, list[str]]:
+        """Parts of a key and of all known ones, how many the key shares with any, and what may follow those."""
+        given = key.split(".")
+        known = [_of_the_same_name(text.split("."), given) for text in self._keys]
+        depth = max((_common(parts, given) for parts in known), default=0)
+        here = [parts for parts in known if parts[:depth] == given[:depth] and len(parts) > depth]
+        return given, known, depth, list(dict.fromkeys(parts[depth] for parts in here))
+
+    def check(self, keys: Iterable[str], where: str) -> None:
+        """Raise ConfigurationError for the first key that no option has."""
+        for key in keys:
+            if key not in self:
+                raise ConfigurationError(f"{where}: {key} is not an option; {self.remedy(key)}")
+
+
+def _of_the_same_name(known: list[str], given: Sequence[str]) -> list[str]:
+    """Parts of a known key with the name of the given one, where both belong to named elements."""
+    return [given[at] if part == "<name>" and at < len(given) else part for at, part in enumerate(known)]
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Number of parts at the beginning that two keys share."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

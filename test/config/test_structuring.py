@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import attrs
 import pytest
 
-from inertid_ros.config.recording_topics import RecordingTopics, WrenchTopic
+from inertid_ros.config.option_fields import named, option, section
+from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.config.robot import CouplingOptions, PlateOptions, RobotOptions
-from inertid_ros.config.schema.option_fields import named, option, section
-from inertid_ros.config.schema.structuring import structure
+from inertid_ros.config.structuring import structure
 from inertid_ros.core.errors import ConfigurationError
 
 

@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
-from inertid_ros.config.schema.option_fields import REQUIRED, named, option, options, section
+from inertid_ros.config.option_fields import REQUIRED, named, option, options, section
 from inertid_ros.core.errors import ConfigurationError
 
 

@@ -7,7 +7,7 @@ pydantic is still 1.10 on Ubuntu 24.04 and cattrs has no rosdep key. Only featur
 
 import numbers
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -142,7 +142,6 @@ def named(
     names: str,
     *,
     many: bool = False,
-    former: Callable[[Sequence[str]], Any] | None = None,
     **limits: Any,
 ) -> Any:
     """A field that maps names to values or to option classes, such as ``plates: {left: {frame: left_foot}}``.
@@ -157,12 +156,10 @@ def named(
         ROS parameter that lists the names, beside the mapping itself.
     many : bool
         Whether every value is a tuple of scalars.
-    former : callable, optional
-        From the list of strings that older configurations have to the mapping that replaces it.
     **limits
         ``minimum``, ``maximum``, ``choices`` and ``length`` of every scalar, as of :class:`Option`.
     """
-    metadata = {"element": element, "description": description, "names": names, "former": former}
+    metadata = {"element": element, "description": description, "names": names}
     if attrs.has(element):
         each = validators.deep_mapping(validators.instance_of(str), validators.instance_of(element))
         return attrs.field(factory=dict, converter=dict, validator=each, metadata=metadata)
@@ -178,9 +175,9 @@ def named(
     return attrs.field(factory=dict, converter=converted, validator=check, metadata=metadata | {"option": single})
 
 
-def section(model: type, former: Callable[[Sequence[str]], Any] | None = None) -> Any:
+def section(model: type) -> Any:
     """A field that is an option class of its own."""
-    return attrs.field(factory=model, validator=validators.instance_of(model), metadata={"former": former})
+    return attrs.field(factory=model, validator=validators.instance_of(model))
 
 
 def options(tree: type, prefix: str = "") -> Iterator[Option]:
