@@ -303,6 +303,13 @@ class Finding:
         if self.cause not in CAUSES:
             raise ValueError(f"no cause '{self.cause}'")
 
+    @classmethod
+    def with_remedy(
+        cls, cause: str, severity: Severity, evidence: str, *subjects: str, case: str = "", **values: object
+    ) -> "Finding":
+        """Finding about a result with the remedy of its cause, see :func:`remedy_for`."""
+        return cls(cause, severity, evidence, remedy_for(cause, case, **values), subjects)
+
     def content(self) -> dict[str, Any]:
         """Plain data for JSON; ``message`` is the one-line message."""
         plain = {**asdict(self), "severity": self.severity.name.lower(), "subjects": list(self.subjects)}

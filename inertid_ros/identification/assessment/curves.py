@@ -108,7 +108,7 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
     shape = layout.stribeck_speed, layout.transition_speed[:joints]
     velocity, torque = [], []
     for samples in recordings:
-        motion = DriveMotion.of(layout, samples)
+        motion = DriveMotion.from_samples(layout, samples)
         columns = dict(zip(FRICTION_TERMS, (motion.v, motion.direction[:, :joints], motion.fading), strict=True))
         friction_part = sum((terms[term] * column for term, column in columns.items()), np.zeros_like(motion.v))
         residual = (samples.tau - equations.predict(estimate.parameters, samples))[:, equations.joint_channels]

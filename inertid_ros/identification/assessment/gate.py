@@ -1,14 +1,14 @@
 """The gate: whether a result may be used, the checks of an estimate behind that, and what to do next."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.prior.constraints import Constraints
@@ -36,7 +36,6 @@ _LOOK = "inertid info RECORDING"
 _CORRECT = "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT"
 _RECORD_AGAIN = "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
 _USE = "ros2 launch inertid_ros online.launch.py result:=RESULT"
-# By the cause of the gravest reason; every other cause is of the recording itself, which has to be looked at.
 _COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("not_validated", "held_out_not_new"), _VALIDATE),
     **dict.fromkeys(("little_motion", "lockstep", "not_excited", "little_excited", "does_not_generalise"), _PLAN),
@@ -86,15 +85,12 @@ class GateDecision:
     @classmethod
     def from_findings(cls, findings: Iterable[Finding]) -> "GateDecision":
         """Decide from all findings; duplicates count once."""
-        distinct = tuple(dict.fromkeys(findings))
-        gravest = max((finding.severity for finding in distinct), default=Severity.NOTICE)
-        verdict = (
-            Verdict.REJECT if gravest >= Severity.REJECT else Verdict.CARE if gravest == Severity.CARE else Verdict.USE
-        )
-        against = (finding for finding in distinct if finding.severity >= Severity.CARE)
-        reasons = sorted(against, key=lambda finding: -int(finding.severity))
-        notices = tuple(finding for finding in distinct if finding.severity < Severity.CARE)
-        return cls(verdict, tuple(reasons), notices)
+        ordered = sorted(dict.fromkeys(findings), key=lambda finding: -int(finding.severity))
+        reasons = tuple(finding for finding in ordered if finding.severity >= Severity.CARE)
+        verdict = Verdict.USE
+        if reasons:
+            verdict = Verdict.REJECT if reasons[0].severity >= Severity.REJECT else Verdict.CARE
+        return cls(verdict, reasons, tuple(ordered[len(reasons) :]))
 
     @property
     def summary(self) -> str:
@@ -120,28 +116,14 @@ def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
     consistent = is_consistent(estimate.layout.all_bodies(estimate.parameters))
     unlocked = estimate.bodies - estimate.model.body_locked
     real = is_consistent(unlocked) | ~unlocked.any(axis=1)  # what a body has beyond the links behind locked joints
-    bodies = (*estimate.layout.body_names, *estimate.model.link_names)
-    exists = (*consistent, *real)
-    names = list(dict.fromkeys(name for name, good in zip(bodies, exists, strict=True) if not good))
+    bodies = zip((*estimate.layout.body_names, *estimate.model.link_names), (*consistent, *real), strict=True)
+    names = list(dict.fromkeys(name for name, exists in bodies if not exists))
     if names:
-        findings.append(
-            Finding(
-                "inconsistent",
-                Severity.REJECT,
-                f"{', '.join(names)}: not physically consistent, no real bodies have these parameters",
-                remedy_for("inconsistent"),
-                tuple(names),
-            )
-        )
+        evidence = f"{', '.join(names)}: not physically consistent, no real bodies have these parameters"
+        findings.append(Finding.with_remedy("inconsistent", Severity.REJECT, evidence, *names))
     if estimate.solution.status != "optimal":
-        findings.append(
-            Finding(
-                "not_optimal",
-                Severity.REJECT,
-                f"the solver stopped with '{estimate.solution.status}'",
-                remedy_for("not_optimal"),
-            )
-        )
+        evidence = f"the solver stopped with '{estimate.solution.status}'"
+        findings.append(Finding.with_remedy("not_optimal", Severity.REJECT, evidence))
     return tuple(findings)
 
 
@@ -151,40 +133,35 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding
     Only a notice if the data do not show the parameter, since then the prior alone is beyond the border. Bounds at
     zero, as of friction, are no borders that a user set.
     """
-    layout, values = estimate.layout, dict(zip(estimate.layout.names, estimate.parameters.tolist(), strict=True))
-    shown = dict(zip(layout.names, estimate.shown_by_data.tolist(), strict=True))
+    columns = {name: column for column, name in enumerate(estimate.layout.names)}
     borders = [(name, limit, _BORDER_TOLERANCE * abs(limit), "at_most") for name, limit in constraints.at_most.items()]
     for link, (lowest, highest) in constraints.mass.items():
         width = _BORDER_TOLERANCE * (highest - lowest)
         borders += [(f"{link}.m", limit, width, "mass") for limit in (lowest, highest) if highest > lowest]
-    return tuple(
-        Finding(
-            "border_reached",
-            Severity.CARE if shown[name] else Severity.NOTICE,
-            f"{name} is {values[name]:.4g}, at the border of {limit:.4g} that was set for it",
-            remedy_for("border_reached", "" if shown[name] else "open", option=option),
-            (name.rpartition(".")[0],),
-        )
-        for name, limit, width, option in borders
-        if abs(values[name] - limit) <= width
-    )
+    findings = []
+    for name, limit, width, option in borders:
+        value, shown = estimate.parameters[columns[name]], estimate.shown_by_data[columns[name]]
+        if abs(value - limit) <= width:
+            severity, case = (Severity.CARE, "") if shown else (Severity.NOTICE, "open")
+            evidence = f"{name} is {value:.4g}, at the border of {limit:.4g} that was set for it"
+            subject = name.rpartition(".")[0]
+            findings.append(
+                Finding.with_remedy("border_reached", severity, evidence, subject, case=case, option=option)
+            )
+    return tuple(findings)
 
 
 def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) -> tuple[Finding, ...]:
     """Findings on joints whose torque stays uncertain, and on base parameters that the motion does not show at all.
 
-    Parameters
-    ----------
-    confidence : TorqueConfidence or None
-        Confidence of the estimate; None on a free base.
+    ``confidence`` is None on a free base.
     """
     findings = []
-    remedy = remedy_for("little_excited")
     if confidence is not None:
         for joint, share in zip(confidence.joint_names, confidence.shares, strict=True):
             if share > _OPEN_TORQUE_SHARE:
                 evidence = f"{joint}: its torque over its range is known to {100 * share:.0f} % only"
-                findings.append(Finding("little_excited", Severity.CARE, evidence, remedy, (joint,)))
+                findings.append(Finding.with_remedy("little_excited", Severity.CARE, evidence, joint))
     measured = np.unique(np.concatenate(estimate.equations.columns))
     every = np.intersect1d(base_parameters_of_robot(estimate.model).independent, measured)
     every = every[every < estimate.layout.inertial_size]  # of bodies: friction that a motion does not show is its own
@@ -195,12 +172,12 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
             f"{len(every) - len(lost)} of the bodies' {len(every)} base parameters show in the motion; not apart from"
             f" others: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}"
         )
-        findings.append(Finding("little_excited", Severity.NOTICE, evidence, remedy))
+        findings.append(Finding.with_remedy("little_excited", Severity.NOTICE, evidence))
     return tuple(findings)
 
 
 def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Findings on identified masses, friction and stiffness.
+    """Findings on identified masses, friction and stiffness, and on the delay of effort.
 
     A value counts only if its whole interval of three standard deviations is implausible, and a mass only if the data
     show it, see :attr:`.Estimate.shown_by_data`.
@@ -209,16 +186,6 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Find
     ----------
     loaded : collection of str
         Links that hold a load that is not in the URDF, whose masses may be anything.
-
-    Returns
-    -------
-    tuple of Finding
-        ``mass_implausible``: rejected if no URDF is wrong by so much about a link or the whole robot. ``mass_open`` is
-        a notice in its place if the data do not show the mass so well. ``friction_excluded`` for friction of the URDF
-        that the measured efforts exclude, which was not used. ``effort_without_friction`` if bodies alone explain all
-        efforts, as those that a controller computes. ``parameter_implausible`` for a stiffness that holds most of a
-        joint's torque. ``delay`` if one was taken out of the effort, or if held-out blocks are predicted better by one
-        that is longer than plausible.
     """
     return (
         *_masses(estimate, loaded),
@@ -229,19 +196,18 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Find
     )
 
 
-def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
+def _masses(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
+    """Masses far from the URDF's; a notice if the data do not show a mass so well."""
     prior, masses = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
     columns = np.array([estimate.layout.body(body).start for body in range(len(masses))])
     deviations, shown = estimate.standard_deviation[columns], estimate.shown_by_data[columns]
     total = float(prior.sum())
-    findings = []
     # A mass that the data leave open counts as in the URDF.
     sum_of_masses = total + float((masses - prior)[shown].sum())
     deviation = float(np.sqrt(max(estimate.covariance[np.ix_(columns[shown], columns[shown])].sum(), 0.0)))
     if not 1 / _MAX_TOTAL_MASS_FACTOR < _nearest(sum_of_masses, total, deviation) / total < _MAX_TOTAL_MASS_FACTOR:
         evidence = f"all links together weigh {_weight(sum_of_masses, deviation)}, in the URDF {total:.4g} kg"
-        remedy = remedy_for("mass_implausible", "total")
-        findings.append(Finding("mass_implausible", Severity.REJECT, evidence, remedy))
+        yield Finding.with_remedy("mass_implausible", Severity.REJECT, evidence, case="total")
     for index, link in enumerate(estimate.layout.links):
         mass, before = float(masses[index]), float(prior[index])
         if link in loaded or not _far(mass, before, total):
@@ -253,51 +219,50 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> list[Finding]:
         elif _far(nearest, before, total, _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE):
             severity = Severity.REJECT
         evidence = f"{link} weighs {_weight(mass, deviations[index])}, in the URDF {before:.4g} kg"
-        findings.append(Finding(cause, severity, evidence, remedy_for(cause), (link,)))
-    return findings
+        yield Finding.with_remedy(cause, severity, evidence, link)
 
 
 def _far(
-    mass: float, given: float, total: float, factor: float = _MAX_MASS_FACTOR, share: float = _MAX_MASS_CHANGE_SHARE
+    mass: float, before: float, total: float, factor: float = _MAX_MASS_FACTOR, share: float = _MAX_MASS_CHANGE_SHARE
 ) -> bool:
     """Whether a mass is off the URDF's by more than a factor and a share of the robot's mass."""
-    times = max(mass, 1e-9 * given) / given
-    return bool(max(times, 1 / times) > factor and abs(mass - given) > share * total)
+    times = max(mass, 1e-9 * before) / before
+    return bool(max(times, 1 / times) > factor and abs(mass - before) > share * total)
 
 
-def _nearest(mass: float, given: float, deviation: float) -> float:
+def _nearest(mass: float, before: float, deviation: float) -> float:
     """End of a mass's interval towards the URDF's, or the URDF's mass if it lies within.
 
     The wider one of a normal and a log-normal distribution: of the mass towards less, of its logarithm towards more.
     """
-    if mass > given:
-        return max(mass - _SURE_DEVIATIONS * deviation, given)
-    mass = max(mass, 1e-9 * given)
-    return min(mass * float(np.exp(_SURE_DEVIATIONS * np.sqrt(np.log1p((deviation / mass) ** 2)))), given)
+    if mass > before:
+        return max(mass - _SURE_DEVIATIONS * deviation, before)
+    mass = max(mass, 1e-9 * before)
+    return min(mass * float(np.exp(_SURE_DEVIATIONS * np.sqrt(np.log1p((deviation / mass) ** 2)))), before)
 
 
 def _weight(mass: float, deviation: float) -> str:
     return f"{mass:.4g} kg (standard deviation {deviation:.3g} kg)"
 
 
-def _friction(estimate: Estimate) -> list[Finding]:
+def _friction(estimate: Estimate) -> Iterator[Finding]:
+    """Friction of the URDF that the measured efforts exclude, which was not used."""
     excluded = contradicted_friction(estimate.model, estimate.information)
-    if not len(excluded):
-        return []
-    names = [estimate.layout.names[column] for column in excluded]
-    values = [f"{name} {estimate.model.prior[column]:g}" for name, column in zip(names, excluded, strict=True)]
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    evidence = f"{', '.join(values[:_MAX_NAMES])}{more} would take more than the measured efforts"
-    joints = tuple(dict.fromkeys(name.rpartition(".")[0] for name in names))
-    remedy = remedy_for("friction_excluded")
-    return [Finding("friction_excluded", Severity.NOTICE, evidence, remedy, joints)]
+    if len(excluded):
+        names = [estimate.layout.names[column] for column in excluded]
+        values = [f"{name} {estimate.model.prior[column]:g}" for name, column in zip(names, excluded, strict=True)]
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        evidence = f"{', '.join(values[:_MAX_NAMES])}{more} would take more than the measured efforts"
+        joints = dict.fromkeys(name.rpartition(".")[0] for name in names)
+        yield Finding.with_remedy("friction_excluded", Severity.NOTICE, evidence, *joints)
 
 
-def _no_friction(estimate: Estimate) -> list[Finding]:
+def _no_friction(estimate: Estimate) -> Iterator[Finding]:
+    """Bodies alone explain all efforts, as those that a controller computes."""
     layout = estimate.layout
     measured = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
     if not measured or estimate.train_relative_error > _EXPLAINED_ERROR:
-        return []
+        return
     columns = np.concatenate([np.arange(layout.size)[layout.drive(term)] for term in _FRICTION])
     friction = np.where(np.isin(np.arange(layout.size), columns), estimate.parameters, 0.0)
     shares = [
@@ -305,62 +270,44 @@ def _no_friction(estimate: Estimate) -> list[Finding]:
         for channel in estimate.information.channels[estimate.equations.joint_channels]
         if channel.count and channel.r_factor[:, -1].any()
     ]
-    if not shares or max(shares) > _FRICTIONLESS_SHARE:
-        return []
-    evidence = f"no joint shows friction (at most {100 * max(shares):.1g} % of its torque)"
-    return [Finding("effort_without_friction", Severity.NOTICE, evidence, remedy_for("effort_without_friction"))]
+    if shares and max(shares) <= _FRICTIONLESS_SHARE:
+        evidence = f"no joint shows friction (at most {100 * max(shares):.1g} % of its torque)"
+        yield Finding.with_remedy("effort_without_friction", Severity.NOTICE, evidence)
 
 
-def _stiffness(estimate: Estimate) -> list[Finding]:
+def _stiffness(estimate: Estimate) -> Iterator[Finding]:
+    """Stiffness that holds most of a joint's torque."""
     model, stiffness = estimate.model, estimate.drive("stiffness")
     if not stiffness.any():
-        return []
+        return
     least = np.abs(stiffness) - _SURE_DEVIATIONS * estimate.standard_deviation[estimate.layout.drive("stiffness")]
-    findings = []
     lower, upper = model.limits.lower, model.limits.upper
     half = np.where(np.isfinite(upper - lower), 0.5 * np.abs(upper - lower), np.pi)
     torques = estimate.equations.of_joints(estimate.information.rms_measured)  # NaN where joints have no channel
     for index, (joint, torque) in enumerate(zip(model.joint_names, torques, strict=True)):
         if torque > 0 and least[index] * half[index] > _SPRING_TORQUE_SHARE * torque:
-            findings.append(
-                Finding(
-                    "parameter_implausible",
-                    Severity.NOTICE,
-                    f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad, {stiffness[index] * half[index]:.3g}"
-                    f" N m at its limits where its RMS torque is {torque:.3g}",
-                    remedy_for("parameter_implausible"),
-                    (joint,),
-                )
+            evidence = (
+                f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad, {stiffness[index] * half[index]:.3g}"
+                f" N m at its limits where its RMS torque is {torque:.3g}"
             )
-    return findings
+            yield Finding.with_remedy("parameter_implausible", Severity.NOTICE, evidence, joint)
 
 
-def _delay(estimate: Estimate) -> list[Finding]:
+def _delay(estimate: Estimate) -> Iterator[Finding]:
+    """Delay that was removed, or one longer than plausible with which held-out blocks are predicted better."""
     delay = estimate.delay_found
-    if delay is None:
-        return []
-    if delay.at_border:
-        if not delay.predicts_better:
-            return []
-        text = f"effort fits motion best when it is shifted by {1e3 * abs(delay.seconds):.0f} ms or more"
-        return [Finding("delay", Severity.CARE, text, remedy_for("delay", "too_large"))]
-    if not delay.removed:
-        return []
-    text = f"effort is {1e3 * abs(delay.seconds):.2g} ms {'later' if delay.seconds > 0 else 'earlier'} than motion"
-    return [Finding("delay", Severity.NOTICE, text, remedy_for("delay", "removed"))]
+    if delay is not None and delay.at_border and delay.predicts_better:
+        evidence = f"effort fits motion best when it is shifted by {1e3 * abs(delay.seconds):.0f} ms or more"
+        yield Finding.with_remedy("delay", Severity.CARE, evidence, case="too_large")
+    elif delay is not None and not delay.at_border and delay.removed:
+        order = "later" if delay.seconds > 0 else "earlier"
+        evidence = f"effort is {1e3 * abs(delay.seconds):.2g} ms {order} than motion"
+        yield Finding.with_remedy("delay", Severity.NOTICE, evidence, case="removed")
 
 
 @dataclass(frozen=True)
 class NextAction:
-    """The one thing to do next.
-
-    Attributes
-    ----------
-    text : str
-        An imperative.
-    command : str
-        Its command; names in capitals stand for the reader's own.
-    """
+    """The one thing to do next: an imperative and its command, in which names in capitals are the reader's own."""
 
     text: str
     command: str
@@ -374,13 +321,9 @@ def next_action(gate: GateDecision, names: Mapping[str, str]) -> NextAction:
     names : mapping of str to str
         Values of the names in capitals, as far as known: ``URDF``, ``RESULT``, ``RECORDINGS``.
     """
-    if not gate.reasons:
-        use = "give calibrated.urdf to what uses the URDF, or follow the robot with this result"
-        return NextAction(use, _filled(_USE, names))
-    gravest = gate.reasons[0]
-    prefix = "" if gate.verdict is Verdict.REJECT else "before relying on it, "
-    return NextAction(prefix + gravest.remedy, _filled(_COMMANDS.get(gravest.cause, _LOOK), names))
-
-
-def _filled(command: str, names: Mapping[str, str]) -> str:
-    return re.sub(r"[A-Z_]{4,}", lambda found: names.get(found[0], found[0]), command)
+    text = "give calibrated.urdf to what uses the URDF, or follow the robot with this result"
+    command = _USE
+    if gate.reasons:
+        prefix = "" if gate.verdict is Verdict.REJECT else "before relying on it, "
+        text, command = prefix + gate.reasons[0].remedy, _COMMANDS.get(gate.reasons[0].cause, _LOOK)
+    return NextAction(text, re.sub(r"[A-Z_]{4,}", lambda name: names.get(name[0], name[0]), command))

@@ -202,7 +202,7 @@ class Regularization:
     regularizer: str
     prior_spread: float
     drive_weight: float
-    offset_deviation: float
+    offset_deviation: float = 1 / ENERGY_SHARE
     own_prior_spreads: Array | None = None
     metric: Array | None = None
     points: PointMasses | None = None

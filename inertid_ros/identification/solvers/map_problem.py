@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
@@ -12,22 +13,11 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, geodesic_dista
 from inertid_ros.core.qr import marginal_hessian
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.prior import regularizers as priors
 from inertid_ros.identification.prior.constraints import Constraints, constrained
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
-from inertid_ros.identification.prior.coordinates import (
-    ENERGY_SHARE,
-    PULLBACK,
-    TYPICAL_PRIOR_SPREAD,
-    Coordinates,
-    prior_coordinates,
-)
-from inertid_ros.identification.prior.regularizers import (
-    Regularization,
-    euclidean_metric,
-    point_masses,
-    regularized,
-    relative_metric,
-)
+from inertid_ros.identification.prior.coordinates import PULLBACK, TYPICAL_PRIOR_SPREAD, Coordinates, prior_coordinates
+from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.regressors.equations import Equations
 
 from .geodesic import geodesic_least_squares, solve_riemannian
@@ -36,7 +26,7 @@ from .third_party import solve_point_masses, solve_with_clarabel
 
 COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")  # as [Lee2019]_ does
 _MAX_LOG_WEIGHT = np.log(1e7)  # of the search, around the first weight
-_MAX_EVALUATIONS = 60
+_LOG_WEIGHT_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -58,39 +48,33 @@ class MapProblem:
     constraints: Constraints = field(default_factory=Constraints)
     solver: str = "interior_point"
 
-    def completed(
-        self, regularization: Regularization, bodies: Array, rng: np.random.Generator | None = None
-    ) -> Regularization:
+    def completed(self, regularization: Regularization, bodies: Array) -> Regularization:
         """Add the metric that the regularizer needs of this robot.
 
         Parameters
         ----------
         bodies : ndarray, shape (nb, 10)
             Physical prior of links and rotors, less what is locked.
-        rng : numpy.random.Generator, optional
-            Draws the positions of point masses.
         """
+        coordinates, layout = self.coordinates, self.coordinates.layout
         if regularization.regularizer == "euclidean":
-            return replace(regularization, metric=euclidean_metric(self.coordinates, bodies[:, 0]))
+            return replace(regularization, metric=priors.euclidean_metric(coordinates, bodies[:, 0]))
         if regularization.regularizer == "relative":
-            layout, coordinates = self.coordinates.layout, self.coordinates
             unlocked = self.prior - coordinates.offset
             centre: Array = np.linalg.solve(coordinates.matrix, unlocked)[: layout.inertial_size].astype(float)
-            metric = relative_metric(coordinates, layout.all_bodies(unlocked))
+            metric = priors.relative_metric(coordinates, layout.all_bodies(unlocked))
             return replace(regularization, metric=metric, centre=layout.all_bodies(centre))
         if regularization.regularizer == "point_mass":
-            regions = [(name, self.constraints.inside.get(name, ())) for name in self.coordinates.layout.body_names]
-            points = point_masses(bodies, self.coordinates.blocks, regions, rng or np.random.default_rng(0))
+            regions = [(name, self.constraints.inside.get(name, ())) for name in layout.body_names]
+            points = priors.point_masses(bodies, coordinates.blocks, regions, np.random.default_rng(0))
             return replace(regularization, metric=points.metric, points=points)
         return regularization
 
     def solve(self, R: Array, z: Array, regularization: Regularization, start: Solution | None = None) -> Solution:
-        """Find the maximum a posteriori parameters, in normalised coordinates.
+        """Find the maximum a posteriori parameters of whitened equations ``R x = z``, in normalised coordinates.
 
         Parameters
         ----------
-        R, z : ndarray, shape (k, p) and (k,)
-            Whitened equations ``R x = z`` in normalised coordinates.
         start : Solution, optional
             Solution of a similar problem, with the same regularizer.
 
@@ -110,19 +94,21 @@ class MapProblem:
             return self._without_pieces(solve_riemannian(convex_program, regularization.weight, *starts))
         if self.solver == "clarabel":
             return self._without_pieces(solve_with_clarabel(convex_program))
+        warm_start = start.x if start is not None and keeps_inside(convex_program) else None
         try:
-            warm_start = start.x if start is not None and keeps_inside(convex_program) else None
             solution = solve(convex_program, self._start(convex_program, warm_start), warm=warm_start is not None)
         except ConvergenceError as error:
-            solution = _by_clarabel(convex_program, error)
+            try:
+                solution = solve_with_clarabel(convex_program)
+            except (IdentificationError, ArithmeticError, ValueError):
+                raise error from None
         if solution.curvature is not None:
             prior_rows = convex_program.R[len(R) :]
             solution = replace(solution, curvature=solution.curvature + prior_rows.T @ prior_rows)
         return self._without_pieces(solution)
 
     def convex_program(self, R: Array, z: Array, regularization: Regularization) -> ConvexProgram:
-        """Convex program of whitened equations in normalised coordinates, with the constraints."""
-        convex_program = regularized(R, z, self.coordinates.layout, regularization)
+        convex_program = priors.regularized(R, z, self.coordinates.layout, regularization)
         return constrained(convex_program, self.constraints, self.coordinates, self.prior)
 
     def _start(self, convex_program: ConvexProgram, x: Array | None = None) -> Array:
@@ -143,8 +129,7 @@ class MapProblem:
         return replace(solution, x=solution.x[:size], hessian=hessian, curvature=curvature)
 
     def _point_masses(self, R: Array, z: Array, regularization: Regularization) -> Solution:
-        if regularization.points is None:
-            raise IdentificationError("regularizer 'point_mass': the regularization holds no points; complete it first")
+        assert regularization.points is not None, "completed() comes first"
         if self.constraints.com_inside:
             raise IdentificationError(
                 "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another"
@@ -184,14 +169,6 @@ class MapProblem:
         )
 
 
-def _by_clarabel(convex_program: ConvexProgram, error: ConvergenceError) -> Solution:
-    """Solve with Clarabel after the built-in solver failed; the first error stands if Clarabel fails, too."""
-    try:
-        return solve_with_clarabel(convex_program)
-    except (IdentificationError, ArithmeticError, ValueError):
-        raise error from None
-
-
 @dataclass(frozen=True)
 class EqualResidualFit:
     """Fit under one regularizer at the residual that all share.
@@ -229,8 +206,6 @@ def fits_at_equal_residual(
     ----------
     bound : float
         Bound of ``|A x - b|^2`` over all equations.
-    regularizers : sequence of str
-        Names of :data:`~inertid_ros.config.identification.REGULARIZERS`.
     weights : ndarray, shape (c,), optional
         Weight of every channel's equations; one by default.
 
@@ -250,7 +225,7 @@ def fits_at_equal_residual(
     bodies = model.consistent_prior - model.inertial_locked
     fits = {}
     for name in regularizers:
-        plain = Regularization(name, TYPICAL_PRIOR_SPREAD, drive_weight=1.0, offset_deviation=1 / ENERGY_SHARE)
+        plain = Regularization(name, TYPICAL_PRIOR_SPREAD, drive_weight=1.0)
         regularization = map_problem.completed(plain, bodies)
         projection = project_onto_residual(map_problem, whole, regularization, bound)
         parameters = coordinates.physical(projection.solution.x)
@@ -271,106 +246,47 @@ class Projection:
         Regularization with the prior spread at which the residual is reached.
     residual : float
         ``|R x - z|^2``.
-    log_weight : float
-        Logarithm of the weight over the one at which the search began.
-    excess : float
-        Logarithm of the residual over its bound.
     """
 
     solution: Solution
     regularization: Regularization
     residual: float
-    log_weight: float
-    excess: float
 
 
 def project_onto_residual(
-    map_problem: MapProblem,
-    equations: tuple[Array, Array],
-    regularization: Regularization,
-    bound: float,
-    tolerance: float = 1e-6,
+    map_problem: MapProblem, equations: tuple[Array, Array], regularization: Regularization, bound: float
 ) -> Projection:
-    """Find the weight at which the squared residual equals a bound.
+    """Find the weight at which the squared residual ``|R x - z|^2`` of equations equals a bound.
 
-    Parameters
-    ----------
-    equations : tuple of (ndarray, ndarray)
-        Whitened ``R, z`` in normalised coordinates; ``|R x - z|^2`` is bounded.
-    regularization : Regularization
-        Regularizer, and the prior spread at which the search begins. Each solve starts at the last solution.
-    tolerance : float, optional
-        Relative, on the residual.
+    The search begins at the prior spread of the regularization, and each solve at the last solution.
 
     Raises
     ------
     IdentificationError
         No parameters under the regularizer have a residual so small, or so large.
     """
-    search = _Search(map_problem, equations, regularization, bound)
-    low = high = search.at(0.0)
-    width = np.log(10.0)
-    while low.excess > tolerance:
-        if low.log_weight <= -_MAX_LOG_WEIGHT:
-            raise IdentificationError(
-                f"comparison: the least squared residual of '{regularization.regularizer}' is {low.residual:.6g}, above"
-                f" the bound of {bound:.6g}; raise the bound"
-            )
-        high, low = low, search.at(-min(width, _MAX_LOG_WEIGHT))
-        width *= 2
-    while high.excess < -tolerance:
-        if high.log_weight >= _MAX_LOG_WEIGHT:
-            raise IdentificationError(
-                f"comparison: the prior's own squared residual is below the bound of {bound:.6g}; lower the bound"
-            )
-        low, high = high, search.at(min(width, _MAX_LOG_WEIGHT))
-        width *= 2
-    return search.root(low, high, tolerance)
+    if not bound > 0:
+        raise IdentificationError(f"comparison: bound on the squared residual is {bound:g}; give one above zero")
+    R, z = equations
+    last: Solution | None = None
 
+    def at(log_weight: float) -> Projection:
+        nonlocal last
+        spread = regularization.prior_spread * float(np.exp(-0.5 * log_weight))
+        weighted = replace(regularization, prior_spread=spread)
+        last = map_problem.solve(R, z, weighted, last)
+        return Projection(last, weighted, float(np.sum((R @ last.x - z) ** 2)))
 
-class _Search:
-    """Residual as a function of the logarithm of the weight over the first one."""
+    def excess(log_weight: float) -> float:
+        return float(np.log(at(log_weight).residual / bound))
 
-    def __init__(
-        self, map_problem: MapProblem, equations: tuple[Array, Array], regularization: Regularization, bound: float
-    ) -> None:
-        if not bound > 0:
-            raise IdentificationError(f"comparison: bound on the squared residual is {bound:g}; give one above zero")
-        self.map_problem, self.equations = map_problem, equations
-        self.regularization, self.bound = regularization, bound
-        self.last: Solution | None = None
-
-    def at(self, log_weight: float) -> Projection:
-        """Solve at a weight, started at the last solution."""
-        R, z = self.equations
-        regularization = replace(
-            self.regularization, prior_spread=self.regularization.prior_spread * float(np.exp(-0.5 * log_weight))
-        )
-        self.last = self.map_problem.solve(R, z, regularization, self.last)
-        residual = float(np.sum((R @ self.last.x - z) ** 2))
-        return Projection(self.last, regularization, residual, log_weight, float(np.log(residual / self.bound)))
-
-    def root(self, low: Projection, high: Projection, tolerance: float) -> Projection:
-        """Find the root by false position with halved weights (Illinois), safe on a monotonic curve."""
-        left, right = low.excess, high.excess
-        for point in (low, high):
-            if abs(point.excess) <= tolerance:
-                return point
-        side = 0
-        for _ in range(_MAX_EVALUATIONS):
-            share = left / (left - right)
-            middle = self.at(low.log_weight + share * (high.log_weight - low.log_weight))
-            if abs(middle.excess) <= tolerance:
-                return middle
-            if middle.excess < 0:
-                low, left = middle, middle.excess
-                right = 0.5 * right if side < 0 else high.excess
-                side = -1
-            else:
-                high, right = middle, middle.excess
-                left = 0.5 * left if side > 0 else low.excess
-                side = 1
-        raise IdentificationError(
-            f"comparison: the residual of '{self.regularization.regularizer}' jumps near {middle.residual:.6g}; loosen"
-            " the tolerance"
-        )
+    # A larger weight of the prior makes a larger residual: go to the other side of the root in growing steps.
+    near, side = 0.0, -1.0 if excess(0.0) > 0 else 1.0
+    far = side * np.log(10.0)
+    while side * excess(far) < 0:
+        if abs(far) >= _MAX_LOG_WEIGHT:
+            least = f"least squared residual of '{regularization.regularizer}' is above the bound of {bound:.6g}; raise"
+            own = f"prior's own squared residual is below the bound of {bound:.6g}; lower"
+            raise IdentificationError(f"comparison: the {least if side < 0 else own} the bound")
+        near, far = far, side * min(2 * abs(far), _MAX_LOG_WEIGHT)
+    return at(scipy.optimize.brentq(excess, near, far, xtol=_LOG_WEIGHT_TOLERANCE))
