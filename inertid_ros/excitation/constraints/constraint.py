@@ -10,15 +10,12 @@ Position, velocity and acceleration need no constraint object: every shape of mo
   smaller as a whole until it does, since the start pose is feasible. The same check refuses a plan before it moves a
   robot, so it must accept plans that were made elsewhere.
 
-:meth:`Constraint.usage` reports how much of what it allows a motion uses.
+A penalty is given with its derivative along the motion. What depends on the regressor (joint efforts, the reaction at
+the base) gives the derivative with respect to the regressor's elements instead, as weights; the problem adds the
+weights of all terms and differentiates the regressor once (:func:`.regressor_product_gradient`).
 
-A penalty is given with its derivative along the motion. What depends on the regressor (joint efforts, the reaction
-at the base, hence centre of pressure and contact forces) gives the derivative with respect to the regressor's
-elements instead, as weights; the problem adds the weights of all terms and differentiates the regressor once
-(:func:`inertid_ros.regressors.regressor_gradient.regressor_product_gradient`).
-
-To add a constraint: write a class with these methods, its options into ``ExcitationOptions``, and let
-:func:`.motion_constraints` make it if its options name it.
+To add a constraint: derive from :class:`Constraint`, or from :class:`StateConstraint` for functions of the state that
+must not be negative; write its options into ``ExcitationOptions``; let :func:`.motion_constraints` make it.
 
 **The proof.** A function that changes by no more than ``rate`` per second cannot fall below ``(f0 + f1 - rate h) / 2``
 between two instants ``h`` apart at which it is ``f0`` and ``f1``. Where that bound is positive, the interval is proven;
@@ -34,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motions import Trajectory, knot_times
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.regressors.regressor_gradient import BodyWrenches
@@ -46,15 +44,7 @@ _KNOT_STEP_S = 0.01
 
 @dataclass(frozen=True)
 class MotionSamples:
-    """A motion at N instants, and the kinematics that constraints share, computed once on demand.
-
-    Attributes
-    ----------
-    q, v, a : ndarray, shape (N, n)
-        Position, velocity, acceleration.
-    step : float
-        Time between instants [s].
-    """
+    """A motion ``(N, n)`` at instants ``step`` [s] apart, and its kinematics, computed once on demand."""
 
     chain: TreeKinematics
     q: Array
@@ -65,19 +55,8 @@ class MotionSamples:
     def __len__(self) -> int:
         return len(self.q)
 
-    @property
-    def placements(self) -> Array:
-        """``(N, n, 4, 4)`` of the moving bodies in the root frame."""
-        return self.state.placements
-
-    @property
-    def screws(self) -> Array:
-        """``(N, n, 6)`` of the joints, (linear, angular) about the root origin: the columns of all Jacobians."""
-        return self.state.screws
-
     @cached_property
     def state(self) -> TreeState:
-        """Placements, velocities and accelerations of the bodies."""
         return self.chain.state(self.q, self.v, self.a)
 
     @cached_property
@@ -100,8 +79,7 @@ class Penalty:
         Derivative with respect to the elements of the joint torque regressor of the bodies, in the order of
         ``model.body_prior.ravel()``; counted in addition.
     base_weights : ndarray or float, shape (N, 6, 10 nb)
-        Likewise for the regressor of the reaction wrench (force, torque) at the root, in its frame; for ``f(W)`` of the
-        wrench ``W`` of the prior it is the derivative of ``f`` times the prior.
+        Likewise for the regressor of the reaction wrench (force, torque) at the root, in its frame.
     """
 
     value: float
@@ -136,7 +114,7 @@ class ConstraintUsage:
     Attributes
     ----------
     used : float
-        Fraction used; 1 is just allowed.
+        Largest fraction used; 1 is just allowed.
     description : str
         What is limited, such as ``effort of joint 'elbow'``.
     option : str
@@ -163,12 +141,9 @@ class Constraint(Protocol):
     positions_only: bool
 
     def check_start(self, pose: Array) -> None:
-        """Reject a start ``(n,)`` at which the robot cannot even rest.
+        """Raise ExcitationError for a start ``(n,)`` at which the robot cannot even rest.
 
-        Raises
-        ------
-        ExcitationError
-            One line with constraint, joint or link, value and limit, and what to do.
+        The message is one line with constraint, joint or link, value and limit, and what to do.
         """
 
     def penalty(self, motion: MotionSamples) -> Penalty:
@@ -179,16 +154,12 @@ class Constraint(Protocol):
         return False
 
     def check(self, trajectory: Trajectory) -> None:
-        """Reject a motion that violates the constraint anywhere, between samples too.
+        """Raise ExcitationError for a motion that violates the constraint anywhere, between samples too.
 
-        Raises
-        ------
-        ExcitationError
-            One line with constraint, joint or link, time, value and limit, and what to do.
+        The message is one line with constraint, joint or link, time, value and limit, and what to do.
         """
 
-    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        """The largest fraction of the constraint that a motion uses."""
+    def usage(self, trajectory: Trajectory) -> ConstraintUsage: ...
 
 
 @dataclass(frozen=True)
@@ -214,6 +185,33 @@ class Slack(Protocol):
         """``(K,)`` bounds of how fast one channel each can change on K segments [1/s]."""
 
 
+class StateConstraint(Constraint, Slack, Protocol):
+    """A constraint by functions of the state alone, the C columns of :meth:`slack`, that must not be negative."""
+
+    def slack(self, q: Array, v: Array, a: Array) -> Array:
+        """``(N, C)`` values at ``(N, n)`` samples."""
+
+    def violation(self, state: tuple[Array, Array, Array], channel: int, when: str, at_rest: bool) -> str:
+        """Message about a state ``(1, n)`` each at which a channel is negative."""
+
+    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
+        return self.slack(q, v, a)[np.arange(len(q)), channels]
+
+    def check_start(self, pose: Array) -> None:
+        state = pose[None], np.zeros((1, len(pose))), np.zeros((1, len(pose)))
+        slack = self.slack(*state)[0]
+        if slack.min() < 0:
+            raise ExcitationError(self.violation(state, int(np.argmin(slack)), "in the start pose", True))
+
+    def check(self, trajectory: Trajectory) -> None:
+        curve = executed_curve(trajectory)
+        channels = self.slack(curve.position[:1], curve.velocity[:1], curve.acceleration[:1]).shape[1]
+        found = find_anywhere(curve, self, channels)
+        if found is not None:
+            state = curve.sample(np.array([found.time]))
+            raise ExcitationError(self.violation(state, found.channel, f"at {found.time:.3f} s", False))
+
+
 @dataclass(frozen=True)
 class Violation:
     """Instant at which a function is negative or, if ``value`` is not, too close to zero to be proven positive."""
@@ -233,7 +231,7 @@ def executed_curve(trajectory: Trajectory) -> PiecewiseQuintic:
 
 
 def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:
-    """Bounds of a curve on the segments between its knots, ``M = knots - 1``."""
+    """Bounds of a curve on the segments between its knots."""
     return DerivativeBounds(*(np.abs(curve.control_points(order)).max(axis=1) for order in (1, 2, 3)))
 
 

@@ -7,15 +7,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.inertial_parameters import mass_com_inertia
-from inertid_ros.excitation.constraints.constraint import (
-    Constraint,
-    ConstraintUsage,
-    DerivativeBounds,
-    MotionSamples,
-    Penalty,
-    executed_curve,
-    find_anywhere,
-)
+from inertid_ros.excitation.constraints import constraint
 from inertid_ros.excitation.motions import Trajectory
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
@@ -28,45 +20,44 @@ _EFFORT_STEP_S = 0.01
 def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     """``(N, n)`` efforts [N m or N] of the URDF's bodies and friction along ``(N, n)`` samples.
 
-    Coulomb friction adds its full size to the rest of the effort, whatever the direction of motion, since its sign is
-    undefined at rest.
+    Coulomb friction adds its full size to the rest of the effort, since its sign is undefined at rest.
     """
     tau = rigid_torque(model, model.body_prior, q, v, a)
     tau += model.drive_prior["rotor_inertia"] * a + model.drive_prior["viscous"] * v
     return tau + np.copysign(model.drive_prior["coulomb"], tau)
 
 
-class EffortConstraint(Constraint):
+class EffortConstraint(constraint.StateConstraint):
     """The effort of the prior model keeps limits ``(n,)`` [N m or N], whose margin covers errors of the prior."""
 
     positions_only = False
 
     def __init__(self, model: RobotModel, effort: Array) -> None:
-        self._model, self.effort, self._bounds = model, effort, WrenchRateBounds(model)
+        self._model, self._limits, self._bounds = model, effort, WrenchRateBounds(model)
 
     def check_start(self, pose: Array) -> None:
         rest = np.zeros((1, len(pose)))
         effort = np.abs(prior_effort(self._model, pose[None], rest, rest)[0])
-        joint = int(np.argmax(effort / self.effort))
-        if effort[joint] > self.effort[joint]:
+        joint = int(np.argmax(effort / self._limits))
+        if effort[joint] > self._limits[joint]:
             name, friction = self._model.joint_names[joint], self._model.drive_prior["coulomb"][joint]
             of_it = f", {friction:.4g} of it the friction of its <dynamics>" if friction > 0.5 * effort[joint] else ""
             raise ExcitationError(
                 f"joint '{name}': needs {effort[joint]:.4g} N m to stand at the start pose{of_it},"
-                f" beyond its effort limit {self.effort[joint]:.4g} N m; start elsewhere, correct the limit"
+                f" beyond its effort limit {self._limits[joint]:.4g} N m; start elsewhere, correct the limit"
                 f" (limits.effort), or hold the joint with robot.locked_joints: {{{name}: {pose[joint]:.4g}}}"
             )
 
-    def penalty(self, motion: MotionSamples) -> Penalty:
+    def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         """Mean over samples of the squared excess over the limits, as a fraction of them."""
-        ratio = prior_effort(self._model, motion.q, motion.v, motion.a) / self.effort
+        ratio = prior_effort(self._model, motion.q, motion.v, motion.a) / self._limits
         excess = np.maximum(np.abs(ratio) - _EFFORT_PENALTY_BEGINS, 0.0)
         value = _EFFORT_PENALTY * float((excess**2).sum()) / len(motion)
         if value == 0:
-            return Penalty(0.0)
-        push = _EFFORT_PENALTY * 2 * excess * np.sign(ratio) / self.effort / len(motion)
+            return constraint.Penalty(0.0)
+        push = _EFFORT_PENALTY * 2 * excess * np.sign(ratio) / self._limits / len(motion)
         drives = self._model.drive_prior
-        return Penalty(
+        return constraint.Penalty(
             value,
             velocity=push * drives["viscous"],
             acceleration=push * drives["rotor_inertia"],
@@ -74,41 +65,30 @@ class EffortConstraint(Constraint):
             joint_weights=push[:, :, None] * self._model.body_prior.ravel(),
         )
 
-    def check(self, trajectory: Trajectory) -> None:
-        violation = find_anywhere(executed_curve(trajectory), self, len(self.effort))
-        if violation is not None:
-            joint, limit = violation.channel, self.effort[violation.channel]
-            raise ExcitationError(
-                f"joint '{self._model.joint_names[joint]}': the motion needs {limit - violation.value:.4g} N m at"
-                f" {violation.time:.3f} s, beyond its effort limit {limit:.4g} N m; move slower, elsewhere, or correct"
-                " the limit"
-            )
+    def slack(self, q: Array, v: Array, a: Array) -> Array:
+        return self._limits - np.abs(prior_effort(self._model, q, v, a))
 
-    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        effort = np.abs(prior_effort(self._model, q, v, a))[np.arange(len(q)), channels]
-        return self.effort[channels] - effort
+    def violation(self, state: tuple[Array, Array, Array], channel: int, when: str, at_rest: bool) -> str:
+        effort = abs(prior_effort(self._model, *state)[0, channel])
+        return (
+            f"joint '{self._model.joint_names[channel]}': the motion needs {effort:.4g} N m {when}, beyond its effort"
+            f" limit {self._limits[channel]:.4g} N m; move slower, elsewhere, or correct the limit"
+        )
 
-    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
+    def rates(self, speeds: constraint.DerivativeBounds, channels: Array) -> Array:
         return self._bounds.rates(speeds).effort[np.arange(len(channels)), channels]
 
-    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
+    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
         time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _EFFORT_STEP_S)) + 1, 3))
-        used = (np.abs(prior_effort(self._model, *trajectory.sample(time))) / self.effort).max(axis=0)
+        used = (np.abs(prior_effort(self._model, *trajectory.sample(time))) / self._limits).max(axis=0)
         joint = int(np.argmax(used))
-        return ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
+        return constraint.ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
 
 
 @dataclass(frozen=True)
 class WrenchRates:
-    """Bounds of rates of change on M segments.
-
-    Attributes
-    ----------
-    effort : ndarray, shape (M, n)
-        Joint efforts: bodies, rotors and viscous friction [N m/s or N/s].
-    force, moment : ndarray, shape (M,)
-        Reaction of the moving bodies at the root origin, gravity included [N/s, N m/s].
-    """
+    """Bounds of rates of change on M segments: joint efforts ``(M, n)`` [N m/s or N/s] of bodies, rotors and viscous
+    friction, and force and moment ``(M,)`` of the moving bodies at the root origin, gravity included."""
 
     effort: Array
     force: Array
@@ -135,12 +115,13 @@ class WrenchRateBounds:
             length + (stroke if slides else 0.0)
             for length, stroke, slides in zip(lengths, strokes, self._prismatic, strict=True)
         ]
-        self._bodies = [_body(pi) for pi in model.body_prior]
+        mass, com, inertia = mass_com_inertia(model.body_prior)
+        radius = np.abs(np.linalg.eigvalsh(inertia)).max(axis=1)
+        self._bodies = list(zip(mass, np.linalg.norm(com, axis=1), radius, strict=True))
         self._gravity = float(np.linalg.norm(kinematics.gravity.linear))
         self._rotor, self._viscous = model.drive_prior["rotor_inertia"], model.drive_prior["viscous"]
 
-    def rates(self, bounds: DerivativeBounds) -> WrenchRates:
-        """Bounds on segments on which the motion keeps ``bounds``."""
+    def rates(self, bounds: constraint.DerivativeBounds) -> WrenchRates:
         count = len(bounds.velocity)
         zero = np.zeros(count)
         rest = _MotionNorms(zero, zero, zero, zero + self._gravity, zero)
@@ -208,9 +189,3 @@ class _MotionNorms:
         W, A, B = self.angular, self.turn, self.turn_rate
         linear = self.linear + a + 2 * W * v
         return _MotionNorms(W, A, B, linear, self.jerk + j + 3 * (W * a + A * v + W**2 * v))
-
-
-def _body(pi: Array) -> tuple[float, float, float]:
-    """Mass, distance of the centre of mass from the joint, largest principal moment of inertia about it."""
-    mass, com, inertia = mass_com_inertia(pi)
-    return float(mass), float(np.linalg.norm(com)), float(np.abs(np.linalg.eigvalsh(inertia)).max())

@@ -1,6 +1,6 @@
 """Exact distances of collision objects by Coal: of convex hulls first, of meshes where their hulls are too close."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError
 from inertid_ros.excitation.constraints.collision_objects import CollisionObject, Indices
 from inertid_ros.robot.urdf.meshes import Mesh, collision_library
 from inertid_ros.robot.urdf.shapes import CollisionShape
@@ -16,15 +15,6 @@ from inertid_ros.robot.urdf.shapes import CollisionShape
 _LIBRARY_TOLERANCES = (1e-8, 1e-6, 1e-4)  # the first with which the library converges is used
 _NOT_CONVERGED_M = -1e6  # the library returns less, its smallest number, if it does not converge
 _ASSUMED_OVERLAP_M = 1e-3  # for shapes that overlap if the library converges with no tolerance
-
-
-def available() -> bool:
-    """Whether the library of exact distances is installed; otherwise capsules replace the shapes."""
-    try:
-        collision_library()
-    except ModelError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)
@@ -36,29 +26,37 @@ class Closest:
     distance : ndarray, shape (K,)
         [m]; minus the depth if they overlap.
     points : ndarray, shape (2, 3, K)
-        Closest (or deepest) points of the first and of the second in the root frame; NaN beyond the asked distance.
+        Closest (or deepest) points of the first and of the second; NaN if no nearer than asked for.
     normal : ndarray, shape (3, K)
-        Unit vector along which the first moves away from the second; NaN likewise.
+        Unit vector from the second to the first; NaN likewise.
     """
 
     distance: Array
     points: Array
     normal: Array
 
+    def __getitem__(self, index: Any) -> "Closest":
+        return Closest(self.distance[index], self.points[..., index], self.normal[:, index])
+
 
 class ExactDistances:
-    """Distances between the shapes of objects; pickled without the objects of the library."""
+    """Distances between the shapes of objects; object -1 is the floor at a height [m].
 
-    def __init__(self, objects: tuple[CollisionObject, ...]) -> None:
-        self._objects = objects
+    Pickled without the objects of the library.
+    """
+
+    def __init__(self, objects: Sequence[CollisionObject], height: float = -np.inf) -> None:
+        self._objects, self._height = tuple(objects), height
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_objects": self._objects}
+        return {"_objects": self._objects, "_height": self._height}
 
     @cached_property
     def _geometry(self) -> list[list[tuple[Any, Any, Any]]]:
         """Per object and shape: convex hull, mesh (the hull again without one), placement in its body."""
-        return [[(*_model(shape), _transform(shape.placement)) for shape in item.shapes] for item in self._objects]
+        floor = collision_library().Halfspace(np.array([0.0, 0.0, 1.0]), self._height)
+        geometry = [[(*_model(shape), _transform(shape.placement)) for shape in item.shapes] for item in self._objects]
+        return [*geometry, [(floor, floor, _transform(np.eye(4)))]]
 
     @cached_property
     def _result(self) -> Any:
@@ -80,14 +78,11 @@ class ExactDistances:
 
         return measure
 
-    def _floor(self, height: float) -> list[tuple[Any, Any, Any]]:
-        floor = collision_library().Halfspace(np.array([0.0, 0.0, 1.0]), height)
-        return [(floor, floor, _transform(np.eye(4)))]
-
     def distance(self, first: int, second: int, placements: Array, enough: float) -> float:
         """Distance of two objects [m], minus the depth if they overlap, from placements ``(2, 4, 4)`` of their bodies.
 
-        Convex hulls contain their meshes, so their distance is the answer if it is ``enough`` or more.
+        Convex hulls contain their meshes, so their distance is the answer if it is ``enough`` or more, and the lowest
+        point of a hull is that of its mesh.
         """
         measure = self._measure
         bodies = [_transform(placement) for placement in placements]
@@ -97,16 +92,14 @@ class ExactDistances:
             at_1 = bodies[0] * placement
             for hull_2, mesh_2, at_2 in others:
                 value = measure(hull_1, at_1, hull_2, at_2)
-                if value < enough and (mesh_1 is not hull_1 or mesh_2 is not hull_2):
+                if value < enough and second >= 0 and (mesh_1 is not hull_1 or mesh_2 is not hull_2):
                     # The distance of surfaces of meshes is zero or less if they overlap.
                     value = max(value, measure(mesh_1, at_1, mesh_2, at_2))
                 smallest = min(smallest, value)
         return smallest
 
-    def closest(
-        self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, height: float, enough: Array
-    ) -> Closest:
-        """Closest points of the convex hulls of two objects each, or of one and the floor if the second is -1.
+    def closest(self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, enough: Array) -> Closest:
+        """Closest points of the convex hulls of two objects each, in the root frame.
 
         Parameters
         ----------
@@ -115,9 +108,7 @@ class ExactDistances:
         bodies : ndarray of int, shape (K, 2)
             Moving bodies of the objects.
         placements : ndarray, shape (N, n + 1, 4, 4)
-            Placements of the bodies in the root frame.
-        height : float
-            Height of the floor in the root frame [m].
+            Placements of the bodies and of the root, in the root frame.
         enough : ndarray, shape (K,)
             Distances from which on the points do not matter [m].
         """
@@ -132,11 +123,10 @@ class ExactDistances:
             return placed
 
         measure, result = self._measure, self._result
-        floor = [(plane, rest) for plane, _, rest in self._floor(height)]
         distance, vectors = np.full(len(pairs), np.inf), np.full((len(pairs), 3, 3), np.nan)
         queries = zip(pairs.tolist(), rows.tolist(), bodies.tolist(), enough.tolist(), strict=True)
         for index, ((first, second), row, (body, other), far) in enumerate(queries):
-            against = floor if second < 0 else shapes_of(second, row, other)
+            against = shapes_of(second, row, other)
             smallest = np.inf
             for hull_1, at_1 in shapes_of(first, row, body):
                 for hull_2, at_2 in against:
@@ -147,29 +137,17 @@ class ExactDistances:
                     if value < far:
                         vectors[index] = result.getNearestPoint1(), result.getNearestPoint2(), result.normal
             distance[index] = smallest
-        if not np.isfinite(distance).all():
-            raise ModelError("a link without collision shapes has no distance; this is a defect of inertid_ros")
         unusable = ~(np.abs(vectors) < -_NOT_CONVERGED_M).all(axis=(1, 2))
         vectors[unusable & (distance < enough)] = 0.0
         return Closest(distance, vectors[:, :2].transpose(1, 2, 0), -vectors[:, 2].T)
 
-    def above(self, item: int, placement: Array, height: float) -> float:
-        """Height [m] of an object's lowest point above a horizontal plane of the root frame."""
-        (floor, _, rest), = self._floor(height)
-        body = _transform(placement)
-        return min(self._measure(hull, body * shape, floor, rest) for hull, _, shape in self._geometry[item])
-
 
 def _model(shape: CollisionShape) -> tuple[Any, Any]:
-    coal = collision_library()
     if shape.surface is not None:
         return surface_models(shape.surface)
-    if shape.geometry == "box":
-        solid = coal.Box(*shape.size)
-    elif shape.geometry == "sphere":
-        solid = coal.Sphere(*shape.size)
-    else:
-        solid = (coal.Cylinder if shape.geometry == "cylinder" else coal.Capsule)(*shape.size)
+    coal = collision_library()
+    primitives = {"box": coal.Box, "sphere": coal.Sphere, "cylinder": coal.Cylinder, "capsule": coal.Capsule}
+    solid = primitives[shape.geometry](*shape.size)
     return solid, solid
 
 

@@ -1,13 +1,13 @@
 """A robot among obstacles: distances of collision objects, and their gradient with respect to the pose."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.collision_objects import FLOOR, CollisionObject, Indices, Pair
-from inertid_ros.excitation.constraints.exact_distances import ExactDistances, available
+from inertid_ros.excitation.constraints.exact_distances import Closest, ExactDistances
 from inertid_ros.robot.kinematics import TreeKinematics, lever_arm_bounds
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf.shapes import Capsule
@@ -19,27 +19,18 @@ Ends = tuple[Array, Array]
 
 
 class _CapsuleSet:
-    """The capsules of many objects as arrays.
-
-    Attributes
-    ----------
-    owner : ndarray of int, shape (C,)
-        Index of the object of each; capsules of one object are adjacent. The last one is a point for the floor.
-    radius, half : ndarray, shape (C,)
-        Radius, and half the length of the axis [m].
-    """
+    """The C capsules of many objects as arrays; those of one object are adjacent, and ``owner`` is its index."""
 
     def __init__(self, objects: Sequence[CollisionObject]) -> None:
         capsules = [(index, item.body, capsule) for index, item in enumerate(objects) for capsule in item.capsules]
-        capsules.append((len(objects), -1, Capsule(np.zeros(3), np.zeros(3), 0.0)))
         self.owner = np.array([index for index, _, _ in capsules])
         self._body = np.array([body for _, body, _ in capsules])
-        self._start = np.array([capsule.start for _, _, capsule in capsules]).reshape(-1, 3)
-        self._end = np.array([capsule.end for _, _, capsule in capsules]).reshape(-1, 3)
+        self._start = np.array([capsule.start for _, _, capsule in capsules])
+        self._end = np.array([capsule.end for _, _, capsule in capsules])
         self.radius = np.array([capsule.radius for _, _, capsule in capsules])
         self.half = 0.5 * np.linalg.norm(self._end - self._start, axis=1)
 
-    def ends(self, placements: Array) -> tuple[Array, Array]:
+    def ends(self, placements: Array) -> Ends:
         """``(3, N, C)`` both ends in the root frame, from ``(N, n, 4, 4)`` placements of the bodies."""
         whole = _with_root(placements)[:, self._body]
         points = np.stack([self._start, self._end], axis=-1)  # (C, 3, 2)
@@ -54,11 +45,6 @@ def _with_root(placements: Array) -> Array:
     return np.concatenate([placements, root], axis=1)
 
 
-def _moving_joints(chain: TreeKinematics) -> Array:
-    """``(n + 1, n)`` bool: joints that move each body; the root, which does not move, is last."""
-    return np.vstack([chain.ancestry.T, np.zeros((1, len(chain.parents)), dtype=bool)])
-
-
 def _lever_arms(model: RobotModel, item: CollisionObject) -> Array:
     """``(n,)`` bound of how far a point of an object moves per radian (metre) of each joint, in any pose [m]."""
     farthest = [
@@ -67,18 +53,8 @@ def _lever_arms(model: RobotModel, item: CollisionObject) -> Array:
     return lever_arm_bounds(model, item.body, float(max(farthest)))
 
 
-@dataclass(frozen=True)
-class _ClosestPoints:
-    """Closest points ``(3, ...)`` of pairs of segments, their distance, and the unit vector from second to first."""
-
-    first: Array
-    second: Array
-    gap: Array
-    normal: Array
-
-
-def closest_points(start_1: Array, end_1: Array, start_2: Array, end_2: Array) -> _ClosestPoints:
-    """Closest points of segments given by their ends, ``(3, ...)`` each; a segment may be a point.
+def closest_points(start_1: Array, end_1: Array, start_2: Array, end_2: Array) -> Closest:
+    """Closest points of segments given by their ends, ``(3, K)`` each; a segment may be a point.
 
     The square of the distance is a convex quadratic of the two positions along the segments: where its minimum lies
     outside the unit square, one is clipped and the other follows, twice.
@@ -92,10 +68,10 @@ def closest_points(start_1: Array, end_1: Array, start_2: Array, end_2: Array) -
     t = np.clip((b * s + f) / np.maximum(e, _AVOID_ZERO), 0.0, 1.0)
     s = np.clip((b * t - c) / np.maximum(a, _AVOID_ZERO), 0.0, 1.0)
     t = np.clip((b * s + f) / np.maximum(e, _AVOID_ZERO), 0.0, 1.0)
-    first, second = start_1 + s * d1, start_2 + t * d2
-    between = first - second
-    gap = np.sqrt(_dot(between, between))
-    return _ClosestPoints(first, second, gap, between / np.maximum(gap, _AVOID_ZERO))
+    points = np.stack([start_1 + s * d1, start_2 + t * d2])
+    between = points[0] - points[1]
+    distance = np.sqrt(_dot(between, between))
+    return Closest(distance, points, between / np.maximum(distance, _AVOID_ZERO))
 
 
 def _dot(a: Array, b: Array) -> Array:
@@ -104,28 +80,11 @@ def _dot(a: Array, b: Array) -> Array:
 
 @dataclass(frozen=True)
 class ClosePairs:
-    """K pairs of capsules or hulls that are close to each other, each in one of several poses.
-
-    Attributes
-    ----------
-    row, pair : ndarray of int, shape (K,)
-        Pose, and pair of objects.
-    bodies : ndarray of int, shape (2, K)
-        Moving bodies of the objects; -1 for the root and the floor.
-    points : ndarray, shape (2, 3, K)
-        Closest points in the root frame [m].
-    distance : ndarray, shape (K,)
-        Distance of the surfaces, negative where they overlap [m].
-    normal : ndarray, shape (3, K)
-        Unit vector from the second to the first.
-    """
+    """K pairs of objects that are close to each other: index of pose and of pair ``(K,)``, and closest points."""
 
     row: Indices
     pair: Indices
-    bodies: Indices
-    points: Array
-    distance: Array
-    normal: Array
+    closest: Closest
 
 
 class Scene:
@@ -134,7 +93,7 @@ class Scene:
     Parameters
     ----------
     pairs : sequence of Pair
-        Indices of objects; -1 in place of the second is the floor.
+        Indices of objects; -1 is the floor, always the second.
     height : float
         Height of the floor in the root frame [m].
     """
@@ -142,27 +101,28 @@ class Scene:
     def __init__(
         self, model: RobotModel, objects: Sequence[CollisionObject], pairs: Sequence[Pair], height: float
     ) -> None:
-        self.objects, self.height, self.chain = tuple(objects), height, TreeKinematics.of(model)
+        self.height, self.chain = height, TreeKinematics.of(model)
+        self.objects = (*objects, CollisionObject(FLOOR, -1, (Capsule(np.zeros(3), np.zeros(3), 0.0),)))
         self.pairs = np.array(pairs, dtype=int).reshape(-1, 2)
-        self._capsules, self._moving_joints = _CapsuleSet(self.objects), _moving_joints(self.chain)
-        self._exact = ExactDistances(self.objects) if available() else None
-        bodies = np.array([item.body for item in self.objects])
-        self._bodies = np.where(self.pairs < 0, -1, bodies[self.pairs])
-        lever_arms = np.vstack([*(_lever_arms(model, item) for item in self.objects), np.zeros(model.joints)])
-        first, second = self._bodies.T
-        of_first, of_second = self._moving_joints[first], self._moving_joints[second]
-        alone = of_first & ~of_second, of_second & ~of_first
-        self.lever_arms = alone[0] * lever_arms[self.pairs[:, 0]] + alone[1] * lever_arms[self.pairs[:, 1]]
+        self._capsules, self._exact = _CapsuleSet(self.objects), ExactDistances(objects, height)
+        self._solid = np.array([bool(item.shapes) for item in self.objects])[self.pairs[:, 0]]
+        self._bodies = np.array([item.body for item in self.objects])[self.pairs]
+        # Joints that move each body; the root, which does not move, is last.
+        self._moving_joints = np.vstack([self.chain.ancestry.T, np.zeros((1, model.joints), dtype=bool)])
+        lever_arms = np.array([_lever_arms(model, item) for item in self.objects])
+        first, second = (self._moving_joints[bodies] for bodies in self._bodies.T)
+        arms = (first & ~second) * lever_arms[self.pairs[:, 0]], (second & ~first) * lever_arms[self.pairs[:, 1]]
+        self.lever_arms = arms[0] + arms[1]
         self._first_capsule, self._capsule_pairs = self._capsules_of_pairs()
 
     def names(self, pair: int) -> tuple[str, str]:
         first, second = self.pairs[pair]
-        return self.objects[first].name, FLOOR if second < 0 else self.objects[second].name
+        return self.objects[first].name, self.objects[second].name
 
     def _capsules_of_pairs(self) -> tuple[Indices, Indices]:
         """Begin of each pair, ``(P + 1,)``, in the indices ``(2, sum)`` of capsules of all pairs; -1 is the floor."""
         owner = self._capsules.owner
-        capsules = [np.flatnonzero(owner == index) for index in range(len(self.objects))] + [np.array([-1])]
+        capsules = [*(np.flatnonzero(owner == index) for index in range(len(self.objects) - 1)), np.array([-1])]
         blocks = [np.array(np.meshgrid(capsules[a], capsules[b])).reshape(2, -1) for a, b in self.pairs]
         starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
         return starts, np.hstack([np.zeros((2, 0), dtype=int), *blocks])
@@ -179,14 +139,14 @@ class Scene:
         for begin in range(0, len(rows), _DISTANCES_AT_ONCE):
             part = slice(begin, begin + _DISTANCES_AT_ONCE)
             row, _, first, second, starts = self._expanded(rows[part], pairs[part])
-            out[part] = np.minimum.reduceat(self._closest_points(ends, row, first, second).gap, starts)
+            out[part] = np.minimum.reduceat(self._closest_points(ends, row, first, second).distance, starts)
         return out
 
     def ball_distances(self, placements: Array) -> Array:
         """``(N, P)`` lower bounds of the distances, from one ball around each object [m]."""
         start, end = self._capsules.ends(placements)
         radius = self._capsules.radius[:-1]
-        first = np.searchsorted(self._capsules.owner, np.arange(len(self.objects)))
+        first = np.searchsorted(self._capsules.owner, np.arange(len(self.objects) - 1))
         low = np.minimum.reduceat(np.minimum(start, end)[:, :, :-1] - radius, first, axis=2)
         high = np.maximum.reduceat(np.maximum(start, end)[:, :, :-1] + radius, first, axis=2)
         centre, around = 0.5 * (low + high), 0.5 * np.sqrt(((high - low) ** 2).sum(axis=0))
@@ -201,75 +161,54 @@ class Scene:
         keep = self._balls_close(ends, row, first, second, limit[pair])
         row, pair, first, second = (values[keep] for values in (row, pair, first, second))
         nearest = self._closest_points(ends, row, first, second)
-        close = np.flatnonzero(nearest.gap < limit[pair])
-        return ClosePairs(
-            row[close],
-            pair[close],
-            self._bodies[pair[close]].T,
-            np.array([nearest.first[:, close], nearest.second[:, close]]),
-            nearest.gap[close],
-            nearest.normal[:, close],
-        )
+        close = np.flatnonzero(nearest.distance < limit[pair])
+        return ClosePairs(row[close], pair[close], nearest[close])
 
     def close_hulls(self, placements: Array, limit: Array, margin: Array) -> ClosePairs:
         """Convex hulls of the objects of each pair that are closer than ``limit (P,)`` [m], one per pose and pair.
 
         Their distance changes smoothly with the pose, as that of capsules does, and they fit the shapes much closer.
-        Without a library to measure them, or without a shape, capsules replace them. Capsules lie at least
-        ``margin (P,)`` [m] outside hulls: hulls are measured if capsules are closer than ``limit - margin``.
+        Capsules replace the hulls of lines between joints. Capsules lie at least ``margin (P,)`` [m] outside hulls:
+        hulls are measured if capsules are closer than ``limit - margin``.
         """
         rough = self.close_capsules(placements, limit - margin)
-        exact = self._exact
-        if exact is None:
-            return rough
-        solid = np.array([bool(item.shapes) for item in self.objects])[self.pairs[:, 0]]
-        bare = ~solid[rough.pair]
+        bare = ~self._solid[rough.pair]
         rows, pairs = np.unique(np.array([rough.row, rough.pair])[:, ~bare], axis=1)
-        bodies, enough = self._bodies[pairs], limit[pairs]
-        hulls = exact.closest(self.pairs[pairs], rows, bodies, _with_root(placements), self.height, enough)
-        close = np.flatnonzero(hulls.distance < enough)
-        return ClosePairs(
-            np.concatenate([rough.row[bare], rows[close]]),
-            np.concatenate([rough.pair[bare], pairs[close]]),
-            np.hstack([rough.bodies[:, bare], self._bodies[pairs[close]].T]),
-            np.concatenate([rough.points[:, :, bare], hulls.points[:, :, close]], axis=2),
-            np.concatenate([rough.distance[bare], hulls.distance[close]]),
-            np.hstack([rough.normal[:, bare], hulls.normal[:, close]]),
+        hulls = self._exact.closest(self.pairs[pairs], rows, self._bodies[pairs], _with_root(placements), limit[pairs])
+        close = np.flatnonzero(hulls.distance < limit[pairs])
+        lines, hulls = rough.closest[bare], hulls[close]
+        closest = Closest(
+            np.concatenate([lines.distance, hulls.distance]),
+            np.concatenate([lines.points, hulls.points], axis=2),
+            np.hstack([lines.normal, hulls.normal]),
         )
+        row, pair = np.concatenate([rough.row[bare], rows[close]]), np.concatenate([rough.pair[bare], pairs[close]])
+        return ClosePairs(row, pair, closest)
 
     def distances(self, placements: Array, pairs: Indices, enough: Array) -> Array:
         """``(K,)`` distances of the shapes themselves, of one pair each in poses ``(K, n, 4, 4)`` [m].
 
-        Distances of ``enough (K,)`` or more may be lower bounds only. Without a library of exact distances, and for
-        lines between joints, capsules replace the shapes.
+        Distances of ``enough (K,)`` or more may be lower bounds only. For lines between joints, capsules replace the
+        shapes.
         """
-        if self._exact is None:
-            return self.capsule_distances_of(placements, np.arange(len(pairs)), pairs)
-        bodies = _with_root(placements)
-        out = np.empty(len(pairs))
-        for index, pair in enumerate(pairs):
-            first, second = self.pairs[pair]
-            if not self.objects[first].shapes:
-                here = slice(index, index + 1)
-                out[index] = self.capsule_distances_of(placements[here], np.zeros(1, dtype=int), pairs[here])[0]
-                continue
-            at = bodies[index, self._bodies[pair]]
-            out[index] = (
-                self._exact.above(first, at[0], self.height)
-                if second < 0
-                else self._exact.distance(first, second, at, float(enough[index]))
-            )
+        bodies, out = _with_root(placements), np.empty(len(pairs))
+        for index in np.flatnonzero(self._solid[pairs]):
+            at = bodies[index, self._bodies[pairs[index]]]
+            out[index] = self._exact.distance(*self.pairs[pairs[index]], at, float(enough[index]))
+        bare = np.flatnonzero(~self._solid[pairs])
+        out[bare] = self.capsule_distances_of(placements[bare], np.arange(len(bare)), pairs[bare])
         return out
 
     def gradient(self, near: ClosePairs, screws: Array, weights: Array) -> Array:
         """``(N, n)`` derivative of the sum of ``(K,)`` weighted distances with respect to the poses."""
-        S = screws[near.row]
+        S, normal = screws[near.row], near.closest.normal
         out = np.zeros(screws.shape[:2])
         for side, sign in ((0, 1.0), (1, -1.0)):
             # A point x moves by v + w x x with its joints; along n that is n . v + w . (x x n).
-            arm = np.cross(near.points[side], near.normal, axis=0)
-            along = np.einsum("kji,ik->kj", S[..., :3], near.normal) + np.einsum("kji,ik->kj", S[..., 3:], arm)
-            np.add.at(out, near.row, sign * weights[:, None] * along * self._moving_joints[near.bodies[side]])
+            arm = np.cross(near.closest.points[side], normal, axis=0)
+            along = np.einsum("kji,ik->kj", S[..., :3], normal) + np.einsum("kji,ik->kj", S[..., 3:], arm)
+            moving = self._moving_joints[self._bodies[near.pair, side]]
+            np.add.at(out, near.row, sign * weights[:, None] * along * moving)
         return out
 
     def _expanded(self, rows: Indices, pairs: Indices) -> tuple[Indices, Indices, Indices, Indices, Indices]:
@@ -288,18 +227,18 @@ class Scene:
         limit = limit + size[first] + size[second]
         return np.asarray((second < 0) | ((apart**2).sum(axis=0) < limit * np.abs(limit)), dtype=bool)
 
-    def _closest_points(self, ends: Ends, row: Indices, first: Indices, second: Indices) -> _ClosestPoints:
+    def _closest_points(self, ends: Ends, row: Indices, first: Indices, second: Indices) -> Closest:
         """Closest points on the axes of capsules, and the gap between their surfaces; capsule -1 is the floor."""
         start, end = ends
         sides = ((row, first), (row, second))
         nearest = closest_points(*(points[:, rows, capsules] for rows, capsules in sides for points in ends))
+        distance, points, normal = nearest.distance, nearest.points, nearest.normal
         floor = np.flatnonzero(second < 0)
         if len(floor):
             low, high = start[:, row[floor], first[floor]], end[:, row[floor], first[floor]]
             low = np.where(low[2] < high[2], low, high)
-            nearest.first[:, floor] = nearest.second[:, floor] = low
-            nearest.second[2, floor] = self.height
-            nearest.gap[floor] = low[2] - self.height
-            nearest.normal[:, floor] = [[0.0], [0.0], [1.0]]
-        gap = nearest.gap - self._capsules.radius[first] - self._capsules.radius[second]
-        return replace(nearest, gap=gap)
+            points[:, :, floor] = low
+            points[1, 2, floor] = self.height
+            distance[floor] = low[2] - self.height
+            normal[:, floor] = [[0.0], [0.0], [1.0]]
+        return Closest(distance - self._capsules.radius[first] - self._capsules.radius[second], points, normal)

@@ -1,16 +1,14 @@
 """Descent from one start, or from several in parallel: gradient steps over shapes within the limits, then a plan.
 
-The solver is SciPy's L-BFGS. Limits of position, velocity and acceleration, which would otherwise be thousands of
-inequalities at samples, are met by the size of a shape in closed form (:mod:`.planning_problem`), and what remains are
-smooth penalties; so the problem is unconstrained, with a few hundred variables, and gradients that cost three
-evaluations. Limited-memory BFGS then needs one matrix product per step, whereas sequential quadratic programming
-(SLSQP, as in the source's SQP) solves dense systems of all variables and constraints; interior-point solvers such as
-IPOPT want second derivatives or approximate them likewise, and would add a dependency. In the end :func:`finish_plan`
-proves every limit on the whole interval and shrinks the motion if one does not hold.
+The solver is SciPy's L-BFGS. The size of a shape meets the limits of position, velocity and acceleration in closed form
+(:mod:`.planning_problem`), and the other constraints are smooth penalties; so the problem is unconstrained, with a few
+hundred variables and gradients that cost three evaluations. Sequential quadratic programming, as in the source, would
+solve dense systems of all variables and constraints. :func:`finish_plan` then proves every limit on the whole interval
+and shrinks the motion if one does not hold.
 
-The motion that comes of a start does not depend on the number of processes. Rounding of linear algebra depends on its
-number of threads, and a long descent magnifies it; so a process has one thread, and this process does the work itself
-only if it has one too.
+The motion from a start does not depend on the number of processes. Rounding of linear algebra depends on its number of
+threads, and a long descent magnifies it; so a process has one thread, and this process does the work itself only if it
+has one too.
 """
 
 import contextlib
@@ -19,6 +17,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy
@@ -47,7 +46,7 @@ ShapeReport = Callable[[float, float, Array], None]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A finished motion, the shape ``(size, n)`` that it was made from, and its exact criterion."""
+    """A finished motion, its shape ``(size, n)`` and its exact criterion."""
 
     plan: Plan
     shape: Array
@@ -64,11 +63,11 @@ def improve_shape(
     deadline: float = np.inf,
     report: ShapeReport = lambda done, value, shape: None,
 ) -> Array:
-    """The best shape that gradient descent from ``shape`` meets before the deadline.
+    """The best shape that gradient descent from ``shape`` meets before the deadline [s, monotonic].
 
     If positions are constrained further than by the limits of single joints, penalties become stricter in stages, and
-    are corrected between them, in ``problem``: a violation that remains in the end is as small as the margin in which
-    its penalty begins. The deadline is on the monotonic clock [s].
+    are corrected between them, in ``problem``: a remaining violation is as small as the margin in which its penalty
+    begins.
     """
     best, best_value, count, iterations = shape, np.inf, 0, problem.options.iterations
     stages = _PENALTY_FACTORS if problem.position_constrained else _PENALTY_FACTORS[:1]
@@ -109,10 +108,10 @@ def improve_shape(
 
 
 def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
-    """The plan of a shape at its exact size, made smaller as a whole until every constraint holds too."""
+    """The plan of a shape at its exact size, made smaller as a whole until every constraint holds."""
     options = problem.options
     scaled = problem.scaled_to_limits(shape) if problem.position_constrained else shape
-    trajectory = scale_to_limits(
+    largest = scale_to_limits(
         LinearTrajectory(problem.basis, problem.start, scaled),
         problem.planning_limits,
         options.knot_step_s,
@@ -120,19 +119,17 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
     )
 
     def smaller(share: float) -> LinearTrajectory:
-        return replace(trajectory, parameters=share * trajectory.parameters)
+        return replace(largest, parameters=share * largest.parameters)
 
     def plan_at(share: float) -> Plan:
-        return plan_of(smaller(share), problem.limits, knot_step=options.knot_step_s)
+        return plan_of(
+            smaller(share), problem.limits, knot_step=options.knot_step_s,
+            motion_type=options.kind, model_hash=problem.model.hash, seed=options.seed,
+        )  # fmt: skip
 
-    trajectory = smaller(feasible_share(plan_at, problem.constraints))
-    value = criterion_value(problem.criterion, trajectory)
-    plan = plan_of(
-        trajectory, problem.limits, knot_step=options.knot_step_s,
-        motion_type=options.kind, model_hash=problem.model.hash, seed=options.seed,
-    )
-    plan = replace(plan, condition_number=criterion_value(problem.comparison, trajectory))
-    return Candidate(plan, shape, value)
+    share = feasible_share(plan_at, problem.constraints)
+    plan = replace(plan_at(share), condition_number=criterion_value(problem.comparison, smaller(share)))
+    return Candidate(plan, shape, criterion_value(problem.criterion, smaller(share)))
 
 
 def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constraint]) -> float:
@@ -176,15 +173,15 @@ def motion_samples(criterion: Criterion, trajectory: Trajectory, step: float = 0
     return MotionSamples(criterion.measured.chain, *trajectory.sample(instants), step)
 
 
-DescentReport = Callable[[int, float, float], None]
-"""Called with the index of a start, the fraction done, and the best smooth logarithm of the criterion."""
-
-DescentProgress = tuple[float, float, Array]
-"""Arguments of a :data:`ShapeReport`."""
+DescentReport = Callable[[int, float, float, Array], None]
+"""Called with the index of a start, and as a :data:`ShapeReport`."""
 
 
 def run_descent(
-    arguments: PlanningArguments, shape: Array, deadline: float, progress: Callable[[DescentProgress], None]
+    arguments: PlanningArguments,
+    shape: Array,
+    deadline: float,
+    progress: Callable[[tuple[float, float, Array]], None],
 ) -> Candidate:
     """Improve and finish one start ``(size, n)`` in a process of its own; all share the clock of the deadline [s].
 
@@ -196,81 +193,58 @@ def run_descent(
     return finish_plan(problem, better)
 
 
-class ParallelDescents:
-    """Improves shapes; after an interrupt :attr:`interrupted` gives the best of those that had not ended."""
+def improve_shapes(
+    problem: PlanningProblem, shapes: Sequence[Array], deadline: float, report: DescentReport
+) -> Iterator[tuple[int, Candidate]]:
+    """Index and candidate of each shape, in any order; none begins after the deadline, except the first.
 
-    def __init__(self, problem: PlanningProblem, deadline: float) -> None:
-        self._problem, self._deadline = problem, deadline
-        self._latest: dict[int, tuple[float, Array]] = {}
+    Raises
+    ------
+    InertidError
+        A process failed, or no motion fits.
+    """
+    workers = min(problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))
+    short = deadline - time.monotonic() < _MIN_WORKER_TIME_S
+    if short or (workers <= 1 and _is_single_threaded()):
+        return _in_this_process(problem, shapes, deadline, report)
+    return _in_workers(problem, shapes, deadline, report, max(workers, 1))
 
-    def run(self, shapes: Sequence[Array], report: DescentReport) -> Iterator[Candidate]:
-        """A candidate for each shape, in any order; none begins after the deadline, except the first.
 
-        Raises
-        ------
-        InertidError
-            A process failed, or no motion fits.
-        """
-        self._latest.clear()
-        workers = min(self._problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))
-        short = self._deadline - time.monotonic() < _MIN_WORKER_TIME_S
-        if short or (workers <= 1 and _is_single_threaded()):
-            yield from self._in_this_process(shapes, report)
-        else:
-            yield from self._in_workers(shapes, report, max(workers, 1))
+def _in_this_process(
+    problem: PlanningProblem, shapes: Sequence[Array], deadline: float, report: DescentReport
+) -> Iterator[tuple[int, Candidate]]:
+    for index, shape in enumerate(shapes):
+        if index and time.monotonic() > deadline:
+            return
+        if index and problem.position_constrained:  # a descent corrects penalties; each begins with new ones
+            problem = PlanningProblem(*problem.arguments)
+        yield index, finish_plan(problem, improve_shape(problem, shape, deadline, partial(report, index)))
 
-    def interrupted(self) -> Iterator[Candidate]:
-        """The best of the descents that were interrupted, finished; nothing if none was."""
-        for index in sorted(self._latest, key=lambda index: self._latest[index][0])[:1]:
-            yield finish_plan(self._problem, self._latest[index][1])
 
-    def _in_this_process(self, shapes: Sequence[Array], report: DescentReport) -> Iterator[Candidate]:
-        problem = self._problem
-        for index, shape in enumerate(shapes):
-            if index and time.monotonic() > self._deadline:
-                return
-            if index and problem.position_constrained:  # a descent corrects penalties; each begins with new ones
-                problem = PlanningProblem(*problem.arguments)
-
-            def report_shape(done: float, value: float, best: Array, index: int = index) -> None:
-                self._latest[index] = value, best
-                report(index, done, value)
-
-            better = improve_shape(problem, shape, self._deadline, report_shape)
-            candidate = finish_plan(problem, better)
-            self._latest.pop(index, None)
-            report(index, 1.0, float(np.log(candidate.value)))
-            yield candidate
-
-    def _in_workers(self, shapes: Sequence[Array], report: DescentReport, workers: int) -> Iterator[Candidate]:
-        waiting, running = list(enumerate(shapes)), dict[int, Worker[DescentProgress, Candidate]]()
-        problem = self._problem
-        try:
-            while waiting or running:
-                while waiting and len(running) < workers:
-                    index, shape = waiting.pop(0)
-                    if index and time.monotonic() > self._deadline:
-                        waiting.clear()
-                        break
-                    timeout = max(self._deadline - time.monotonic(), 0.0) + _FINISHING_TIME_S
-                    job = (problem.arguments, shape, self._deadline)
-                    running[index] = Worker("planning", run_descent, job, timeout)
-                time.sleep(_WORKER_POLL_S)
-                for index, worker in list(running.items()):
-                    ended = worker.poll()
-                    if worker.progress is not None:
-                        fraction, value, best = worker.progress
-                        self._latest[index] = value, best
-                        report(index, fraction, value)
-                    if ended:
-                        del running[index]
-                        candidate = worker.result()
-                        self._latest.pop(index, None)
-                        report(index, 1.0, float(np.log(candidate.value)))
-                        yield candidate
-        finally:
-            for worker in running.values():
-                worker.cancel()
+def _in_workers(
+    problem: PlanningProblem, shapes: Sequence[Array], deadline: float, report: DescentReport, workers: int
+) -> Iterator[tuple[int, Candidate]]:
+    waiting, running = list(enumerate(shapes)), dict[int, Worker[tuple[float, float, Array], Candidate]]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                index, shape = waiting.pop(0)
+                if index and time.monotonic() > deadline:
+                    waiting.clear()
+                    break
+                timeout = max(deadline - time.monotonic(), 0.0) + _FINISHING_TIME_S
+                running[index] = Worker("planning", run_descent, (problem.arguments, shape, deadline), timeout)
+            time.sleep(_WORKER_POLL_S)
+            for index, worker in list(running.items()):
+                ended = worker.poll()
+                if worker.progress is not None:
+                    report(index, *worker.progress)
+                if ended:
+                    del running[index]
+                    yield index, worker.result()
+    finally:
+        for worker in running.values():
+            worker.cancel()
 
 
 def _is_single_threaded() -> bool:

@@ -80,7 +80,7 @@ class MeasurementRegressor:
         out = np.zeros((len(motion), joints + len(self.base), len(columns)))
         per_parameter = motion.wrenches.regressor[:, :, bodies]
         if joints:
-            screws = motion.screws * self.joints[:, None]
+            screws = motion.state.screws * self.joints[:, None]
             out[:, :joints, : len(bodies)] = (screws @ per_parameter) * self._carried[:, bodies]
             for column, (term, joint) in enumerate(drives, start=len(bodies)):
                 signal = _DRIVE_COLUMNS[term][0](*(x[:, joint] for x in (motion.q, motion.v, motion.a)))

@@ -1,7 +1,4 @@
-"""The entry point of planning: an exciting motion of the type that the options name.
-
-Motions that are linear in their parameters are found by descent from the best of random shapes.
-"""
+"""The entry point of planning: an exciting motion, found by descent from the best of random shapes."""
 
 import logging
 import time
@@ -14,11 +11,11 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.motion_limits import MotionLimits, usage
+from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Basis, CycloidalBasis
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.criterion import EarlierInformation
-from inertid_ros.excitation.planning.descent import Candidate, ParallelDescents, finish_plan, motion_samples
+from inertid_ros.excitation.planning.descent import Candidate, finish_plan, improve_shapes, motion_samples
 from inertid_ros.excitation.planning.interval_planner import plan_fixed_base
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
 from inertid_ros.robot.model import RobotModel
@@ -31,25 +28,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PlanningProgress:
-    """Progress of planning.
+    """Fraction of planning done, and the best motion so far.
 
-    Attributes
-    ----------
-    fraction : float
-        0 to 1.
-    condition_number : float
-        Condition number of the best motion so far.
-    worst_constraint : str
-        The limit or constraint that it comes closest to.
-    value : float
-        Its criterion, or that of an unfinished descent.
-    kept : int
-        Number of combinations of parameters in the criterion.
+    ``value`` is its criterion, or that of an unfinished descent; ``kept`` the number of combinations of parameters in
+    the criterion.
     """
 
     fraction: float
     condition_number: float
-    worst_constraint: str
     value: float = float("nan")
     kept: int = 0
 
@@ -78,16 +64,15 @@ def plan_excitation(
 ) -> Plan:
     """Plan a motion from ``start`` and back to it that keeps its limits everywhere and excites well.
 
-    The same options give the same motion, whatever the number of processes, unless the time limit is reached or the
-    user interrupts (KeyboardInterrupt); then the best motion so far is returned.
+    The same options give the same motion for any number of processes, unless the time limit is reached or the user
+    interrupts (KeyboardInterrupt); then the best motion so far is returned.
 
     Parameters
     ----------
     start : ndarray, shape (n,)
         Pose at which the motion starts and ends [rad or m].
     earlier : EarlierInformation, optional
-        Information of earlier recordings; the motion then excites what they left open. Direction combinations do not
-        use it.
+        Information of earlier recordings, which the motion complements. Direction combinations do not use it.
 
     Returns
     -------
@@ -104,7 +89,7 @@ def plan_excitation(
     if options.kind == "combinations":
         return plan_fixed_base(
             model, limits, start, options,
-            lambda fraction, condition: report(PlanningProgress(fraction, condition, "", condition)),
+            lambda fraction, condition: report(PlanningProgress(fraction, condition, condition)),
         )[0]
     deadline = time.monotonic() + options.time_limit_s
     problem = PlanningProblem(model, limits, start, options, earlier)
@@ -122,34 +107,36 @@ def plan_excitation(
 
 
 class _Search:
-    """The best motion so far, and reports of it."""
+    """The best motion so far, the shapes of running descents, and reports of progress."""
 
     def __init__(self, problem: PlanningProblem, deadline: float, report: PlanningReport, first: Candidate) -> None:
         self._problem, self._deadline, self._report = problem, deadline, report
         self._kept = problem.criterion.optimality.kept or problem.criterion.count
-        self._descents = ParallelDescents(problem, deadline)
-        self.best, self._limiting = first, self._limiting_constraint(first.plan)
+        self.best, self._descending = first, problem
+        self._running: dict[int, tuple[float, Array]] = {}  # value and shape of each descent that has not ended
 
     def descend(self, problem: PlanningProblem, shapes: Sequence[Array]) -> None:
         """Improve every shape; the best motion is kept."""
-        self._descents = ParallelDescents(problem, self._deadline)
-        done = np.zeros(len(shapes))
-        lowest = np.inf
+        self._descending, self._running = problem, {}
+        done, lowest = np.zeros(len(shapes)), np.inf
 
-        def report(index: int, fraction: float, value: float) -> None:
+        def report(index: int, fraction: float, value: float, shape: Array) -> None:
             nonlocal lowest
             done[index], lowest = fraction, min(lowest, value)
+            self._running[index] = value, shape
             self.report(float(done.mean()), float(np.exp(lowest)))
 
-        for candidate in self._descents.run(shapes, report):
+        for index, candidate in improve_shapes(problem, shapes, self._deadline, report):
             self._keep_better(candidate)
+            del self._running[index]
+            done[index] = 1.0
+            self.report(float(done.mean()), float(np.exp(lowest)))
 
     def reduce(self, bound: float) -> None:
         """Drop combinations of parameters until the others can be excited well ([Lee2019]_ sec. 4.5.2).
 
-        The source drops one combination at a time and optimises again. The criterion falls as fewer count, so the
-        largest number that can be brought below the bound is found by bisection; every motion on the way also shows for
-        how many combinations it is already good enough.
+        The source drops one combination at a time and optimises again. The criterion falls as fewer count, so bisection
+        finds the largest number; every motion on the way also shows for how many it is already good enough.
         """
         if self.best.value <= bound:
             return
@@ -169,25 +156,22 @@ class _Search:
             )
         value = criterion.keeping(low).optimality.value(self._eigenvalues(reduced))
         self._kept, self.best = low, replace(reduced, value=value)
-        self._limiting = self._limiting_constraint(reduced.plan)
 
     def finish_interrupted(self) -> None:
         """Finish the best shape of the descents that were interrupted."""
-        for candidate in self._descents.interrupted():
-            self._keep_better(candidate)
+        if self._running:
+            shape = min(self._running.values(), key=lambda descent: descent[0])[1]
+            self._keep_better(finish_plan(self._descending, shape))
 
     def report(self, fraction: float, value: float = np.inf) -> None:
-        """Report the progress of planning."""
         best = self.best
         self._report(
-            PlanningProgress(
-                fraction, best.plan.condition_number, self._limiting, min(best.value, value), self._kept
-            )
+            PlanningProgress(fraction, best.plan.condition_number, min(best.value, value), self._kept)
         )
 
     def _keep_better(self, candidate: Candidate) -> None:
         if candidate.value < self.best.value:
-            self.best, self._limiting = candidate, self._limiting_constraint(candidate.plan)
+            self.best = candidate
 
     def _improve_for_fewer(self, kept: int, begin: Candidate) -> Candidate:
         """Optimise a candidate for ``kept`` combinations."""
@@ -207,18 +191,6 @@ class _Search:
         criterion = self._problem.criterion
         return criterion.evaluate(motion_samples(criterion, candidate.plan)).eigenvalues
 
-    def _limiting_constraint(self, plan: Plan) -> str:
-        """The limit or constraint that a plan comes closest to, and how much of it the plan uses."""
-        names, uses = plan.joint_names, usage(plan.curve, self._problem.planning_limits)
-        fractions = [
-            (float(use.max()), f"{channel} of joint '{names[int(np.argmax(use))]}'")
-            for channel, use in zip(("position", "velocity", "acceleration"), uses, strict=True)
-        ]
-        usages = (constraint.usage(plan) for constraint in self._problem.constraints)
-        fractions += [(use.used, use.description) for use in usages]
-        fraction, description = max(fractions)
-        return f"{description} at {100 * fraction:.0f} % of its limit"
-
 
 def random_shapes(problem: PlanningProblem, options: ExcitationOptions, deadline: float = np.inf) -> list[Array]:
     """Random shapes ``(size, n)``, the best first; at least one, whatever the deadline [s, monotonic]."""
@@ -233,14 +205,13 @@ def random_shapes(problem: PlanningProblem, options: ExcitationOptions, deadline
 
 
 def random_shape(basis: Basis, start: Array, limits: MotionLimits, rng: np.random.Generator) -> Array:
-    """``(size, n)`` parameters of a random motion from ``start``; to be scaled into the limits."""
+    """``(size, n)`` parameters of a random motion from ``start``; to be scaled into the limits.
+
+    Other than cycloidal motions oscillate about a point between start and middle of the range, so that a start near a
+    limit leaves room.
+    """
     if isinstance(basis, CycloidalBasis):
         return _random_waypoints(basis, start, limits, rng)
-    return _random_oscillation(basis, start, limits, rng)
-
-
-def _random_oscillation(basis: Basis, start: Array, limits: MotionLimits, rng: np.random.Generator) -> Array:
-    """Oscillation about a point between start and middle of the range, so that a start near a limit leaves room."""
     grid = np.linspace(0.0, basis.duration, _RAMP_SAMPLES)
     phi = basis.evaluate(grid)[0]
     ramp = np.clip(np.minimum(grid, grid[::-1]) / (_RAMP_SHARE * basis.duration), 0.0, 1.0)

@@ -1,8 +1,8 @@
 """The planning problem: a smooth function of a motion's shape, and its gradient.
 
 A linear motion ``start + Phi(t) @ parameters`` scales its excursion, velocity and acceleration alike, so every shape
-has one size at which it just touches a limit, per joint and in closed form. The optimiser works on shapes; all of its
-motions keep the limits.
+has one size at which it just touches a limit, per joint and in closed form. All motions of the optimiser keep the
+limits.
 """
 
 from dataclasses import replace
@@ -17,13 +17,8 @@ from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import (
-    Basis,
-    CycloidalBasis,
-    FourierBasis,
-    LinearTrajectory,
-    SplineBasis,
-    knot_times,
-)
+    Basis, CycloidalBasis, FourierBasis, LinearTrajectory, SplineBasis, knot_times,
+)  # fmt: skip
 from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion, regressor_condition
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.kinematics import TreeKinematics
@@ -36,7 +31,7 @@ _SIZE_SAFETY = 1 - 1e-9  # factor on sizes that touch a limit exactly
 _MIN_MARGIN = 1e-9  # rad or m; avoids division by zero for a start that lies on a limit
 
 PlanningArguments = tuple[RobotModel, MotionLimits, Array, ExcitationOptions, EarlierInformation | None]
-"""Arguments of :class:`PlanningProblem`, to make it again in another process or with fresh penalties."""
+"""Arguments of :class:`PlanningProblem`, for another process or fresh penalties."""
 
 
 class PlanningProblem:
@@ -47,10 +42,7 @@ class PlanningProblem:
     planning_limits : MotionLimits
         Limits of position, velocity and acceleration that motions touch.
     position_constrained : bool
-        Whether constraints on positions exist besides the limits of single joints, so that the best motion may touch
-        few of these limits.
-    penalty_factor : float
-        Factor on all penalties.
+        Whether positions are constrained further than by the limits of joints; the best motion may touch few of these.
 
     Raises
     ------
@@ -87,7 +79,6 @@ class PlanningProblem:
 
     @cached_property
     def comparison(self) -> Criterion:
-        """Condition number by which motions are compared, see :func:`~.criterion.regressor_condition`."""
         return regressor_condition(self.model, self.limits)
 
     def scaled_to_limits(self, shape: Array) -> Array:
@@ -95,7 +86,7 @@ class PlanningProblem:
         return shape * self._size(shape)[0]
 
     def refine_penalties(self, shape: Array) -> bool:
-        """Correct penalties that the motion of a shape shows to be coarse; return whether anything changed."""
+        """Correct penalties that the motion of a shape shows to be coarse; return whether any changed."""
         samples = self._constraint_samples(self.criterion.measured.chain, self.scaled_to_limits(shape))
         return sum(constraint.refine(samples) for constraint in self.constraints) > 0
 
@@ -156,13 +147,11 @@ class PlanningProblem:
         return value, by_parameters * size + (by_parameters * parameters).sum(axis=0) * size_slope
 
     def _constraint_samples(self, chain: TreeKinematics, parameters: Array) -> MotionSamples:
-        """The motion at the instants of constraints on positions."""
         q, v, a = (rows @ parameters for rows in self._constraint_basis)
         return MotionSamples(chain, q + self.start, v, a, self.basis.duration / len(q))
 
 
 def make_basis(options: ExcitationOptions) -> Basis:
-    """Functions of time of the type of motion that the options name."""
     if options.kind == "fourier":
         return FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)
     if options.kind == "cycloidal":
@@ -171,7 +160,7 @@ def make_basis(options: ExcitationOptions) -> Basis:
 
 
 def _limit_instants(basis: Basis, options: ExcitationOptions) -> Array:
-    """Dense instants at which the search evaluates the limits; the finished plan is bounded everywhere."""
+    """Dense instants [s] at which the search evaluates the limits; the finished plan is bounded everywhere."""
     if isinstance(basis, FourierBasis):
         count = int(np.ceil(20 * basis.harmonics * basis.base_frequency * basis.duration))
     else:
@@ -222,11 +211,8 @@ class SizeBounds:
 def scale_to_limits(
     trajectory: LinearTrajectory, limits: MotionLimits, knot_step: float, grow: bool = True
 ) -> LinearTrajectory:
-    """The motion with every joint scaled so that it touches a limit and crosses none, between the knots too.
-
-    Bounded is the curve of a plan, the quintic through knots ``knot_step`` [s] apart. Without ``grow``, joints that
-    cross no limit stay as they are.
-    """
+    """The motion with every joint scaled to touch a limit and cross none, as the curve through knots ``knot_step`` [s]
+    apart. Without ``grow``, joints that cross no limit stay as they are."""
     time = knot_times(trajectory, knot_step)
     curve = PiecewiseQuintic(time, *trajectory.sample(time))
     worst = np.full(len(trajectory.start), 1e-300)
@@ -240,8 +226,8 @@ def scale_to_limits(
 
 def _margins(start: Array, limits: MotionLimits) -> list[tuple[Array, Array]]:
     """Distances of a start at rest from the upper and lower limits of position, velocity and acceleration."""
+    rest = np.zeros_like(start)
     return [
-        (np.maximum(limits.upper - start, _MIN_MARGIN), np.maximum(start - limits.lower, _MIN_MARGIN)),
-        (limits.velocity, limits.velocity),
-        (limits.acceleration, limits.acceleration),
+        (np.maximum(upper - origin, _MIN_MARGIN), np.maximum(origin - lower, _MIN_MARGIN))
+        for origin, (lower, upper) in zip((start, rest, rest), limits.bounds, strict=True)
     ]
