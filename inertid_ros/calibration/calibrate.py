@@ -1,7 +1,8 @@
 """The whole offline path in one call: recordings in, outcome with validation and provenance out."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import attrs
@@ -9,30 +10,32 @@ import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.core.findings import subjects_of
+from inertid_ros.core.findings import Finding, subjects_of
+from inertid_ros.core.notices import without_notices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.long_recording import LongRecording, all_parts, kept_parts
 from inertid_ros.data.preparation.bandwidth import MAX_CUTOFF_PER_RATE
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.channel_checks import refuse
 from inertid_ros.data.screening.motion_checks import check_different_samples, check_motion
-from inertid_ros.data.screening.recording_health import recording_health
 from inertid_ros.identification.assessment.assess import assess
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.validation import BandErrors, torque_errors, validate
 from inertid_ros.identification.continuation import UNKNOWN_LOAD_SPREAD
+from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.identification.held_out import check_new_motion, validate_on_blocks
 from inertid_ros.identification.identify import IdentificationProgress, identify, takes_further
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.prior.regularizers import OWN_SPREADS
 from inertid_ros.identification.provenance import provenance
+from inertid_ros.regressors.equations import equations_of
+from inertid_ros.regressors.force_equations import with_gains
 from inertid_ros.report.results import CalibrationOutcome
 from inertid_ros.robot.model import RobotModel
 
-from .dataset import TRAIN, VALIDATION, Dataset, ScreenedRecording, without_notices
+from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording
 from .earlier_result import earlier_fit
-from .known_loads import with_drive_gains, with_gain_uncertainty
 
 FIXED_BANDS_HZ = (2.0, 5.0, 10.0)  # in which results with different cutoffs are compared
 _MIN_BAND_PERIODS = 20.0  # of a band's highest frequency in the shortest recording; less is all filter transient
@@ -63,63 +66,87 @@ def calibrate(
         A recording cannot be used, or there is no solution.
     """
     configuration, clock = configuration or Configuration(), _Clock()
-    options = configuration.identify
-    if not takes_further(model, options):
+    if not takes_further(model, configuration.identify):
         train = list(chain.from_iterable(map(all_parts, train)))
     check_different_samples(kept_parts(train), kept_parts(held_out))
 
     # Recordings: screened, prepared with one cutoff, with efforts in newton metres.
     dataset = Dataset.screened(model, configuration, train, held_out)
     dataset = dataset.prepared(
-        dataset.cutoff(),
-        lambda fraction: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * fraction)),
+        dataset.cutoff(), lambda done: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * done))
     )
-    dataset, gains = with_drive_gains(dataset) if options.drive_gains else (dataset, None)
-    fitted, further = dataset.samples(TRAIN), dataset.further_samples()
-    motion = check_motion(fitted, dataset.model)
+    dataset, gains = with_drive_gains(dataset)
+    motion = check_motion(dataset.samples(TRAIN), dataset.model)
     refuse(motion)
-    findings = (*motion, *(gains.findings if gains else ()), *dataset.findings)
-    options = _with_loaded_links(options, fitted)
+    options = _with_loaded_links(configuration.identify, dataset.samples(TRAIN))
     constraints = configured_constraints(dataset.model, configuration.constraints)
-    first = [recording.first for recording in dataset.recordings]
-    earlier, source = earlier_fit(options.prior, dataset.model, first) if options.prior else (None, None)
+    earlier, source = earlier_fit(options.prior, dataset.model, dataset.first_parts) if options.prior else (None, None)
     clock.stop("preparing")
 
     # Parameters.
-    solving = lambda report: progress(report.within(_PREPARED_FRACTION, _SOLVED_FRACTION))  # noqa: E731
-    estimate = identify(dataset.model, fitted, options, constraints, solving, earlier, further)
-    estimate = with_gain_uncertainty(estimate, gains, dataset) if gains else estimate
+    read_parts: list[ReadPart] = []
+    estimate = identify(
+        dataset.model, dataset.samples(TRAIN), options, constraints,
+        lambda report: progress(report.within(_PREPARED_FRACTION, _SOLVED_FRACTION)),
+        earlier, dataset.further_samples(read_parts.append),
+    )  # fmt: skip
+    estimate = _with_gain_uncertainty(estimate, gains, dataset) if gains else estimate
     clock.stop("identifying")
 
-    # Errors on what was not fitted.
+    # Errors on what was not fitted, and the verdict.
     progress(IdentificationProgress("validating", _SOLVED_FRACTION))
     validation = validate(estimate, dataset.samples(VALIDATION)) if held_out else None
     aligned = dataset.changed(lambda _part, samples: without_delay(samples, estimate.delay))
     fitted, validated = aligned.samples(TRAIN), aligned.samples(VALIDATION)
     blocks = None if held_out else validate_on_blocks(estimate, fitted, options, constraints)
-    bands = () if gains else band_errors(estimate, dataset.parts(VALIDATION) or dataset.parts())
-    findings += further.findings_beside(findings)
+    findings = _different([*motion, *(gains.findings if gains else ()), *dataset.findings], read_parts)
     findings += check_new_motion(estimate, fitted, validated, options, constraints)
-    health = tuple(
-        recording_health(part.preparation.recording, samples, dataset.model)
-        for part, samples in zip(dataset.parts(), dataset.samples(), strict=True)
-    )
     assessment = assess(estimate, fitted, validated, validation or blocks, findings, constraints)
+    bands = () if gains else band_errors(estimate, dataset.parts(VALIDATION) or dataset.parts())
     clock.stop("validating")
     progress(IdentificationProgress("validating", 1.0))
+    sources = tuple(recording.provenance(read_parts) for recording in dataset.recordings)
     return CalibrationOutcome(
-        estimate,
-        fitted,
-        validated,
-        validation,
-        assessment,
-        provenance(dataset.model, dataset.sources(further), configuration, source),
-        clock.seconds,
-        blocks=blocks,
-        drive_gains=gains,
-        bands=bands,
-        health=health,
-    )
+        estimate, fitted, validated, validation, assessment,
+        provenance(dataset.model, sources, configuration, source), clock.seconds,
+        blocks=blocks, drive_gains=gains, bands=bands, health=dataset.health,
+    )  # fmt: skip
+
+
+def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
+    """Multiply the efforts of all recordings by the gains of the drives that the recordings to fit show.
+
+    Returns
+    -------
+    dataset : Dataset
+        The same if the options do not ask for gains.
+    gains : DriveGains or None
+
+    Raises
+    ------
+    IdentificationError
+        All have the same load, or the equations are not those of joint torques.
+    RecordingError
+        Efforts are not those of this robot, whatever the gains.
+    """
+    model, options = dataset.model, dataset.configuration.identify
+    if not options.drive_gains:
+        return dataset, None
+    loads = [part.load for part in dataset.parts(TRAIN)]
+    gains = drive_gains(equations_of(model, options.equations), dataset.samples(TRAIN), loads)
+
+    def scaled(part: ScreenedRecording, samples: Samples) -> Samples:
+        return part.with_checked_efforts(with_gains(model, gains.values, part.load, samples))
+
+    scale = dict(zip(model.joint_names, (model.effort_scale * gains.values).tolist(), strict=True))
+    scaled_model = replace(model, options=replace(model.options, effort_scale=scale))
+    return replace(dataset.changed(scaled), model=scaled_model), gains
+
+
+def _with_gain_uncertainty(estimate: Estimate, gains: DriveGains, dataset: Dataset) -> Estimate:
+    """Add the uncertainty of the gains to the covariance of an estimate."""
+    loads = [part.load for part in dataset.parts(TRAIN)]
+    return gains.widened(estimate, effort_products(estimate.equations, dataset.samples(TRAIN), loads))
 
 
 def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> tuple[BandErrors, ...]:
@@ -137,15 +164,12 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
     shortest = min(recording.duration for recording in raw)
     lowest, highest = _MIN_BAND_PERIODS / shortest, MAX_CUTOFF_PER_RATE / slowest
     errors = []
-    with without_notices():
-        for band in FIXED_BANDS_HZ:
-            if lowest < band < highest:
+    for band in FIXED_BANDS_HZ:
+        if lowest < band < highest:
+            with without_notices():
                 samples = [without_delay(recording.prepared(band), estimate.delay) for recording in recordings]
-                calibrated, prior = (
-                    torque_errors(estimate.equations, parameters, samples)
-                    for parameters in (estimate.parameters, estimate.prior)
-                )
-                errors.append(BandErrors(band, calibrated, prior))
+            calibrated = torque_errors(estimate.equations, estimate.parameters, samples)
+            errors.append(BandErrors(band, calibrated, torque_errors(estimate.equations, estimate.prior, samples)))
     return tuple(errors)
 
 
@@ -158,6 +182,16 @@ def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> I
         return options
     loaded = subjects_of(chain.from_iterable(samples.findings for samples in fitted), "undeclared_load")
     return attrs.evolve(options, spread={**dict.fromkeys(sorted(loaded), UNKNOWN_LOAD_SPREAD), **options.spread})
+
+
+def _different(findings: Iterable[Finding], read_parts: Iterable[ReadPart]) -> tuple[Finding, ...]:
+    """Findings on recordings, and those on parts that were read for the fit of another cause or other subjects."""
+    findings = tuple(findings)
+    stated = {(finding.cause, finding.subjects) for finding in findings}
+    others: dict[tuple[str, tuple[str, ...]], Finding] = {}
+    for finding in chain.from_iterable(part.findings for part in read_parts):
+        others.setdefault((finding.cause, finding.subjects), finding)
+    return (*findings, *(finding for key, finding in others.items() if key not in stated))
 
 
 class _Clock:

@@ -1,16 +1,16 @@
 """Recordings of a calibration: screened, then prepared with one cutoff."""
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import attrs
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.findings import Finding
+from inertid_ros.core.notices import read_silently, without_notices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.long_recording import LongRecording, ahead, kept_parts
 from inertid_ros.data.preparation.filtering import memory
@@ -19,14 +19,14 @@ from inertid_ros.data.preparation.recorded_channels import repaired
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.channel_checks import refuse, screen_channels
 from inertid_ros.data.screening.effort_checks import check_efforts
-from inertid_ros.data.screening.recording_health import EffortNoise
+from inertid_ros.data.screening.recording_health import EffortNoise, RecordingHealth, recording_health
 from inertid_ros.identification.provenance import RecordingSource, recording_source
 from inertid_ros.regressors.force_equations import without_load
 from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import RobotModel
 
 TRAIN, VALIDATION = "train", "validation"
-_AHEAD = 1  # parts that are prepared while another is compressed
+_PARTS_AHEAD = 1  # parts that are prepared while another is compressed
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,10 @@ class ScreenedRecording:
 
     Attributes
     ----------
-    preparation : Preparation
-        Of the recording for the robot as given.
-    configuration : Configuration
-        How it is prepared, and for which equations.
     findings : tuple of Finding
-        On its raw channels.
+        Findings on its raw channels.
     noise : EffortNoise, optional
-        Of its efforts, where the equations are of force.
+        Noise of its efforts, if the equations are of force.
     """
 
     preparation: Preparation
@@ -59,14 +55,14 @@ class ScreenedRecording:
         RecordingError
             The recording does not belong to this robot.
         """
-        own = cls.unscreened(recording, model, configuration)
-        readable = repaired(own.preparation.fresh)
+        screened = cls.unscreened(recording, model, configuration)
+        readable = repaired(screened.preparation.fresh)
         findings = screen_channels(readable, model)
         refuse(findings)
         lacking = set(model.joint_names) - set(recording.joint_names)  # which the preparation refuses
         momentum = configuration.identify.equations in MOMENTUM_EQUATIONS
         noise = None if lacking or momentum else EffortNoise.from_recording(readable, model)
-        return replace(own, findings=findings, noise=noise)
+        return replace(screened, findings=findings, noise=noise)
 
     @classmethod
     def unscreened(
@@ -82,6 +78,12 @@ class ScreenedRecording:
         )
         return cls(Preparation(recording, model, options, configuration.identify.equations), configuration, (), None)
 
+    @property
+    def load(self) -> Array:
+        """Bodies ``(nb, 10)`` of the known loads of this recording."""
+        preparation = self.preparation
+        return load_bodies(preparation.model, self.configuration.robot.loads, preparation.recording.name)
+
     def prepared(self, cutoff_hz: float = 0.0) -> Samples:
         """Prepare samples below a cutoff [Hz], with the torques of a known load taken off the efforts.
 
@@ -94,117 +96,103 @@ class ScreenedRecording:
         RecordingError
             The recording cannot be used.
         """
-        configuration, recording, model = self.configuration, self.preparation.recording, self.preparation.model
-        samples = self.preparation.samples(cutoff_hz)
-        load = load_bodies(model, configuration.robot.loads, recording.name)
-        if load.any() and configuration.identify.equations != "force":
+        samples, load = self.preparation.samples(cutoff_hz), self.load
+        if load.any() and self.configuration.identify.equations != "force":
             raise ModelError("robot.loads: loads are known to equations of force only; drop them")
-        return without_load(model, load, samples)
+        return without_load(self.preparation.model, load, samples)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
-        """Prepare samples with all findings on the recording, and the noise of the efforts.
+        """Prepare samples as :meth:`prepared` does, with all findings on the recording and the noise of its efforts."""
+        samples = self.prepared(cutoff_hz)
+        noise = None if self.noise is None else self.noise.below(samples.cutoff_hz)
+        samples = replace(samples, findings=(*samples.findings, *self.findings), effort_noise=noise)
+        refuse(samples.findings)
+        # Efforts whose gains are estimated are checked once they are applied, see with_drive_gains.
+        return samples if self.configuration.identify.drive_gains else self.with_checked_efforts(samples)
+
+    def with_checked_efforts(self, samples: Samples) -> Samples:
+        """Add findings on the efforts, unless the options leave them out.
 
         Raises
         ------
-        ModelError
-            A load of the recording is known, and the equations are not those of force.
         RecordingError
-            The recording cannot be used, or does not belong to this robot.
+            They are not those of this robot.
         """
-        samples, configuration = self.prepared(cutoff_hz), self.configuration
-        # Efforts whose gains are estimated are checked once they are applied, see with_drive_gains.
-        efforts = configuration.prepare.check_efforts and not configuration.identify.drive_gains
-        checked = check_efforts(samples, self.preparation.model) if efforts else ()
-        findings = (*samples.findings, *self.findings, *checked)
+        if not self.configuration.prepare.check_efforts:
+            return samples
+        findings = check_efforts(samples, self.preparation.model)
         refuse(findings)
-        noise = None if self.noise is None else self.noise.below(samples.cutoff_hz)
-        return replace(samples, findings=findings, effort_noise=noise)
+        return replace(samples, findings=(*samples.findings, *findings))
 
 
+@dataclass(frozen=True)
+class ReadPart:
+    """A part of a long recording that was read for the fit and not kept.
+
+    Attributes
+    ----------
+    recording : str
+        Name of the recording.
+    left_out : str
+        Reason why the part was not used; empty if it was.
+    """
+
+    recording: str
+    used_samples: int = 0
+    findings: tuple[Finding, ...] = ()
+    left_out: str = ""
+
+
+@dataclass(frozen=True)
 class FurtherSamples:
-    """Samples of the parts of long recordings that are not kept, prepared anew at every pass, one part at a time.
+    """Samples of the parts of long recordings that are not kept, prepared at every pass, one part at a time.
 
     They are not screened: the parts that are kept have been. A part that cannot be prepared is left out. Each part is
     prepared with as much of its neighbours as the low-pass remembers, so that its samples are those of the recording as
     a whole.
 
-    Parameters
+    Attributes
     ----------
-    recordings : sequence of LongRecording
     kept : sequence of ScreenedRecording
         The parts in memory, of :meth:`Dataset.prepared`.
     cutoff_hz : float
-        That of the parts that are kept [Hz].
+        Cutoff of the parts that are kept [Hz].
+    report : callable
+        Called with every part.
     """
 
-    def __init__(
-        self, recordings: Sequence[LongRecording], kept: Sequence[ScreenedRecording], cutoff_hz: float
-    ) -> None:
-        self._recordings, self._cutoff_hz = tuple(recordings), cutoff_hz
-        self._model, self._configuration = kept[0].preparation.model, kept[0].configuration
-        self._shared = {each.preparation.recording.name: each.preparation.shared for each in kept}
-        self._used: dict[str, int] = {}
-        self._left_out: dict[str, list[str]] = {}
-        self._findings: dict[tuple[str, tuple[str, ...]], Finding] = {}
+    recordings: Sequence[LongRecording]
+    kept: Sequence[ScreenedRecording]
+    cutoff_hz: float
+    report: Callable[[ReadPart], None] = lambda part: None
 
     def __bool__(self) -> bool:
-        return bool(self._recordings)
+        return bool(self.recordings)
 
     def __iter__(self) -> Iterator[Samples]:
-        context = memory(self._cutoff_hz, self._configuration.prepare.filter_order)
-        for recording in self._recordings:
-            self._used[recording.name], self._left_out[recording.name] = 0, []
-            with without_notices():
-                for samples in ahead(self._prepared, recording.others(context), _AHEAD):
-                    if isinstance(samples, RecordingError):
-                        self._left_out[recording.name].append(str(samples))
-                        continue
-                    self._used[recording.name] += int(samples.usable.sum())
-                    for finding in samples.findings:
-                        self._findings.setdefault((finding.cause, finding.subjects), finding)
+        shared = {part.preparation.recording.name: part.preparation.shared for part in self.kept}
+        first, *_ = self.kept
+        model, configuration = first.preparation.model, first.configuration
+
+        def prepared(part: Recording) -> Samples | RecordingError:
+            if not part.effort[part.own_rows].any():
+                return RecordingError(f"{part.name}: effort is zero throughout it")
+            screened = ScreenedRecording.unscreened(part, model, configuration)
+            preparation = replace(screened.preparation, shared=shared.get(part.name))
+            try:
+                with without_notices():
+                    return replace(screened, preparation=preparation).prepared(self.cutoff_hz)
+            except RecordingError as error:
+                return error
+
+        context = memory(self.cutoff_hz, configuration.prepare.filter_order)
+        for recording in self.recordings:
+            for samples in ahead(prepared, read_silently(recording.others(context)), _PARTS_AHEAD):
+                if isinstance(samples, RecordingError):
+                    self.report(ReadPart(recording.name, left_out=str(samples)))
+                else:
+                    self.report(ReadPart(recording.name, int(samples.usable.sum()), samples.findings))
                     yield samples
-
-    def _prepared(self, part: Recording) -> Samples | RecordingError:
-        """Samples of a part, or why there are none."""
-        if not part.effort[part.own_rows].any():
-            return RecordingError(f"{part.name}: effort is zero throughout it")
-        own = ScreenedRecording.unscreened(part, self._model, self._configuration)
-        own = replace(own, preparation=replace(own.preparation, shared=self._shared.get(part.name)))
-        try:
-            return own.prepared(self._cutoff_hz)
-        except RecordingError as error:
-            return error
-
-    def findings_beside(self, known: Sequence[Finding]) -> tuple[Finding, ...]:
-        """Findings on the channels of these parts of which there is none of the same cause and subjects."""
-        told = {(finding.cause, finding.subjects) for finding in known}
-        return tuple(finding for key, finding in self._findings.items() if key not in told)
-
-    def source(self, recording: LongRecording, kept: RecordingSource) -> RecordingSource:
-        """Where a result comes from: the whole of a recording, of which ``kept`` are the parts that are kept."""
-        left_out = self._left_out.get(recording.name, [])
-        notices = [recording.notice]
-        if left_out:
-            notices.append(f"left out {len(left_out)} parts, the first of which: {left_out[0]}")
-        return replace(
-            kept,
-            samples=len(recording),
-            seconds=recording.duration,
-            used_samples=kept.used_samples + self._used.get(recording.name, 0),
-            notices=(*kept.notices, *notices),
-        )
-
-
-@contextmanager
-def without_notices() -> Iterator[None]:
-    """Silence notices on recordings that were prepared, with their notices logged, before."""
-    logger = logging.getLogger("inertid_ros.data")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 @dataclass(frozen=True)
@@ -213,10 +201,8 @@ class DatasetRecording:
 
     Attributes
     ----------
-    source : Recording or LongRecording
     role : str
         ``train`` or ``validation``.
-    parts : tuple of ScreenedRecording
     samples : tuple of Samples
         Of the parts; empty until they are prepared.
     """
@@ -225,12 +211,6 @@ class DatasetRecording:
     role: str
     parts: tuple[ScreenedRecording, ...]
     samples: tuple[Samples, ...] = ()
-
-    @property
-    def first(self) -> Recording:
-        """The recording itself, or the first part of a long one; its checksum identifies both."""
-        part, *_ = self.parts
-        return part.preparation.recording
 
     def sharing(self, cutoff_hz: float) -> "DatasetRecording":
         """Let the parts of a long recording share noise, limits and fast speeds, as if filtered as a whole."""
@@ -242,6 +222,26 @@ class DatasetRecording:
         parts = [replace(part, preparation=replace(part.preparation, shared=shared)) for part in self.parts]
         return replace(self, parts=tuple(parts))
 
+    def provenance(self, read_parts: Sequence[ReadPart]) -> RecordingSource:
+        """Where a result comes from; of a long recording with the parts that were read and not kept."""
+        samples, *_ = self.samples
+        kept = recording_source(self.parts[0].preparation.recording, samples, self.role)
+        if not isinstance(self.source, LongRecording):
+            return kept
+        parts = [part for part in read_parts if part.recording == self.source.name]
+        left_out = [part.left_out for part in parts if part.left_out]
+        used = sum(int(samples.usable.sum()) for samples in self.samples) + sum(part.used_samples for part in parts)
+        notices = [*kept.notices, self.source.notice]
+        if left_out:
+            notices.append(f"left out {len(left_out)} parts, the first of which: {left_out[0]}")
+        return replace(
+            kept,
+            samples=len(self.source),
+            seconds=self.source.duration,
+            used_samples=used,
+            notices=tuple(notices),
+        )
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -249,12 +249,10 @@ class Dataset:
 
     Attributes
     ----------
-    model : RobotModel
-    configuration : Configuration
     recordings : tuple of DatasetRecording
         Those to fit first.
     cutoff_hz : float
-        Of the low-pass that all went through [Hz]; 0 until they are prepared.
+        Cutoff of the low-pass of all recordings [Hz]; 0 until they are prepared.
     """
 
     model: RobotModel
@@ -277,16 +275,13 @@ class Dataset:
         RecordingError
             One does not belong to this robot.
         """
-        roles = [*((source, TRAIN) for source in train), *((source, VALIDATION) for source in validation)]
-        recordings = [
-            DatasetRecording(
-                source,
-                role,
-                tuple(ScreenedRecording.of(part, model, configuration) for part in kept_parts([source])),
-            )
-            for source, role in roles
-        ]
-        return cls(model, configuration, tuple(recordings))
+
+        def screened(source: Recording | LongRecording, role: str) -> DatasetRecording:
+            parts = (ScreenedRecording.of(part, model, configuration) for part in kept_parts([source]))
+            return DatasetRecording(source, role, tuple(parts))
+
+        fitted = [screened(source, TRAIN) for source in train]
+        return cls(model, configuration, (*fitted, *(screened(source, VALIDATION) for source in validation)))
 
     def cutoff(self, fitted_hz: float = 0.0) -> float:
         """Choose the one cutoff [Hz] from the recordings to fit, such that it suits the rates of all.
@@ -337,32 +332,28 @@ class Dataset:
         return tuple(recording for recording in self.recordings if role in ("", recording.role))
 
     def parts(self, role: str = "") -> tuple[ScreenedRecording, ...]:
-        """Screened recordings of a role, all without one."""
         return tuple(part for recording in self.of_role(role) for part in recording.parts)
 
     def samples(self, role: str = "") -> tuple[Samples, ...]:
-        """Prepared samples of a role, all without one."""
         return tuple(samples for recording in self.of_role(role) for samples in recording.samples)
+
+    @property
+    def first_parts(self) -> list[Recording]:
+        """Recordings, and of long ones the first part; their checksums identify both."""
+        return [recording.parts[0].preparation.recording for recording in self.recordings]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Findings on all samples."""
         return tuple(finding for samples in self.samples() for finding in samples.findings)
 
-    def further_samples(self) -> FurtherSamples:
-        """Samples of the parts of long recordings to fit that are not in memory."""
+    @property
+    def health(self) -> tuple[RecordingHealth, ...]:
+        """Health of every part."""
+        parts = zip(self.parts(), self.samples(), strict=True)
+        return tuple(recording_health(part.preparation.recording, samples, self.model) for part, samples in parts)
+
+    def further_samples(self, report: Callable[[ReadPart], None] = lambda part: None) -> FurtherSamples:
+        """Samples of the parts of long recordings to fit that are not in memory; ``report`` is called with each."""
         long = [entry.source for entry in self.of_role(TRAIN) if isinstance(entry.source, LongRecording)]
-        return FurtherSamples(long, self.parts(TRAIN), self.cutoff_hz)
-
-    def sources(self, further: FurtherSamples) -> tuple[RecordingSource, ...]:
-        """Provenance of every recording, once all further samples have been read."""
-        return tuple(_source(recording, further) for recording in self.recordings)
-
-
-def _source(entry: DatasetRecording, further: FurtherSamples) -> RecordingSource:
-    samples, *_ = entry.samples
-    source = recording_source(entry.first, samples, entry.role)
-    if not isinstance(entry.source, LongRecording):
-        return source
-    used = sum(int(samples.usable.sum()) for samples in entry.samples)
-    return further.source(entry.source, replace(source, used_samples=used))
+        return FurtherSamples(long, self.parts(TRAIN), self.cutoff_hz, report)

@@ -1,4 +1,4 @@
-"""What a result directory gives to what comes after it: the plan of the next motion, and the next identification."""
+"""An earlier result for what comes after it: the plan of the next motion, and the next identification."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
     Returns
     -------
     model : RobotModel
-        Model by which efforts are predicted: the calibrated one, or that of the URDF where the result was rejected.
+        Model that predicts efforts: the calibrated one, or that of the URDF if the result was rejected.
     information : EarlierInformation
         Information of its recordings.
 
@@ -30,7 +30,7 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
     InertidError
         The directory holds no result or no information, or a result of another robot or of other drive terms.
     """
-    result = _read(directory, model)
+    result = _result_of(directory, model)
     report = result.report
     model = model.with_terms(result.model.layout.terms)
     with as_written(result.directory / REPORT):
@@ -39,7 +39,7 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
         information = earlier_information(
             model, result.information, report["residual_deviation"], report["effective_samples"], seconds
         )
-    return (model if report.get("status") == "rejected" else result.model), information
+    return (model if result.rejected else result.model), information
 
 
 def earlier_fit(
@@ -50,7 +50,7 @@ def earlier_fit(
     Parameters
     ----------
     recordings : sequence of Recording
-        The new ones, fitted or held out.
+        New recordings, fitted or held out.
 
     Raises
     ------
@@ -58,13 +58,20 @@ def earlier_fit(
         The directory holds no result, one that was rejected, one of another robot, or one that was fitted to one of the
         recordings: it would count twice, or be held out from nothing.
     """
-    result = _read(directory, model)
+    result = _result_of(directory, model)
     report = result.report
-    if report.get("status") == "rejected":
+    if result.rejected:
         message = report.get("message")
         raise ResultError(f"{directory}: was rejected and is no prior ({message}); continue a good result")
     with as_written(result.directory / REPORT):
-        source = _source(result)
+        provenance = report["provenance"]
+        before = provenance.get("earlier") or {"recordings": {}}
+        source = EarlierSource(
+            directory=str(result.directory),
+            sha256=file_checksum(result.directory / PARAMETERS),
+            created=provenance["created"],
+            recordings={**before["recordings"], **result.fitted_recordings},
+        )
     for recording in recordings:
         name = source.recordings.get(checksum(recording))
         if name is not None:
@@ -77,34 +84,14 @@ def earlier_fit(
         share = np.asarray(report["effective_samples"], dtype=float) / np.maximum(information.counts, 1)
         R, z = information.whitened(np.sqrt(share) / np.asarray(report["residual_deviation"], dtype=float))
         prior_spread = float(report["solver"]["prior_spread"])
-    fit = EarlierFit(
-        information.layout,
-        information.robot,
-        EarlierEquations(R, z),
-        result.prior,
-        result.parameters,
-        result.covariance,
-        prior_spread,
-    )
-    return fit, source
+    equations = EarlierEquations(R, z)
+    estimate = (result.prior, result.parameters, result.covariance)
+    return EarlierFit(information.layout, information.robot, equations, *estimate, prior_spread), source
 
 
-def _read(directory: str | Path, model: RobotModel) -> Result:
-    """A result of the robot."""
+def _result_of(directory: str | Path, model: RobotModel) -> Result:
+    """Read a result of this robot."""
     result = Result.load(directory)
     if result.model.joint_names != model.joint_names or result.model.hash != model.hash:
         raise ModelError(f"{directory}: is of another robot, or has other joints locked; give the result of this one")
     return result
-
-
-def _source(result: Result) -> EarlierSource:
-    """Where a result comes from, with all recordings that it was ever fitted to."""
-    provenance = result.report["provenance"]
-    before = provenance.get("earlier") or {"recordings": {}}
-    fitted = {each["sha256"]: each["name"] for each in provenance["recordings"] if each["role"] == "train"}
-    return EarlierSource(
-        directory=str(result.directory),
-        sha256=file_checksum(result.directory / PARAMETERS),
-        created=provenance["created"],
-        recordings={**before["recordings"], **fitted},
-    )

@@ -14,18 +14,17 @@ from inertid_ros.identification.assessment.gate import GateDecision
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.identification.outcome import Round, RoundDecision
-from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import Result
 from inertid_ros.robot.model import load_model, model_options
 
 from .calibrate import calibrate
 
-_READ, _SOLVED = 0.1, 0.9
+_READ_FRACTION, _SOLVED_FRACTION = 0.1, 0.9
 
 
 @dataclass(frozen=True)
 class IdentificationJob:
-    """What to identify.
+    """Recordings of an identification, and its options.
 
     Attributes
     ----------
@@ -52,18 +51,16 @@ class IdentificationJob:
 
 @dataclass(frozen=True)
 class IdentificationResult:
-    """The result of an identification.
+    """The parts of an outcome that the node publishes; its samples stay in the other process.
 
     Attributes
     ----------
-    gate : GateDecision
-        Whether the result may be used.
     report : dict[str, Any]
         Content of ``report.json``.
     urdf : str
         The calibrated URDF.
     output : Path or None
-        Where it was written; None where nothing was.
+        Where it was written; None if it was not.
     history : tuple of Round
         Uncertainty after each round, this one last; empty on a free base.
     decision : RoundDecision or None
@@ -90,40 +87,25 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     """
     model = load_model(job.urdf, model_options(job.configuration.robot))
     progress(IdentificationProgress("reading", 0.0))
-    history = _history(job.previous) if job.previous else ()
-    topics, stamps = job.configuration.topics, job.configuration.prepare.stamps
-    joints = model.recorded_joints
+    rounds = Result.load(job.previous).report.get("rounds") if job.previous else None
+    history = tuple(map(Round.read, rounds["done"])) if rounds else ()
+    topics, stamps, joints = job.configuration.topics, job.configuration.prepare.stamps, model.recorded_joints
     train, held_out = (
         [
-            renamed(each, joints) if isinstance(each, Recording) else load_any_length(each, topics, joints, stamps)
-            for each in group
+            renamed(given, joints) if isinstance(given, Recording) else load_any_length(given, topics, joints, stamps)
+            for given in sources
         ]
-        for group in (job.train, job.held_out)
+        for sources in (job.train, job.held_out)
     )
     outcome = calibrate(
-        model,
-        train,
-        held_out,
-        job.configuration,
-        lambda report: progress(report.within(_READ, _SOLVED)),
-    )
+        model, train, held_out, job.configuration,
+        lambda report: progress(report.within(_READ_FRACTION, _SOLVED_FRACTION)),
+    )  # fmt: skip
     outcome = replace(outcome, rounds=(job.rounds, history))
-    progress(IdentificationProgress("writing", _SOLVED))
+    progress(IdentificationProgress("writing", _SOLVED_FRACTION))
     if job.output is not None:
         outcome.save(job.output)
     return IdentificationResult(
-        estimate=outcome.estimate,
-        validation=outcome.validation,
-        gate=outcome.gate,
-        report=report_content(outcome),
-        urdf=outcome.urdf,
-        output=job.output,
-        history=outcome.history,
-        decision=outcome.decision,
-    )
-
-
-def _history(directory: str) -> tuple[Round, ...]:
-    """Rounds of the result before."""
-    rounds = Result.load(directory).report.get("rounds")
-    return tuple(Round.read(entry) for entry in rounds["done"]) if rounds else ()
+        outcome.estimate, outcome.validation, outcome.gate, outcome.report, outcome.urdf, job.output,
+        outcome.history, outcome.decision,
+    )  # fmt: skip

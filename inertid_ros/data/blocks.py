@@ -1,6 +1,5 @@
 """Blocks of synchronised samples, recordings of consecutive blocks, and recordings that arrive in numbered batches."""
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +9,11 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.notices import NoticeLogger
 
 from .recording import Recording
 
-_log = logging.getLogger(__name__)
+_log = NoticeLogger(__name__)
 
 
 @dataclass(frozen=True)

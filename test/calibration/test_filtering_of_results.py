@@ -18,6 +18,10 @@ def case():
     return synthetic_case(3, joints=3, recordings=3)
 
 
+def findings(outcome):
+    return (*outcome.gate.reasons, *outcome.gate.notices)
+
+
 def test_recordings_of_one_result_share_the_cutoff_and_the_report_holds_it(case):
     slower = replace(case.recordings[1], time=2 * case.recordings[1].time, velocity=None)
     outcome = calibrate(case.given, [case.recordings[0], slower], case.recordings[2:])
@@ -62,8 +66,8 @@ def test_spoilt_recordings_give_nearly_the_same_result(case):
     rough = calibrate(case.given, [spoilt(each) for each in case.recordings[:2]], case.recordings[2:])
     errors = [outcome.validation.calibrated.relative_error for outcome in (clean, rough)]
     assert errors[1] < 1.1 * errors[0]
-    assert {"spikes", "dropouts"} <= {finding.cause for finding in rough.findings}
-    assert not {"spikes", "dropouts"} & {finding.cause for finding in clean.findings}
+    assert {"spikes", "dropouts"} <= {finding.cause for finding in findings(rough)}
+    assert not {"spikes", "dropouts"} & {finding.cause for finding in findings(clean)}
 
 
 def test_a_joint_without_effort_leaves_its_own_link_at_the_prior_and_the_others_no_worse(case):
@@ -73,7 +77,7 @@ def test_a_joint_without_effort_leaves_its_own_link_at_the_prior_and_the_others_
     ]
     without = calibrate(case.given, silent, case.recordings[2:])
     whole = calibrate(case.given, case.recordings[:2], case.recordings[2:])
-    assert [finding.subjects for finding in without.findings if finding.cause == "no_effort"] == [("joint2",)] * 2
+    assert [finding.subjects for finding in findings(without) if finding.cause == "no_effort"] == [("joint2",)] * 2
     errors = [outcome.validation.calibrated.rms_error for outcome in (without, whole)]
     assert (errors[0][:2] < 1.1 * errors[1][:2]).all()
     assert without.estimate.drive("coulomb")[2] == pytest.approx(0.0, abs=0.01)
