@@ -1,6 +1,5 @@
 """Values that no sensor measured: spikes, lost, held and saturated values, full turns; noise of channels."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,9 +8,10 @@ import scipy
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.data.recording import Recording
 
-_log = logging.getLogger(__name__)
+_log = NoticeLogger(__name__)
 # Noise of a channel.
 _FALSE_ALARMS_PER_CHANNEL = 1e-3  # expected per recording of normal noise
 NORMAL_DEVIATION_OVER_MAD = 1.4826
