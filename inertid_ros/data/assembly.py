@@ -11,9 +11,10 @@ from inertid_ros.core.errors import RecordingError
 
 from .blocks import Block, recording_from_blocks
 from .messages import WIDTHS
-from .recording import Recording, place_of
+from .recording import WRENCH_PREFIX, Recording, place_of
 
 _JOINTS_PREFIX, _JOINTS_SEPARATOR = "joints ", ", "  # key of joints that come in messages of their own
+_WRENCH_WIDTH = 6
 _EARLIEST_NS = -(2**63)
 _MAX_LATENCY_NS = 1_000_000_000  # later messages of a live channel are not waited for
 
@@ -34,19 +35,7 @@ class StampOrderError(RecordingError):
 
 @dataclass
 class ChannelStream:
-    """Stamps and values of one channel.
-
-    Attributes
-    ----------
-    width : int
-        Number of values per stamp.
-    stamps_ns : list of int
-        Increasing header stamps [ns].
-    values : list of ndarray, shape (width,)
-        One per stamp.
-    late : int
-        Number of messages that may arrive before an earlier one.
-    """
+    """Increasing stamps [ns] and values ``(width,)`` of one channel; ``late`` messages may precede an earlier one."""
 
     width: int
     stamps_ns: list[int] = field(default_factory=list)
@@ -54,13 +43,7 @@ class ChannelStream:
     late: int = 0
 
     def extend(self, where: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
-        """Take the values ``(N, width)`` of increasing stamps ``(N,)``.
-
-        Raises
-        ------
-        StampOrderError
-            A stamp repeats, or is too late; ``where`` names the channel in the message.
-        """
+        """Take the values ``(N, width)`` of increasing stamps ``(N,)``; ``where`` names the channel in errors."""
         place = place_of(self.stamps_ns, stamps_ns, self.late)
         if place is None:
             raise StampOrderError(where, int(max([*self.stamps_ns[-1:], stamps_ns[0]])), int(stamps_ns[0]))
@@ -68,7 +51,6 @@ class ChannelStream:
         self.values[place:place] = list(values)
 
     def at(self, stamps: NDArray[np.int64], max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
-        """Interpolated values and their validity; see :func:`interpolate`."""
         times = np.array(self.stamps_ns, dtype=np.int64)
         return interpolate(stamps, times, np.array(self.values).reshape(len(times), self.width), max_gap_ns)
 
@@ -107,7 +89,7 @@ class RecordingAssembler:
     Joints keep the order of the first message; messages with the same joints in another order are reordered. If the
     joints come in several messages (of two arms, say), those with the first joint define the samples, and the others
     are interpolated linearly to their stamps, like wrenches and the motion of a free base. A joint state that lacks a
-    sample of another channel within ``max_wrench_gap_s`` before or after it is left out, and later reads as a gap.
+    sample of another channel within ``max_gap_s`` before or after it is left out, and later reads as a gap.
 
     Parameters
     ----------
@@ -116,14 +98,12 @@ class RecordingAssembler:
     joints : sequence of str
         Joints to take; messages with none of them (a gripper on the same topic) are skipped. Empty: those of the first
         message.
-    wrench_frames : sequence of str
-        Frames for which every sample must have a wrench.
-    max_wrench_gap_s : float
+    channels : sequence of str
+        Further channels that every sample must have: ``wrench/<frame>``, ``base_pose``, ``base_twist``, ``imu``.
+    max_gap_s : float
         Largest distance in time to a sample of another channel [s].
     expected : sequence of str
         Joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
-    base : sequence of str
-        Channels of a free base that every sample must have, of ``base_pose``, ``base_twist``, ``imu``.
     late : int
         Number of messages of a channel that may arrive before an earlier one, which is put in order. As many of the
         newest samples are held back until the end.
@@ -144,64 +124,47 @@ class RecordingAssembler:
         self,
         name: str = "recording",
         joints: Sequence[str] = (),
-        wrench_frames: Sequence[str] = (),
-        max_wrench_gap_s: float = 0.05,
+        channels: Sequence[str] = (),
+        max_gap_s: float = 0.05,
         expected: Sequence[str] = (),
-        base: Sequence[str] = (),
         late: int = 0,
     ) -> None:
         self.name = name
+        self.joint_names = tuple(joints)
+        self.samples = self.dropped = 0
+        self.missing: dict[str, int] = {}
         self._late = late
         self._expected = frozenset(expected)
-        self.joint_names = tuple(joints)
-        self._max_gap_ns = round(max_wrench_gap_s * 1e9)
+        self._max_gap_ns = round(max_gap_s * 1e9)
         self._chosen = bool(joints)
-        self._orders: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
-        self._parts: dict[str, ChannelStream] = {}
+        self._columns: dict[tuple[str, ...], NDArray[np.intp] | None] = {}  # by the joints of a message
         self._seen: set[str] = set()  # joints of all messages so far
         self._messages = 0
         self._last_ns: int | None = None
         self._taken_ns = _EARLIEST_NS  # stamp of the newest sample that was taken
-        self.samples = 0
         self._has_velocity: bool | None = None
         self._stamps: list[int] = []
         self._rows: dict[str, list[Array]] = {"position": [], "velocity": [], "effort": []}
-        self._wrenches = {frame: self._stream(6) for frame in wrench_frames}
-        self._base = {channel: self._stream(WIDTHS[channel]) for channel in base}
-        self.dropped = 0
-        self.missing: dict[str, int] = {}
+        self._streams = {channel: self._stream(channel) for channel in channels}  # all that is interpolated
 
-    def add_joint_state(
+    def add_joint_states(
         self,
         names: Sequence[str],
-        stamp_ns: int,
+        stamps_ns: ArrayLike,
         position: ArrayLike,
         velocity: ArrayLike = (),
         effort: ArrayLike = (),
     ) -> bool:
-        """Take one ``sensor_msgs/JointState``; see :meth:`add_joint_states`.
-
-        Velocity may be empty, and effort too if wrenches or base motion are recorded.
-        """
-        rows = {
-            key: np.asarray(value, dtype=float).reshape(1, -1)
-            for key, value in (("position", position), ("velocity", velocity), ("effort", effort))
-        }
-        return self.add_joint_states(names, np.array([stamp_ns], dtype=np.int64), **rows)
-
-    def add_joint_states(
-        self, names: Sequence[str], stamps_ns: NDArray[np.int64], position: Array, velocity: Array, effort: Array
-    ) -> bool:
-        """Take several ``sensor_msgs/JointState`` of the same joints, in the order of their stamps.
+        """Take one ``sensor_msgs/JointState``, or several of the same joints in the order of their stamps.
 
         Parameters
         ----------
         names : sequence of str
             Joints of the messages.
-        stamps_ns : ndarray of int64, shape (N,)
+        stamps_ns : int or array_like of int64, shape (N,)
             Header stamps [ns].
-        position, velocity, effort : ndarray, shape (N, len(names))
-            Or ``(N, 0)``, as messages may leave them empty.
+        position, velocity, effort : array_like, shape (len(names),) or (N, len(names))
+            Velocity may be empty, and effort too if wrenches or base motion are recorded.
 
         Returns
         -------
@@ -215,78 +178,60 @@ class RecordingAssembler:
         RecordingError
             Position or effort is missing, or lengths or joints do not fit; no message is taken.
         """
-        self._messages += len(stamps_ns)
-        order = self._order(tuple(names))
-        if order is None:
-            return False
+        stamps = np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64))
+        self._messages += len(stamps)
         where = f"{self.name}: joint state {self._messages}"
-        values = {"position": position, "velocity": velocity, "effort": effort}
+        columns = self._columns_of(where, tuple(names))
+        if columns is None:
+            return False
         self._seen.update(names)
-        if order[0] < 0:
-            return self._add_part(where, stamps_ns, values, len(names), order)
-        rows = {key: self._rows_of(where, key, value, len(names), order) for key, value in values.items()}
+        rows = {
+            channel: self._in_order(where, channel, np.atleast_2d(np.asarray(values, dtype=float)), len(names), columns)
+            for channel, values in (("position", position), ("velocity", velocity), ("effort", effort))
+        }
+        if columns[0] < 0:
+            self._add_part(where, stamps, rows, np.flatnonzero(columns >= 0))
+            return True
         has_velocity = rows["velocity"].shape[1] > 0
         if self._has_velocity is not None and has_velocity != self._has_velocity:
             state = "has" if has_velocity else "lacks"
             raise RecordingError(f"{where} {state} velocity, unlike those before; use one publisher per topic")
-        newest = int(stamps_ns[-1]) if self._last_ns is None else max(int(stamps_ns[-1]), self._last_ns)
-        place = place_of(self._stamps, stamps_ns, self._late)
-        if place is None or stamps_ns[0] <= self._taken_ns:
-            raise StampOrderError(where, newest, int(stamps_ns[0]))
+        newest = int(stamps[-1]) if self._last_ns is None else max(int(stamps[-1]), self._last_ns)
+        place = place_of(self._stamps, stamps, self._late)
+        if place is None or stamps[0] <= self._taken_ns:
+            raise StampOrderError(where, newest, int(stamps[0]))
         self._has_velocity, self._last_ns = has_velocity, newest
-        self._stamps[place:place] = stamps_ns.tolist()
-        for key, row in rows.items():
-            self._rows[key].insert(place, row)
-        self.samples += len(stamps_ns)
+        self._stamps[place:place] = stamps.tolist()
+        for channel, row in rows.items():
+            self._rows[channel].insert(place, row)
+        self.samples += len(stamps)
         return True
 
-    def _add_part(
-        self, where: str, stamps_ns: NDArray[np.int64], values: dict[str, Array], count: int, order: NDArray[np.intp]
-    ) -> bool:
-        """Take messages that hold some of the joints, but not the first."""
-        columns = np.flatnonzero(order >= 0)
-        rows = [self._rows_of(where, key, value, count, order) for key, value in values.items()]
-        rows = [row[:, columns] if row.size else np.full((len(row), len(columns)), np.nan) for row in rows]
-        key = _JOINTS_SEPARATOR.join(self.joint_names[column] for column in columns)
-        stream = self._parts.setdefault(key, self._stream(3 * len(columns)))
-        stream.extend(f"{where} of {self.joint_names[columns[0]]}", stamps_ns, np.hstack(rows))
-        return True
+    def add(self, channel: str, stamps_ns: ArrayLike, values: ArrayLike) -> None:
+        """Take one or several measurements of a further channel, in the order of their stamps.
 
-    def add_wrench(self, frame: str, stamp_ns: int, force: ArrayLike, torque: ArrayLike) -> None:
-        """Take force [N] and torque [N m] of one ``geometry_msgs/WrenchStamped``; see :meth:`add_wrenches`."""
-        wrench = np.concatenate([np.asarray(force, dtype=float), np.asarray(torque, dtype=float)])
-        self.add_wrenches(frame, np.array([stamp_ns], dtype=np.int64), wrench[None])
-
-    def add_wrenches(self, frame: str, stamps_ns: NDArray[np.int64], wrenches: Array) -> None:
-        """Take wrenches ``(N, 6)`` [N, N m] of a frame, in the order of their stamps ``(N,)`` [ns].
-
-        Raises
-        ------
-        StampOrderError
-            A stamp of this frame repeats or is too late; no wrench is taken.
-        """
-        self._wrenches.setdefault(frame, self._stream(6)).extend(f"{self.name}: wrench/{frame}", stamps_ns, wrenches)
-
-    def add_base(self, channel: str, stamp_ns: int, values: Array) -> None:
-        """Take one measurement of the base; see :meth:`add_bases`."""
-        self.add_bases(channel, np.array([stamp_ns], dtype=np.int64), values[None])
-
-    def add_bases(self, channel: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
-        """Take ``base_pose (N, 7)``, ``base_twist (N, 6)`` or ``imu (N, 6)`` in the order of their stamps [ns].
+        Parameters
+        ----------
+        channel : str
+            ``wrench/<frame>`` [N, N m], ``base_pose``, ``base_twist`` or ``imu``.
+        stamps_ns : int or array_like of int64, shape (N,)
+            Header stamps [ns].
+        values : array_like, shape (k,) or (N, k)
 
         Raises
         ------
         StampOrderError
             A stamp of this channel repeats or is too late; no measurement is taken.
         """
-        stream = self._base.setdefault(channel, self._stream(WIDTHS[channel]))
+        stream = self._streams.setdefault(channel, self._stream(channel))
+        rows = np.atleast_2d(np.asarray(values, dtype=float))
         if channel == "base_pose":
             # A quaternion and its negative are one rotation; their mean is not a rotation.
-            chain = np.vstack([*stream.values[-1:], values])[:, 3:]
+            chain = np.vstack([*stream.values[-1:], rows])[:, 3:]
             turned = np.cumprod(np.where(np.sum(chain[1:] * chain[:-1], axis=1) < 0, -1.0, 1.0))
-            signs = np.concatenate([np.ones(len(values) - len(turned)), turned])
-            values = np.hstack([values[:, :3], signs[:, None] * values[:, 3:]])
-        stream.extend(f"{self.name}: {channel}", stamps_ns, values)
+            signs = np.concatenate([np.ones(len(rows) - len(turned)), turned])
+            rows = np.hstack([rows[:, :3], signs[:, None] * rows[:, 3:]])
+        stream.extend(f"{self.name}: {channel}", np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64)), rows)
 
     def take(self, final: bool = False, patient: bool = False) -> Block | None:
         """Return the samples whose other channels have all arrived, each once; None before the first joint state.
@@ -298,40 +243,44 @@ class RecordingAssembler:
             return None
         stamps = np.array(self._stamps, dtype=np.int64)
         ready = len(stamps) if final else min(self._ready(stamps, patient), max(len(stamps) - self._late, 0))
+        stamps = stamps[:ready]
         keep = np.ones(ready, dtype=bool)
-        interpolated: dict[str, dict[str, Array]] = {}
-        for group, streams in (("wrench/", self._wrenches), ("", self._base), (_JOINTS_PREFIX, self._parts)):
-            interpolated[group] = {}
-            for key, stream in streams.items():
-                interpolated[group][key], valid = stream.at(stamps[:ready], self._max_gap_ns)
-                if not valid.all():
-                    self.missing[group + key] = self.missing.get(group + key, 0) + int((~valid).sum())
-                keep &= valid
+        interpolated: dict[str, Array] = {}
+        for channel, stream in self._streams.items():
+            interpolated[channel], valid = stream.at(stamps, self._max_gap_ns)
+            self._count_missing(channel, int((~valid).sum()))
+            keep &= valid
         lacking = [name for name in self.joint_names if name not in self._seen]
-        if lacking and ready:
-            key = _JOINTS_PREFIX + _JOINTS_SEPARATOR.join(lacking)
-            self.missing[key] = self.missing.get(key, 0) + ready
+        if lacking:
+            self._count_missing(_JOINTS_PREFIX + _JOINTS_SEPARATOR.join(lacking), ready)
             keep[:] = False
-        columns = {key: self._pop(key, ready)[keep] for key in self._rows}
-        for key, values in interpolated[_JOINTS_PREFIX].items():
-            joints = [self.joint_names.index(joint) for joint in key.split(_JOINTS_SEPARATOR)]
-            for channel, part in zip(self._rows, np.split(values[keep], len(self._rows), axis=1), strict=True):
-                if columns[channel].size:
-                    columns[channel][:, joints] = part
+        interpolated = {channel: values[keep] for channel, values in interpolated.items()}
+        joint_channels = {channel: self._pop(channel, ready)[keep] for channel in self._rows}
+        for channel, values in interpolated.items():
+            if channel.startswith(_JOINTS_PREFIX):
+                names = channel.removeprefix(_JOINTS_PREFIX).split(_JOINTS_SEPARATOR)
+                columns = [self.joint_names.index(name) for name in names]
+                for rows, part in zip(joint_channels.values(), np.split(values, len(self._rows), axis=1), strict=True):
+                    if rows.size:
+                        rows[:, columns] = part
         del self._stamps[:ready]
         if ready:
-            self._taken_ns = int(stamps[ready - 1])
-            for stream in (*self._wrenches.values(), *self._base.values(), *self._parts.values()):
-                stream.drop_before(stamps[ready - 1])
+            self._taken_ns = int(stamps[-1])
+            for stream in self._streams.values():
+                stream.drop_before(stamps[-1])
         self.dropped += int(ready - keep.sum())
         return Block(
             self.joint_names,
-            stamps[:ready][keep],
-            columns["position"],
-            columns["velocity"] if self._has_velocity else None,
-            columns["effort"],
-            {key: values[keep] for key, values in interpolated["wrench/"].items()},
-            {key: values[keep] for key, values in interpolated[""].items()},
+            stamps[keep],
+            joint_channels["position"],
+            joint_channels["velocity"] if self._has_velocity else None,
+            joint_channels["effort"],
+            {
+                channel.removeprefix(WRENCH_PREFIX): values
+                for channel, values in interpolated.items()
+                if channel.startswith(WRENCH_PREFIX)
+            },
+            {channel: values for channel, values in interpolated.items() if channel in WIDTHS},
         )
 
     def recording(self, notices: tuple[str, ...] = ()) -> Recording:
@@ -353,64 +302,76 @@ class RecordingAssembler:
     @property
     def notices(self) -> tuple[str, ...]:
         """Notice about the samples left out so far, if any."""
-        channels = ", ".join(f"{key} ({count})" for key, count in self.missing.items())
+        channels = ", ".join(f"{channel} ({count})" for channel, count in self.missing.items())
         return (f"left out {self.dropped} samples without {channels}",) if self.dropped else ()
 
-    def _stream(self, width: int) -> ChannelStream:
-        return ChannelStream(width, late=self._late)
+    def _stream(self, channel: str) -> ChannelStream:
+        return ChannelStream(WIDTHS.get(channel, _WRENCH_WIDTH), late=self._late)
 
-    def _order(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
+    def _count_missing(self, channel: str, count: int) -> None:
+        if count:
+            self.missing[channel] = self.missing.get(channel, 0) + count
+
+    def _columns_of(self, where: str, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         """Column of each wanted joint in a message with ``names``; None if it has none of them.
 
         -1 stands for a joint that comes in another message.
         """
-        if names in self._orders:
-            return self._orders[names]
+        if names in self._columns:
+            return self._columns[names]
         if self._expected and self._expected.isdisjoint(names):
-            self._orders[names] = None
+            self._columns[names] = None
             return None
-        where = f"{self.name}: joint state {self._messages}"
         if len(set(names)) != len(names):
             raise RecordingError(f"{where}: name lists a joint twice ({', '.join(names)}); fix the publisher")
         if not self.joint_names:
             if not names:
                 raise RecordingError(f"{where}: name is empty; record a joint_states topic that names its joints")
             self.joint_names = names
-        missing = [name for name in self.joint_names if name not in names]
-        skipped = self._chosen and len(missing) == len(self.joint_names)
-        columns = [names.index(name) if name in names else -1 for name in self.joint_names]
-        order = None if skipped else np.array(columns, dtype=np.intp)
-        if not self._chosen and (missing or len(names) != len(self.joint_names)):
+        if not self._chosen and set(names) != set(self.joint_names):
             raise JointsError(
                 f"{where}: name holds {', '.join(names) or 'nothing'}, but earlier or wanted are"
                 f" {', '.join(self.joint_names)}; list the joints to take in topics.joints (joints of the"
                 " recorder)"
             )
-        self._orders[names] = order
-        return order
+        columns = np.array([names.index(name) if name in names else -1 for name in self.joint_names], dtype=np.intp)
+        self._columns[names] = None if (columns < 0).all() else columns
+        return self._columns[names]
 
-    def _rows_of(self, where: str, channel: str, values: Array, count: int, order: NDArray[np.intp]) -> Array:
-        """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``."""
+    def _in_order(self, where: str, channel: str, values: Array, count: int, columns: NDArray[np.intp]) -> Array:
+        """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``; NaN where there are none."""
         width = values.shape[1]
         if width == count:
-            rows = values[:, order]
-            rows[:, order < 0] = np.nan
+            rows = values[:, columns]
+            rows[:, columns < 0] = np.nan
             return rows
         if width == 0 and channel == "velocity":
             return values
-        if width == 0 and channel == "effort" and (self._wrenches or self._base):
-            return np.full((len(values), len(order)), np.nan)  # equations of the base and of momentum need none
+        if width == 0 and channel == "effort" and self._measures_base():
+            return np.full((len(values), len(columns)), np.nan)  # equations of the base and of momentum need none
         if width == 0:
             raise RecordingError(f"{where}: {channel} is empty; record joint states with {channel} filled")
         raise RecordingError(f"{where}: {channel} has {width} values for {count} joints; fix the publisher")
 
+    def _measures_base(self) -> bool:
+        return any(not channel.startswith(_JOINTS_PREFIX) for channel in self._streams)
+
+    def _add_part(
+        self, where: str, stamps: NDArray[np.int64], rows: dict[str, Array], columns: NDArray[np.intp]
+    ) -> None:
+        """Take messages that hold the joints in ``columns``, but not the first joint."""
+        parts = [row[:, columns] if row.size else np.full((len(row), len(columns)), np.nan) for row in rows.values()]
+        channel = _JOINTS_PREFIX + _JOINTS_SEPARATOR.join(self.joint_names[column] for column in columns)
+        if channel not in self._streams:
+            self._streams[channel] = ChannelStream(len(rows) * len(columns), late=self._late)
+        self._streams[channel].extend(f"{where} of {self.joint_names[columns[0]]}", stamps, np.hstack(parts))
+
     def _ready(self, stamps: NDArray[np.int64], patient: bool) -> int:
         """Number of leading samples that no later message can change."""
-        streams = [*self._wrenches.values(), *self._base.values(), *self._parts.values()]
-        if not streams or len(stamps) == 0:
+        if not self._streams or len(stamps) == 0:
             return len(stamps)
         oldest = _EARLIEST_NS if patient else int(stamps[-1]) - self._max_gap_ns - _MAX_LATENCY_NS
-        ends = [max([oldest, *stream.stamps_ns[-1:]]) for stream in streams]
+        ends = [max([oldest, *stream.stamps_ns[-1:]]) for stream in self._streams.values()]
         return int(np.searchsorted(stamps, min(ends), side="right"))
 
     def _pop(self, channel: str, count: int) -> Array:

@@ -41,7 +41,7 @@ class Replay(Node):
         }
         self.clock_publisher = self.create_publisher(ClockMessage, "/clock", 10) if self.options.clock_hz else None
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.messages = self.playback.messages()
+        self.messages = self.playback.messages(self.playback.types)
         self.waiting: BagMessage | None = next(self.messages)
         self.recorder_name = ""
         self.created_ns = self.steady.now().nanoseconds
@@ -65,7 +65,7 @@ class Replay(Node):
         if not self.started_ns:
             if self._ready(now):
                 self.started_ns = now
-                self.get_logger().info(f"playing {self.playback.path}")
+                self.get_logger().info(f"playing {self.options.bag}")
             return
         elapsed = self.elapsed_ns = round((now - self.started_ns) * self.options.rate)
         self._publish_clock(self.playback.start_ns + elapsed)
@@ -126,7 +126,7 @@ class Replay(Node):
         state = "played" if self.finished else "playing" if self.started_ns else "waiting for subscribers"
         values = {
             "State": state,
-            "Bag": str(self.playback.path),
+            "Bag": self.options.bag,
             "Messages played": self.played,
             "Position (s)": self.elapsed_ns * 1e-9,
         }

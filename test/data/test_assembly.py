@@ -14,7 +14,7 @@ def _fill(assembler, count=20, names=("a", "b"), start=10**18, velocity=True):
     rng = np.random.default_rng(0)
     for k in range(count):
         q, v, tau = rng.normal(size=(3, len(names)))
-        assembler.add_joint_state(names, start + 5 * MS * k, q, v if velocity else (), tau)
+        assembler.add_joint_states(names, start + 5 * MS * k, q, v if velocity else (), tau)
     return assembler
 
 
@@ -27,8 +27,8 @@ def test_time_counts_in_seconds_from_the_first_stamp():
 
 def test_messages_that_list_the_joints_in_another_order_are_reordered():
     assembler = RecordingAssembler()
-    assembler.add_joint_state(["a", "b"], 1, [1, 2], [3, 4], [5, 6])
-    assembler.add_joint_state(["b", "a"], 2, [2, 1], [4, 3], [6, 5])
+    assembler.add_joint_states(["a", "b"], 1, [1, 2], [3, 4], [5, 6])
+    assembler.add_joint_states(["b", "a"], 2, [2, 1], [4, 3], [6, 5])
     recording = assembler.recording()
     assert np.array_equal(recording.position, [[1, 2], [1, 2]])
     assert np.array_equal(recording.velocity, [[3, 4], [3, 4]])
@@ -37,9 +37,9 @@ def test_messages_that_list_the_joints_in_another_order_are_reordered():
 
 def test_chosen_joints_are_picked_and_messages_of_others_skipped():
     assembler = RecordingAssembler(joints=("b",))
-    assert assembler.add_joint_state(["a", "b"], 1, [1, 2], [], [5, 6])
-    assert not assembler.add_joint_state(["gripper"], 1, [0], [], [])
-    assert assembler.add_joint_state(["b", "gripper"], 3, [7, 0], [], [8, 0])
+    assert assembler.add_joint_states(["a", "b"], 1, [1, 2], [], [5, 6])
+    assert not assembler.add_joint_states(["gripper"], 1, [0], [], [])
+    assert assembler.add_joint_states(["b", "gripper"], 3, [7, 0], [], [8, 0])
     recording = assembler.recording()
     assert recording.joint_names == ("b",)
     assert np.array_equal(recording.position, [[2], [7]])
@@ -49,10 +49,10 @@ def test_joints_of_several_messages_are_merged_at_the_stamps_of_the_first_of_the
     assembler = RecordingAssembler("bag", joints=("left", "right", "wrist"))
     for k in range(100):
         t = 10 * k * MS
-        assembler.add_joint_state(["left"], 10**18 + t, [t * 1e-9], [1], [k])
-        assembler.add_joint_state(["finger"], 10**18 + t, [0], [], [])
+        assembler.add_joint_states(["left"], 10**18 + t, [t * 1e-9], [1], [k])
+        assembler.add_joint_states(["finger"], 10**18 + t, [0], [], [])
         late = t + 3 * MS
-        assembler.add_joint_state(["wrist", "right"], 10**18 + late, [5 * late * 1e-9, late * 1e-9], [5, 1], [0, k])
+        assembler.add_joint_states(["wrist", "right"], 10**18 + late, [5 * late * 1e-9, late * 1e-9], [5, 1], [0, k])
     recording = assembler.recording()
     assert recording.joint_names == ("left", "right", "wrist") and len(recording) == 99  # the first has none before it
     expected = np.column_stack([recording.time, recording.time, 5 * recording.time]) + 0.01 * np.array([1, 1, 5])
@@ -64,7 +64,7 @@ def test_joints_of_several_messages_are_merged_at_the_stamps_of_the_first_of_the
 def test_a_wanted_joint_that_no_message_holds_is_named():
     assembler = RecordingAssembler("bag", joints=("a", "other"))
     for k in range(10):
-        assembler.add_joint_state(["a"], k, [0], [], [1])
+        assembler.add_joint_states(["a"], k, [0], [], [1])
     with pytest.raises(RecordingError, match=r"bag: no sample of joints other within"):
         assembler.recording()
 
@@ -86,17 +86,17 @@ def test_a_wanted_joint_that_no_message_holds_is_named():
 )
 def test_a_bad_message_is_named_and_not_kept(message, text):
     assembler = RecordingAssembler("the bag")
-    assembler.add_joint_state(["a", "b"], 0, [1, 2], [3, 4], [5, 6])
+    assembler.add_joint_states(["a", "b"], 0, [1, 2], [3, 4], [5, 6])
     with pytest.raises(RecordingError, match="^the bag: " + text) as caught:
-        assembler.add_joint_state(*message)
+        assembler.add_joint_states(*message)
     assert isinstance(caught.value, StampOrderError) == ("time goes back" in text)
-    assembler.add_joint_state(["a", "b"], 7, [1, 2], [3, 4], [5, 6])
+    assembler.add_joint_states(["a", "b"], 7, [1, 2], [3, 4], [5, 6])
     assert len(assembler.recording()) == 2
 
 
 def test_a_first_message_without_names_is_refused():
     with pytest.raises(RecordingError, match="name is empty"):
-        RecordingAssembler().add_joint_state([], 0, [], [], [])
+        RecordingAssembler().add_joint_states([], 0, [], [], [])
 
 
 def test_nothing_received_is_an_error():
@@ -105,11 +105,11 @@ def test_nothing_received_is_an_error():
 
 
 def test_wrenches_of_another_rate_are_interpolated_to_the_joint_states():
-    assembler = _fill(RecordingAssembler(wrench_frames=("tool",)), 40)
+    assembler = _fill(RecordingAssembler(channels=("wrench/tool",)), 40)
     stamps = 10**18 + MS * np.arange(-3, 210, 7)
     for stamp in stamps:
         t = (stamp - 10**18) * 1e-9
-        assembler.add_wrench("tool", int(stamp), [t, 2 * t, 3 * t], [0, 0, -t])
+        assembler.add("wrench/tool", stamp, [t, 2 * t, 3 * t, 0, 0, -t])
     recording = assembler.recording()
     assert len(recording) == 40
     assert np.allclose(recording.wrenches["tool"][:, 1], 2 * recording.time, atol=1e-12)
@@ -117,10 +117,10 @@ def test_wrenches_of_another_rate_are_interpolated_to_the_joint_states():
 
 
 def test_joint_states_far_from_any_wrench_are_left_out_with_a_notice():
-    assembler = _fill(RecordingAssembler(wrench_frames=("tool",), max_wrench_gap_s=0.01), 40)
+    assembler = _fill(RecordingAssembler(channels=("wrench/tool",), max_gap_s=0.01), 40)
     for k in range(0, 200):
         if not 80 < k < 130:
-            assembler.add_wrench("tool", 10**18 + k * MS, [0, 0, k], [0, 0, 0])
+            assembler.add("wrench/tool", 10**18 + k * MS, [0, 0, k, 0, 0, 0])
     recording = assembler.recording()
     lost = np.setdiff1d(np.arange(40) * 5, np.round(1e3 * recording.time))
     assert lost.tolist() == [85, 90, 95, 100, 105, 110, 115, 120, 125]
@@ -128,23 +128,23 @@ def test_joint_states_far_from_any_wrench_are_left_out_with_a_notice():
 
 
 def test_a_silent_wrench_topic_is_an_error_that_names_it():
-    assembler = _fill(RecordingAssembler("bag", wrench_frames=("tool",)))
+    assembler = _fill(RecordingAssembler("bag", channels=("wrench/tool",)))
     with pytest.raises(RecordingError, match="bag: no sample of wrench/tool within 0.05 s of any joint state"):
         assembler.recording()
 
 
 def test_wrench_stamps_that_go_back_are_refused():
     assembler = RecordingAssembler("bag")
-    assembler.add_wrench("tool", 5, [0] * 3, [0] * 3)
+    assembler.add("wrench/tool", 5, [0] * 6)
     with pytest.raises(StampOrderError, match="wrench/tool: time goes back"):
-        assembler.add_wrench("tool", 5, [0] * 3, [0] * 3)
+        assembler.add("wrench/tool", 5, [0] * 6)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_taking_blocks_on_the_way_gives_bitwise_the_same_recording(seed):
     rng = np.random.default_rng(seed)
-    whole = RecordingAssembler("r", wrench_frames=("f1", "f2"), max_wrench_gap_s=0.02)
-    pieces = RecordingAssembler("r", wrench_frames=("f1", "f2"), max_wrench_gap_s=0.02)
+    whole = RecordingAssembler("r", channels=("wrench/f1", "wrench/f2"), max_gap_s=0.02)
+    pieces = RecordingAssembler("r", channels=("wrench/f1", "wrench/f2"), max_gap_s=0.02)
     events = [(int(t), "joint") for t in np.cumsum(rng.integers(3, 8, 300) * MS)]
     for frame in ("f1", "f2"):
         stamps = np.cumsum(rng.integers(1, 15, 250) * MS)
@@ -158,9 +158,9 @@ def test_taking_blocks_on_the_way_gives_bitwise_the_same_recording(seed):
         values = rng.normal(size=(3, 3))
         for assembler in (whole, pieces):
             if channel == "joint":
-                assembler.add_joint_state(["a", "b", "c"], stamp, *values)
+                assembler.add_joint_states(["a", "b", "c"], stamp, *values)
             else:
-                assembler.add_wrench(channel, stamp, values[0], values[1])
+                assembler.add(f"wrench/{channel}", stamp, values[:2].ravel())
         if rng.random() < 0.1:
             blocks.append(pieces.take())
     blocks.append(pieces.take(final=True))
@@ -174,11 +174,11 @@ def test_taking_blocks_on_the_way_gives_bitwise_the_same_recording(seed):
 
 
 def test_memory_stays_bounded_when_a_wrench_topic_falls_silent():
-    assembler = RecordingAssembler(wrench_frames=("tool",))
-    assembler.add_wrench("tool", 0, [0] * 3, [0] * 3)
+    assembler = RecordingAssembler(channels=("wrench/tool",))
+    assembler.add("wrench/tool", 0, [0] * 6)
     kept = 0
     for k in range(1, 4000):
-        assembler.add_joint_state(["a"], k * MS, [0], [], [0])
+        assembler.add_joint_states(["a"], k * MS, [0], [], [0])
         if k % 500 == 0:
             kept += len(assembler.take())
     assert kept == 0 and assembler.dropped > 2400
@@ -187,20 +187,20 @@ def test_memory_stays_bounded_when_a_wrench_topic_falls_silent():
 def test_joints_without_effort_interface_and_velocity_that_is_nan_are_noticed():
     assembler = RecordingAssembler("bag")
     for k in range(10):
-        assembler.add_joint_state(["a", "finger"], k + 1, [k, 0], [np.nan, 0], [1, np.nan])
+        assembler.add_joint_states(["a", "finger"], k + 1, [k, 0], [np.nan, 0], [1, np.nan])
     recording = assembler.recording()
     assert recording.joint_names == ("a", "finger") and recording.velocity is None
     assert len(recording.notices) == 2 and "finger" in recording.notices[0]
     silent = RecordingAssembler("bag")
     for k in range(3):
-        silent.add_joint_state(["a"], k, [0], [], [np.nan])
+        silent.add_joint_states(["a"], k, [0], [], [np.nan])
     with pytest.raises(RecordingError, match="bag: effort is NaN for every joint"):
         silent.recording()
 
 
 def test_a_single_nan_is_kept_for_preparation_to_leave_out():
     assembler = _fill(RecordingAssembler("bag"))
-    assembler.add_joint_state(["a", "b"], 2 * 10**18, [0, 0], [0, 0], [0, np.nan])
+    assembler.add_joint_states(["a", "b"], 2 * 10**18, [0, 0], [0, 0], [0, np.nan])
     effort = assembler.recording().effort
     assert np.argwhere(np.isnan(effort)).tolist() == [[20, 1]]
 

@@ -7,7 +7,7 @@ module imports nothing of ROS.
 import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -33,7 +33,7 @@ class BagMessage(NamedTuple):
 
 @dataclass(frozen=True)
 class OpenBag:
-    """A bag open for reading.
+    """A bag whose messages are read when they are used.
 
     Attributes
     ----------
@@ -54,10 +54,30 @@ class OpenBag:
     messages: Callable[[Collection[str]], Iterator[BagMessage]]
 
 
+@dataclass
+class BagContent:
+    """All that is readable of a bag.
+
+    Attributes
+    ----------
+    types, counts : dict
+        See :class:`OpenBag`.
+    messages : list of BagMessage
+        Messages of the wanted topics.
+    notices : tuple of str
+        One line about a bag that was not closed.
+    """
+
+    types: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    messages: list[BagMessage] = field(default_factory=list)
+    notices: tuple[str, ...] = ()
+
+
 class BagBackend(Protocol):
     """Interface to a library. Methods raise whatever the library raises."""
 
-    def open(self, path: Path) -> AbstractContextManager[OpenBag]:
+    def open(self, path: Path) -> OpenBag:
         """Open a bag directory, or a bare file with one of ``STORAGE_SUFFIXES``, for reading."""
 
     def create(
@@ -106,9 +126,7 @@ class Rosbag2Backend:
 
         self._rosbag2, self._serialization = rosbag2_py, rclpy.serialization
 
-    @contextmanager
-    def open(self, path: Path) -> Iterator[OpenBag]:
-        """Open a bag for reading; it is closed when the last reference to its reader goes."""
+    def open(self, path: Path) -> OpenBag:
         metadata = self._reader(path).get_metadata()
         topics = [(entry.topic_metadata, entry.message_count) for entry in metadata.topics_with_message_count]
         counts: dict[str, int] = {}
@@ -127,37 +145,28 @@ class Rosbag2Backend:
                 topic, data, time_ns = reader.read_next()
                 yield BagMessage(topic, time_ns, data)
 
-        yield OpenBag({topic.name: topic.type for topic, _ in topics}, counts, start, end, messages)
+        return OpenBag({topic.name: topic.type for topic, _ in topics}, counts, start, end, messages)
 
     @contextmanager
-    def create(
-        self, path: Path, storage: Storage, types: Mapping[str, str]
-    ) -> Iterator[Callable[[BagMessage], None]]:
-        """Create a bag for writing."""
+    def create(self, path: Path, storage: Storage, types: Mapping[str, str]) -> Iterator[Callable[[BagMessage], None]]:
         writer = self._rosbag2.SequentialWriter()
         writer.open(self._rosbag2.StorageOptions(uri=str(path), storage_id=storage), self._unconverted())
         try:
             for number, (topic, message_type) in enumerate(types.items()):
-                writer.create_topic(
-                    self._rosbag2.TopicMetadata(
-                        id=number, name=topic, type=message_type, serialization_format="cdr"
-                    )
-                )
+                described = {"id": number, "name": topic, "type": message_type, "serialization_format": "cdr"}
+                writer.create_topic(self._rosbag2.TopicMetadata(**described))
             yield lambda message: writer.write(message.topic, message.data, message.time_ns)
         finally:
             writer.close()
 
     def message(self, message_type: str, **fields: Any) -> Any:
-        """Make a message."""
         lists = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in fields.items()}
         return _message_class(message_type)(**lists)
 
     def serialize(self, message: Any, message_type: str) -> bytes:
-        """Encode a message as CDR."""
         return bytes(self._serialization.serialize_message(message))
 
     def deserialize(self, data: bytes, message_type: str) -> Any:
-        """Decode a message from CDR."""
         return self._serialization.deserialize_message(data, _message_class(message_type))
 
     def _reader(self, path: Path) -> Any:
@@ -188,28 +197,23 @@ class RosbagsBackend:
 
         self._rosbag2, self._types = rosbag2, typestore()
 
-    @contextmanager
-    def open(self, path: Path) -> Iterator[OpenBag]:
-        """Open a bag for reading."""
-        with self._rosbag2.Reader(path) as reader:
-
-            def messages(topics: Collection[str]) -> Iterator[BagMessage]:
+    def open(self, path: Path) -> OpenBag:
+        def messages(topics: Collection[str]) -> Iterator[BagMessage]:
+            with self._rosbag2.Reader(path) as reader:
                 wanted = [connection for connection in reader.connections if connection.topic in topics]
                 if wanted:  # an empty list would be all
                     for connection, time_ns, data in reader.messages(wanted):
                         yield BagMessage(connection.topic, time_ns, bytes(data))
 
-            counts: dict[str, int] = {}
+        counts: dict[str, int] = {}
+        with self._rosbag2.Reader(path) as reader:
             for connection in reader.connections:
                 counts[connection.topic] = counts.get(connection.topic, 0) + connection.msgcount
             types = {connection.topic: str(connection.msgtype) for connection in reader.connections}
-            yield OpenBag(types, counts, reader.start_time, reader.end_time, messages)
+            return OpenBag(types, counts, reader.start_time, reader.end_time, messages)
 
     @contextmanager
-    def create(
-        self, path: Path, storage: Storage, types: Mapping[str, str]
-    ) -> Iterator[Callable[[BagMessage], None]]:
-        """Create a bag for writing."""
+    def create(self, path: Path, storage: Storage, types: Mapping[str, str]) -> Iterator[Callable[[BagMessage], None]]:
         plugin = self._rosbag2.StoragePlugin[storage.upper()]
         with self._rosbag2.Writer(path, version=9, storage_plugin=plugin) as writer:
             connections = {
@@ -219,15 +223,12 @@ class RosbagsBackend:
             yield lambda message: writer.write(connections[message.topic], message.time_ns, message.data)
 
     def message(self, message_type: str, **fields: Any) -> Any:
-        """Make a message."""
         return self._types.types[message_type](**fields)
 
     def serialize(self, message: Any, message_type: str) -> bytes:
-        """Encode a message as CDR."""
         return bytes(self._types.serialize_cdr(message, message_type))
 
     def deserialize(self, data: bytes, message_type: str) -> Any:
-        """Decode a message from CDR."""
         return self._types.deserialize_cdr(data, message_type)
 
 

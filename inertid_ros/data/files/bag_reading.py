@@ -1,9 +1,9 @@
 """Recordings from rosbag2 bags, as a whole or in parts."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,28 +22,24 @@ from inertid_ros.data.messages import (
     WRENCH_STAMPED,
     UnsuitableError,
     base_topics,
-    base_values,
     channels_of,
+    message_values,
+    source_of,
     stamp_ns,
     tare_topic,
     wanted_topics,
-    wrench_values,
 )
-from inertid_ros.data.recording import Recording, StampRepairs, in_order, on_one_clock
+from inertid_ros.data.recording import WRENCH_PREFIX, Recording, StampRepairs, in_order, on_one_clock
 
 from .bag_backends import BagBackend, BagMessage, bag_backend
-from .bag_opening import (
-    bag_content,
-    closed_files,
-)
-from .column_reading import BATCH_SAMPLES, add_columns, column_batches
-from .mcap_format import MCAP_MAGIC as MCAP_MAGIC
-from .mcap_format import BagContent
+from .bag_opening import bag_content, closed_files
+from .column_reading import BATCH_SAMPLES, add_columns, column_batches, named_channels
 
 _TOPIC_OPTIONS = {
     JOINT_STATE: "joint_states", ODOMETRY: "odometry", POSE_STAMPED: "pose", TWIST_STAMPED: "twist", IMU: "imu",
 }
 _FROZEN_CLOCK_SHARE = 0.05  # of stamps that differ; with fewer the clock stands still
+_MAX_ZERO_STAMPS_SHARE = 0.5
 _PAUSE_PERIODS = 4.0  # longer steps are gaps, no jitter
 
 
@@ -82,157 +78,42 @@ def read_bag(
     RecordingError
         No bag, unreadable, a topic is missing or of another type, or the messages make no recording.
     """
-    path, topics = Path(path), topics or RecordingTopics()
-    wanted, backend = wanted_topics(topics), bag_backend()
-    expected, arrival = () if topics.joints else tuple(joints), stamps == "arrival"
+    path, topics, backend, arrival = Path(path), topics or RecordingTopics(), bag_backend(), stamps == "arrival"
+    expected, recording = () if topics.joints else tuple(joints), None
+    assembler = _assembler(str(path), topics, topics.joints, expected)
     files = closed_files(path)
-    assembler = assembler_for(str(path), topics, topics.joints, expected)
-    recording = None
     if files and add_columns(assembler, backend, files, topics, arrival, longest) and assembler.joint_names:
         recording = assembler.recording()
     if recording is None or not on_one_clock(recording.time).all():
-        bag = bag_content(backend, path, {*wanted, *(tare_topic(wrench.topic) for wrench in topics.wrenches.values())})
-        _check_topics(str(path), bag.types, wanted)
-        messages = BagMessages(backend, bag, str(path), topics, stamps)
-        recording = _recording_of(messages, topics, joints, expected)
-    return with_arrival_jitter(recording) if arrival else recording
+        recording = _read_one_by_one(backend, path, topics, joints, arrival)
+    return _with_arrival_jitter(recording) if arrival else recording
 
 
-class BagMessages:
-    """Messages of a bag on the topics that make a recording.
-
-    Parameters
-    ----------
-    backend : BagBackend
-        Library that decodes them.
-    bag : BagContent
-        Its messages may be put in another order.
-    name : str
-        Name of the bag in messages.
-    topics : RecordingTopics
-        Topics and their channels.
-    stamps : str
-        "header", or "arrival" for the times at which messages were recorded.
-
-    Attributes
-    ----------
-    joints : tuple of str
-        Joints of all messages, in the order of their appearance; empty before :meth:`put_in_order`.
-    """
-
-    def __init__(self, backend: BagBackend, bag: BagContent, name: str, topics: RecordingTopics, stamps: str) -> None:
-        self._backend, self._bag, self.name, self._topics = backend, bag, name, topics
-        self.notices = bag.notices
-        self._arrival = stamps == "arrival"
-        self._frames = {wrench.topic: wrench.frame for wrench in topics.wrenches.values()}
-        self._tare_topics = {tare_topic(topic): topic for topic in self._frames}
-        self._joint_states = {topics.joint_states, *topics.further_joint_states}
-        self.joints: tuple[str, ...] = ()
-
-    def assembled(self, joints: Sequence[str] = (), expected: Sequence[str] = ()) -> RecordingAssembler:
-        """Assemble all messages for ``joints``, or for those of the first message with some ``expected`` ones.
-
-        Raises
-        ------
-        RecordingError
-            See :class:`RecordingAssembler`.
-        """
-        base, tares = base_topics(self._topics), self._tares()
-        assembler = assembler_for(self.name, self._topics, joints, expected)
-        for message, content, stamp in self._stamped():
-            if message.topic in self._joint_states:
-                assembler.add_joint_state(content.name, stamp, content.position, content.velocity, content.effort)
-            elif message.topic in base:
-                for channel, values in base_values(base[message.topic], content).items():
-                    assembler.add_base(channel, stamp, values)
-            else:
-                wrench = wrench_values(content) - tares.get(message.topic, 0.0)
-                assembler.add_wrench(self._frame(message.topic, content), stamp, wrench[:3], wrench[3:])
-        return assembler
-
-    def put_in_order(self) -> StampRepairs:
-        """Sort the messages of every channel by their stamps, and drop those that :func:`in_order` drops.
-
-        Raises
-        ------
-        RecordingError
-            The publisher of the joint states does not stamp them.
-        """
-        groups: dict[tuple[str, ...], list[tuple[BagMessage, int, int]]] = {}
-        for index, (message, content, stamp) in enumerate(self._stamped()):
-            names = tuple(content.name) if message.topic in self._joint_states else (content.header.frame_id,)
-            groups.setdefault((message.topic, *names), []).append((message, stamp, index))
-        tares = [(-1, message) for message in self._bag.messages if message.topic in self._tare_topics]
-        repairs, ordered = StampRepairs(), tares
-        for (topic, *_), group in groups.items():
-            stamps = np.array([stamp for _, stamp, _ in group], dtype=np.int64)
-            if topic in self._joint_states and not self._arrival:
-                self._check_stamps(stamps)
-            chosen, group_repairs = in_order(stamps)
-            repairs += group_repairs
-            places = sorted(group[index][2] for index in chosen)
-            ordered += [(place, group[index][0]) for place, index in zip(places, chosen, strict=True)]
-        self._bag.messages = [message for _, message in sorted(ordered, key=lambda entry: entry[0])]
-        joints = (group for group in groups if group[0] in self._joint_states)
-        self.joints = tuple(dict.fromkeys(name for _, *names in joints for name in names))
-        return repairs
-
-    def _stamped(self) -> Iterator[tuple[BagMessage, Any, int]]:
-        """Yield message, content and stamp [ns] of all but tares."""
-        for index, message in enumerate(self._bag.messages):
-            if message.topic not in self._tare_topics:
-                where = f"{self.name}: message {index + 1}"
-                content = _deserialized(self._backend, message, self._bag.types[message.topic], where)
-                stamp = message.time_ns if self._arrival else stamp_ns(content)
-                if not (isinstance(stamp, int) and abs(stamp) < LATEST_NS):
-                    raise RecordingError(f"{where} on {message.topic}: time {stamp} ns is no time; record again")
-                yield message, content, stamp
-
-    def _check_stamps(self, stamps: np.ndarray) -> None:
-        what = ""
-        if np.mean(stamps <= 0) > 0.5:
-            what = "are zero"
-        elif len(np.unique(stamps)) < _FROZEN_CLOCK_SHARE * len(stamps):
-            what = f"hardly change (header.stamp {stamps[0]} ns)"
-        if what:
-            raise RecordingError(
-                f"{self.name}: stamps of joint states {what}; the publisher must stamp them, or take the times at"
-                " which they were recorded by prepare.stamps: arrival"
-            )
-
-    def _tares(self) -> dict[str, Array]:
-        """Wrench topic to the zero ``(6,)`` that its recorder subtracted."""
-        tares = {}
-        for message in self._bag.messages:
-            if message.topic in self._tare_topics:
-                content = _deserialized(self._backend, message, WRENCH_STAMPED, "tare")
-                tares[self._tare_topics[message.topic]] = wrench_values(content)
-        return tares
-
-    def _frame(self, topic: str, content: Any) -> str:
-        return self._frames[topic] or str(content.header.frame_id)
-
-
-def _recording_of(
-    messages: BagMessages, topics: RecordingTopics, joints: Sequence[str], expected: Sequence[str]
+def _read_one_by_one(
+    backend: BagBackend, path: Path, topics: RecordingTopics, joints: Sequence[str], arrival: bool
 ) -> Recording:
     """Recording of messages as they are, or, if it has stamps of several clocks or joints, with them put in order."""
-    reason = RecordingError(f"{messages.name}: joint states have stamps of two clocks; check the publisher")
+    types = wanted_topics(topics)
+    bag = bag_content(backend, path, {*types, *(tare_topic(wrench.topic) for wrench in topics.wrenches.values())})
+    _check_topics(str(path), bag.types, types)
+    messages = _Messages(backend, str(path), topics, bag.messages, arrival)
+    expected = () if topics.joints else tuple(joints)
+    reason = RecordingError(f"{path}: joint states have stamps of two clocks; check the publisher")
     try:
         assembler = messages.assembled(topics.joints, expected)
         if expected and not assembler.joint_names:  # another robot's bag; the caller's check names its joints
             assembler = messages.assembled(topics.joints)
-        recording = assembler.recording(messages.notices)
+        recording = assembler.recording(bag.notices)
         if on_one_clock(recording.time).all():
             return recording
     except (JointsError, StampOrderError) as error:
         reason = error
-    repairs = messages.put_in_order()
+    messages, repairs, recorded = messages.by_stamps()
     if repairs.too_many_elsewhere:
         raise reason
-    chosen = topics.joints or tuple(joint for joint in joints if joint in messages.joints)
+    chosen = topics.joints or tuple(joint for joint in joints if joint in recorded)
     try:
-        recording = messages.assembled(chosen or messages.joints).recording(messages.notices)
+        recording = messages.assembled(chosen or recorded).recording(bag.notices)
     except JointsError:
         raise reason from None
     except RecordingError:
@@ -240,6 +121,111 @@ def _recording_of(
             raise
         raise reason from None  # the user must say which joints are meant
     return replace(recording, repairs=repairs)
+
+
+class _Decoded(NamedTuple):
+    source: tuple[str, ...]  # joints, or the frame
+    stamp_ns: int
+    values: Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class _Messages:
+    """Messages of a bag on the topics that make a recording, and tares."""
+
+    backend: BagBackend
+    name: str
+    topics: RecordingTopics
+    messages: Sequence[BagMessage]
+    arrival: bool
+
+    def assembled(self, joints: Sequence[str] = (), expected: Sequence[str] = ()) -> RecordingAssembler:
+        """Assemble all messages for ``joints``, or for those of the first message with some ``expected`` ones."""
+        frames = {wrench.topic: wrench.frame for wrench in self.topics.wrenches.values()}
+        tared_topics = {tare_topic(topic): topic for topic in frames}
+        tares = {
+            tared_topics[message.topic]: self._decoded(message, WRENCH_STAMPED, "tare").values["wrench"]
+            for message in self.messages
+            if message.topic in tared_topics
+        }
+        assembler = _assembler(self.name, self.topics, joints, expected)
+        for message, (source, stamp, values) in self._measurements():
+            if "position" in values:
+                assembler.add_joint_states(source, stamp, **values)
+                continue
+            frame = frames.get(message.topic) or source[0]
+            for channel, row in named_channels(values, frame, tares.get(message.topic, 0.0)).items():
+                assembler.add(channel, stamp, row)
+        return assembler
+
+    def by_stamps(self) -> tuple["_Messages", StampRepairs, tuple[str, ...]]:
+        """Sort every channel by its stamps, without the messages that :func:`.in_order` drops.
+
+        Returns
+        -------
+        messages : _Messages
+        repairs : StampRepairs
+        joints : tuple of str
+            Joints of all messages.
+
+        Raises
+        ------
+        RecordingError
+            The publisher of the joint states does not stamp them.
+        """
+        types = wanted_topics(self.topics)
+        groups: dict[tuple[str, ...], list[tuple[int, BagMessage, int]]] = {}  # by topic and source
+        for place, (message, decoded) in enumerate(self._measurements()):
+            groups.setdefault((message.topic, *decoded.source), []).append((place, message, decoded.stamp_ns))
+        repairs = StampRepairs()
+        ordered = [(-1, message) for message in self.messages if message.topic not in types]
+        for (topic, *_), group in groups.items():
+            stamps = np.array([stamp for _, _, stamp in group], dtype=np.int64)
+            if types[topic] == JOINT_STATE and not self.arrival:
+                _check_stamps(self.name, stamps)
+            chosen, group_repairs = in_order(stamps)
+            repairs += group_repairs
+            places = sorted(group[index][0] for index in chosen)
+            ordered += [(place, group[index][1]) for place, index in zip(places, chosen, strict=True)]
+        messages = [message for _, message in sorted(ordered, key=lambda entry: entry[0])]
+        joints = (name for topic, *names in groups if types[topic] == JOINT_STATE for name in names)
+        return replace(self, messages=messages), repairs, tuple(dict.fromkeys(joints))
+
+    def _measurements(self) -> Iterator[tuple[BagMessage, _Decoded]]:
+        """Yield all messages but tares, and their content."""
+        types = wanted_topics(self.topics)
+        for index, message in enumerate(self.messages):
+            if message.topic in types:
+                where = f"{self.name}: message {index + 1}"
+                decoded = self._decoded(message, types[message.topic], where)
+                stamp = decoded.stamp_ns
+                if not (isinstance(stamp, int) and abs(stamp) < LATEST_NS):
+                    raise RecordingError(f"{where} on {message.topic}: time {stamp} ns is no time; record again")
+                yield message, decoded
+
+    def _decoded(self, message: BagMessage, message_type: str, where: str) -> _Decoded:
+        try:
+            content = self.backend.deserialize(message.data, message_type)
+        except Exception as error:  # a library raises anything on damaged bytes
+            reason = error.__class__.__name__
+            raise RecordingError(
+                f"{where} on {message.topic}: is not a valid {message_type} ({reason}); record again"
+            ) from None
+        stamp = message.time_ns if self.arrival else stamp_ns(content)
+        return _Decoded(source_of(message_type, content), stamp, message_values(message_type, content))
+
+
+def _check_stamps(name: str, stamps: np.ndarray) -> None:
+    what = ""
+    if np.mean(stamps <= 0) > _MAX_ZERO_STAMPS_SHARE:
+        what = "are zero"
+    elif len(np.unique(stamps)) < _FROZEN_CLOCK_SHARE * len(stamps):
+        what = f"hardly change (header.stamp {stamps[0]} ns)"
+    if what:
+        raise RecordingError(
+            f"{name}: stamps of joint states {what}; the publisher must stamp them, or take the times at"
+            " which they were recorded by prepare.stamps: arrival"
+        )
 
 
 def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> None:
@@ -283,7 +269,7 @@ def bag_parts(
     files = closed_files(path)
     if not files:
         raise UnsuitableError
-    assembler = assembler_for(str(path), topics, topics.joints, () if topics.joints else tuple(joints))
+    assembler = _assembler(str(path), topics, topics.joints, () if topics.joints else tuple(joints))
     ready: list[Block] = []
     following: list[Block] = []
     first_ns: int | None = None
@@ -313,31 +299,19 @@ def _part(name: str, blocks: Sequence[Block], first_ns: int, arrival: bool, last
     recording = recording_from_blocks(name, blocks)
     continued = (int(stamps[0]) > first_ns, not last)
     recording = replace(recording, time=(stamps - first_ns) * 1e-9, continued=continued)
-    return with_arrival_jitter(recording) if arrival else recording
+    return _with_arrival_jitter(recording) if arrival else recording
 
 
-def assembler_for(
-    name: str, topics: RecordingTopics, joints: Sequence[str] = (), expected: Sequence[str] = ()
+def _assembler(
+    name: str, topics: RecordingTopics, joints: Sequence[str], expected: Sequence[str]
 ) -> RecordingAssembler:
-    """Make an empty assembler for the channels of the topics."""
-    frames = tuple(wrench.frame for wrench in topics.wrenches.values() if wrench.frame)
-    channels = [channel for message_type in base_topics(topics).values() for channel in channels_of(message_type)]
-    return RecordingAssembler(name, joints, frames, topics.max_wrench_gap_s, expected, channels)
+    channels = [f"{WRENCH_PREFIX}{wrench.frame}" for wrench in topics.wrenches.values() if wrench.frame]
+    channels += [channel for message_type in base_topics(topics).values() for channel in channels_of(message_type)]
+    return RecordingAssembler(name, joints, channels, topics.max_wrench_gap_s, expected)
 
 
-def with_arrival_jitter(recording: Recording) -> Recording:
-    """Note the jitter of the times in a recording whose times are those of arrival."""
+def _with_arrival_jitter(recording: Recording) -> Recording:
     steps = np.diff(recording.time)
     period = float(np.median(steps))
     jitter = float(np.std(steps[steps < _PAUSE_PERIODS * period])) / period
     return replace(recording, repairs=replace(recording.repairs, arrival_jitter=jitter))
-
-
-def _deserialized(backend: BagBackend, message: BagMessage, message_type: str, where: str) -> Any:
-    try:
-        return backend.deserialize(message.data, message_type)
-    except Exception as error:  # a library raises anything on damaged bytes
-        reason = error.__class__.__name__
-        raise RecordingError(
-            f"{where} on {message.topic}: is not a valid {message_type} ({reason}); record again"
-        ) from None

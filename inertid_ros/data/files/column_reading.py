@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.recording_topics import RecordingTopics
+from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.assembly import RecordingAssembler

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +14,10 @@ from inertid_ros.data.blocks import Block
 from .live_bag import LiveBag
 
 _RATE_STEPS = 200  # recent stamp steps, of which the rate is the median
+_MIN_GAP_STEPS = 10  # with fewer, the rate is too uncertain to find a gap
 
 
-@dataclass(frozen=True)
+@dataclass
 class MessageCounts:
     """Joint states so far, by their fate.
 
@@ -82,7 +83,6 @@ class LiveRecording:
 
     @property
     def name(self) -> str:
-        """Name of the recording."""
         return self._assembler.name
 
     @property
@@ -94,6 +94,16 @@ class LiveRecording:
     def rate_hz(self) -> float:
         """Rate of the joint states by the median of recent stamp steps; 0 while unknown."""
         return 1e9 / float(np.median(self._steps)) if self._steps else 0.0
+
+    @property
+    def incomplete(self) -> int:
+        """Samples left out so far because of a missing wrench or motion of the base."""
+        return self._assembler.dropped
+
+    @property
+    def missing(self) -> Mapping[str, int]:
+        """Samples left out so far, by the missing channel."""
+        return self._assembler.missing
 
     def add_joint_state(
         self,
@@ -122,56 +132,34 @@ class LiveRecording:
 
         def add() -> bool:
             self._check(tuple(names), stamp_ns, position, effort)
-            return self._assembler.add_joint_state(names, stamp_ns, position, velocity, effort)
+            return self._assembler.add_joint_states(names, stamp_ns, position, velocity, effort)
 
         samples = self._assembler.samples
         taken = self._take(topic, data, stamp_ns, add)
         if self._assembler.samples > samples:
             self._count_accepted(stamp_ns)
-        return taken is not False
+        return taken
 
-    def add_wrench(self, topic: int, data: bytes, frame: str, stamp_ns: int, wrench: NDArray[np.float64]) -> bool:
-        """Take one wrench ``(6,)`` of a frame: force [N], torque [N m]; False if it was rejected."""
+    def add(self, topic: int, data: bytes, stamp_ns: int, channels: Mapping[str, NDArray[np.float64]]) -> bool:
+        """Take a message with values of further channels (see :meth:`.RecordingAssembler.add`); False if rejected.
 
-        def add() -> bool:
-            if not np.isfinite(wrench).all():
-                raise RecordingError(f"{self.name}: wrench/{frame} is not finite; check the sensor")
-            self._assembler.add_wrench(frame, stamp_ns, wrench[:3], wrench[3:])
-            return True
-
-        return self._take(topic, data, stamp_ns, add) is not False
-
-    def add_base(self, topic: int, data: bytes, stamp_ns: int, values: Mapping[str, NDArray[np.float64]]) -> bool:
-        """Take one message of the base's motion: channel to values; False if it was rejected."""
+        A message without channels is only written.
+        """
 
         def add() -> bool:
-            for channel, row in values.items():
-                if not np.isfinite(row).all():
+            for channel, values in channels.items():
+                if not np.isfinite(values).all():
                     raise RecordingError(f"{self.name}: {channel} is not finite; check its publisher")
-            for channel, row in values.items():
-                self._assembler.add_base(channel, stamp_ns, row)
+            for channel, values in channels.items():
+                self._assembler.add(channel, stamp_ns, values)
             return True
 
-        return self._take(topic, data, stamp_ns, add) is not False
-
-    @property
-    def incomplete(self) -> int:
-        """Samples left out so far because of a missing wrench or motion of the base."""
-        return self._assembler.dropped
-
-    @property
-    def missing(self) -> Mapping[str, int]:
-        """Samples left out so far, by the missing channel."""
-        return self._assembler.missing
-
-    def add_other(self, topic: int, data: bytes, stamp_ns: int) -> bool:
-        """Take a message that is only written; False if it was rejected."""
-        return self._take(topic, data, stamp_ns, lambda: True) is not False
+        return self._take(topic, data, stamp_ns, add)
 
     def reject(self, reason: str) -> None:
         """Count a message that could not be read."""
         self.last_error = reason
-        self.counts = replace(self.counts, rejected=self.counts.rejected + 1)
+        self.counts.rejected += 1
 
     def take(self, final: bool = False) -> tuple[Block, NDArray[np.bool_]] | None:
         """Return the complete samples and which of them follow a gap; None if there are none yet."""
@@ -200,17 +188,16 @@ class LiveRecording:
         if not np.isfinite(effort[~silent]).all():
             raise RecordingError(f"{self.name}: effort is not finite; check the driver")
 
-    def _take(self, topic: int, data: bytes, stamp_ns: int, add: Callable[[], bool]) -> bool | None:
-        """Add a message and write it; False if it was rejected, None if ``add`` did not want it."""
+    def _take(self, topic: int, data: bytes, stamp_ns: int, add: Callable[[], bool]) -> bool:
+        """Add a message, and write it unless ``add`` did not want it; False if it was rejected."""
         try:
             if self.bag is not None:
                 self.bag.check(topic, data)
-            if not add():
-                return None  # none of the wanted joints, such as a gripper's message
-            self._write(topic, stamp_ns, data)
+            if add():  # else none of the wanted joints, such as a gripper's message
+                self._write(topic, stamp_ns, data)
         except StampOrderError as error:
             self.last_error = str(error)
-            self.counts = replace(self.counts, out_of_order=self.counts.out_of_order + 1)
+            self.counts.out_of_order += 1
             return False
         except RecordingError as error:
             self.reject(str(error))
@@ -233,10 +220,10 @@ class LiveRecording:
             step = stamp_ns - self._last_ns
             longest, steps = step / self._max_gap_periods, self._steps
             # The least step first, as the median takes longer; NumPy's takes longer than all else done with a sample.
-            if len(steps) >= 10 and longest > min(steps) and longest > sorted(steps)[len(steps) // 2]:
-                self.counts = replace(self.counts, gaps=self.counts.gaps + 1)
+            if len(steps) >= _MIN_GAP_STEPS and longest > min(steps) and longest > sorted(steps)[len(steps) // 2]:
+                self.counts.gaps += 1
                 self._gap_stamps.append(stamp_ns)
             else:
                 steps.append(step)
             self._last_ns = stamp_ns
-        self.counts = replace(self.counts, accepted=self.counts.accepted + 1)
+        self.counts.accepted += 1

@@ -1,7 +1,10 @@
-"""Records of the MCAP format (https://mcap.dev/spec): encoding those of a live bag, and recovery of damaged files.
+"""The MCAP format (https://mcap.dev/spec): records of a live bag, messages of whole and of damaged files.
 
 A file is the magic, records of (opcode, length, content), and the magic again. A recorder that is killed leaves a file
 without summary and footer, perhaps in the middle of a record: everything before the break is still readable.
+
+Messages are found without a step of Python for each. A recorder writes topics in turn, so that the lengths of records
+repeat: predicted records are compared all at once, and only after a wrong prediction one by one.
 """
 
 import contextlib
@@ -9,50 +12,56 @@ import mmap
 import struct
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import Budget
+from inertid_ros.data.long_recording import ahead
+from inertid_ros.data.messages import LATEST_NS, Bytes, RawMessages, UnsuitableError, pieces
 
-from .bag_backends import BagMessage
+from .bag_backends import BagContent, BagMessage
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x01, 0x02, 0x03, 0x04, 0x05
 CHUNK, STATISTICS, DATA_END = 0x06, 0x0B, 0x0F
-_DECOMPRESSION_PACKAGES = {"lz4": "lz4", "zstd": "backports.zstd"}
+_RECORD_HEAD = struct.Struct("<BQ")  # opcode and length
+_MESSAGE_HEAD = np.dtype([("channel", "<u2"), ("sequence", "<u4"), ("time", "<u8"), ("published", "<u8")])
+_MAX_CHANNEL_BYTES = 32 * 2**10  # its quality of service is YAML, which takes a library a second
+_DECOMPRESSION_PACKAGES = {"lz4": "lz4", "zstd": "backports.zstd"}  # both come with rosbags
+_MAX_PATTERN_RECORDS = 16  # longest sequence of lengths that is recognised as repeating
+_MIN_SINGLE_RECORDS, _MAX_SINGLE_RECORDS = 32, 4096  # records read one by one, at a time
+_MIN_PREDICTED_RECORDS, _MAX_PREDICTED_RECORDS = 256, 65536
+_MAX_PREDICTED_BYTES = 2**26  # range of a prediction: the pages around every head come into memory
+_CHUNKS_AHEAD = 2  # decompressed while another is decoded
 
 
-@dataclass(frozen=True)
-class Topic:
-    """A topic of a bag.
-
-    Attributes
-    ----------
-    name : str
-    type : str
-        ``pkg/msg/Name``.
-    definition : str
-        Definition of the type in ``ros2msg`` form.
-    """
+class Topic(NamedTuple):
+    """A topic of a bag: name, type ``pkg/msg/Name``, definition of the type in ``ros2msg`` form."""
 
     name: str
     type: str
     definition: str
 
 
+# Encoding
+
+
 def header() -> bytes:
     """Magic and header record."""
-    return MCAP_MAGIC + _record(HEADER, _string("ros2") + _string("inertid_ros"))
+    return MCAP_MAGIC + _record(HEADER, _encoded("ros2") + _encoded("inertid_ros"))
 
 
 def schemas_and_channels(topics: Sequence[Topic]) -> bytes:
     """Schema and channel record of every topic, both numbered from 1."""
     records = b""
     for index, topic in enumerate(topics, start=1):
-        schema = struct.pack("<H", index) + _string(topic.type) + _string("ros2msg") + _string(topic.definition)
-        qos = _string("offered_qos_profiles") + _string("")
-        channel = struct.pack("<HH", index, index) + _string(topic.name) + _string("cdr")
+        schema = struct.pack("<H", index) + _encoded(topic.type) + _encoded("ros2msg") + _encoded(topic.definition)
+        qos = _encoded("offered_qos_profiles") + _encoded("")
+        channel = struct.pack("<HH", index, index) + _encoded(topic.name) + _encoded("cdr")
         records += _record(SCHEMA, schema) + _record(CHANNEL, channel + struct.pack("<I", len(qos)) + qos)
     return records
 
@@ -77,49 +86,142 @@ def end(position: int, summary: bytes = b"") -> bytes:
 
 
 def _record(opcode: int, content: bytes) -> bytes:
-    return struct.pack("<BQ", opcode, len(content)) + content
+    return _RECORD_HEAD.pack(opcode, len(content)) + content
 
 
-def _string(text: str) -> bytes:
+def _encoded(text: str) -> bytes:
     data = text.encode()
     return struct.pack("<I", len(data)) + data
 
 
-@dataclass
-class BagContent:
-    """Content of a bag, as far as it is readable.
+# Messages of a file
+
+
+class McapFile:
+    """Messages of one file.
+
+    Parameters
+    ----------
+    path : Path
+    topics : collection of str, optional
+        Topics to read, which must be CDR; default all, of any encoding.
 
     Attributes
     ----------
     types : dict of str to str
-        Topic to type, ``pkg/msg/Name``.
-    counts : dict of str to int
-        Topic to number of messages.
-    messages : list of BagMessage
-        Messages of the wanted topics.
-    notices : tuple of str
-        One line about a bag that was not closed.
+        Topic to type of all topics so far.
     """
 
-    types: dict[str, str] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    messages: list[BagMessage] = field(default_factory=list)
-    notices: tuple[str, ...] = ()
+    def __init__(self, path: Path, topics: Collection[str] | None = None) -> None:
+        self.types: dict[str, str] = {}
+        self._path, self._topics = path, topics
+        self._schemas: dict[int, str] = {}
+        self._wanted: dict[int, str] = {}  # channel to topic
 
+    def batches(self, damaged: bool = False) -> Iterator[list[tuple[str, RawMessages]]]:
+        """Yield topics and messages of consecutive pieces of the file.
 
-class TruncatedError(Exception):
-    """The file ends, or becomes invalid, within a record."""
+        A damaged file may lack its end, and its last chunk may be cut short; all up to the first damage is yielded.
+
+        Raises
+        ------
+        UnsuitableError
+            The file is not one of ROS 2, or is damaged; also IndexError, ValueError or struct.error.
+        RecordingError
+            The package that decompresses its chunks is not installed.
+        """
+        with self._path.open("rb") as file:
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        content = np.frombuffer(pages, dtype=np.uint8)
+        start, stop = len(MCAP_MAGIC), len(content)
+        if bytes(content[:start]) != MCAP_MAGIC:
+            raise UnsuitableError
+        if not damaged:
+            stop -= len(MCAP_MAGIC)
+            is_complete = bytes(content[stop:]) == MCAP_MAGIC and content[start] == HEADER
+            if not is_complete or _string(content, start + _RECORD_HEAD.size)[0] != "ros2":
+                raise UnsuitableError
+        budget = Budget(len(content))
+        for records in scan(content, start, stop):
+            yield self._messages(content, records)
+            _release(pages)
+            chunks = [
+                content[records.offsets[index] : records.offsets[index] + records.lengths[index]]
+                for index in np.flatnonzero(records.opcodes == CHUNK)
+            ]
+            for inside in ahead(lambda chunk: self._decompressed(chunk, budget, damaged), chunks, _CHUNKS_AHEAD):
+                for inner in scan(inside, 0, len(inside)):
+                    if (inner.opcodes == CHUNK).any():
+                        raise UnsuitableError
+                    yield self._messages(inside, inner)
+                _release(pages)
+
+    def _messages(self, content: Bytes, records: "Records") -> list[tuple[str, RawMessages]]:
+        """Messages among records, by channel."""
+        self._describe(content, records)
+        chosen = np.flatnonzero(records.opcodes == MESSAGE)
+        if not len(chosen):
+            return []
+        offsets, lengths = records.offsets[chosen], records.lengths[chosen]
+        if lengths.min() < _MESSAGE_HEAD.itemsize:
+            raise UnsuitableError
+        heads = pieces(content, offsets, _MESSAGE_HEAD.itemsize).view(_MESSAGE_HEAD)[:, 0]
+        if heads["time"].max() >= LATEST_NS:
+            raise UnsuitableError
+        batch = []
+        for channel in np.unique(heads["channel"]).tolist():
+            if channel in self._wanted:
+                rows = heads["channel"] == channel
+                begins, counts = offsets[rows] + _MESSAGE_HEAD.itemsize, lengths[rows] - _MESSAGE_HEAD.itemsize
+                messages = RawMessages(content, begins, counts, heads["time"][rows].astype(np.int64))
+                batch.append((self._wanted[channel], messages))
+        return batch
+
+    def _describe(self, content: Bytes, records: "Records") -> None:
+        """Take up schemas and channels; a file has a few, and every chunk may repeat them."""
+        for index in np.flatnonzero((records.opcodes == SCHEMA) | (records.opcodes == CHANNEL)):
+            at = int(records.offsets[index])
+            if records.opcodes[index] == SCHEMA:
+                (key,) = struct.unpack_from("<H", content.data, at)
+                self._schemas[key] = _string(content, at + 2)[0]
+                continue
+            key, schema = struct.unpack_from("<HH", content.data, at)
+            topic, behind = _string(content, at + 4)
+            encoding, _ = _string(content, behind)
+            message_type = self._schemas.get(schema, "")
+            if self.types.setdefault(topic, message_type) != message_type:
+                raise UnsuitableError
+            if self._topics is None or topic in self._topics:
+                if self._topics is not None and encoding != "cdr":
+                    raise UnsuitableError
+                self._wanted[key] = topic
+
+    def _decompressed(self, chunk: Bytes, budget: Budget, damaged: bool) -> Bytes:
+        """Records of a chunk; of one that is cut short the first ones, if it may be damaged."""
+        size, checksum, compression, data = _chunk_fields(chunk)
+        try:
+            budget.take(size, "a chunk")
+            inside = np.frombuffer(_expanded(data, compression, size + 1), np.uint8) if compression else data
+        except FormatError:
+            raise UnsuitableError from None
+        except ImportError as error:
+            package = _DECOMPRESSION_PACKAGES[compression]
+            raise RecordingError(
+                f"{self._path}: is damaged, and recovering its {compression} chunks needs the Python package {package};"
+                f" install it with: pip install {package}"
+            ) from error
+        is_whole = len(inside) == size
+        if not (is_whole or (damaged and len(inside) < size)):
+            raise UnsuitableError
+        if is_whole and checksum and zlib.crc32(inside.data) != checksum:
+            raise UnsuitableError
+        return np.asarray(inside)
 
 
 def recover(path: Path, topics: Collection[str]) -> BagContent:
     """Read messages in the order of writing up to the first damage; damaged content never raises.
 
-    Parameters
-    ----------
-    path : Path
-        An MCAP file.
-    topics : collection of str
-        Topics whose messages are wanted; those of others are only counted.
+    Messages of other than the wanted ``topics`` are only counted.
 
     Raises
     ------
@@ -128,105 +230,199 @@ def recover(path: Path, topics: Collection[str]) -> BagContent:
     RecordingError
         Chunks are compressed, and the package that decompresses them is not installed.
     """
-    recovered = BagContent()
-    if path.stat().st_size <= len(MCAP_MAGIC):
-        return recovered
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if content[: len(MCAP_MAGIC)] != MCAP_MAGIC:
-            return recovered
-        with contextlib.suppress(TruncatedError, struct.error, UnicodeDecodeError, FormatError):
-            reader = _Reader(path, Budget(len(content)))
-            for message, message_type in reader.records(content, len(MCAP_MAGIC)):
-                recovered.types[message.topic] = message_type
-                recovered.counts[message.topic] = recovered.counts.get(message.topic, 0) + 1
-                if message.topic in topics:
-                    recovered.messages.append(message)
-    return recovered
+    file = McapFile(path)
+    content = BagContent(file.types)
+    with contextlib.suppress(UnsuitableError, IndexError, ValueError, struct.error):
+        for batch in file.batches(damaged=True):
+            found = []
+            for topic, messages in batch:
+                content.counts[topic] = content.counts.get(topic, 0) + len(messages)
+                if topic in topics:
+                    found += [
+                        (int(messages.offsets[index]), BagMessage(topic, int(time_ns), messages.one(index)))
+                        for index, time_ns in enumerate(messages.times)
+                    ]
+            content.messages.extend(entry for _, entry in sorted(found, key=lambda entry: entry[0]))
+    return content
 
 
-class _Reader:
-    def __init__(self, path: Path, budget: Budget) -> None:
-        self._path, self._budget = path, budget
-        self._types: dict[int, str] = {}
-        self._channels: dict[int, tuple[str, str]] = {}
-
-    def records(
-        self, content: bytes | mmap.mmap, position: int, in_chunk: bool = False
-    ) -> Iterator[tuple[BagMessage, str]]:
-        """Yield every message from ``position`` on, and its type; chunks do not contain chunks."""
-        while position + 9 <= len(content):
-            opcode, length = content[position], struct.unpack_from("<Q", content, position + 1)[0]
-            start, position = position + 9, position + 9 + length
-            record = content[start:position]
-            if opcode == CHUNK and not in_chunk:
-                yield from self._chunk(record)
-            if len(record) < length or opcode in (DATA_END, FOOTER):
-                return
-            if opcode == SCHEMA:
-                self._types[struct.unpack_from("<H", record)[0]] = _read_string(record, 2)[0]
-            elif opcode == CHANNEL:
-                key, schema = struct.unpack_from("<HH", record)
-                self._channels[key] = (_read_string(record, 4)[0], self._types.get(schema, ""))
-            elif opcode == MESSAGE:
-                key = struct.unpack_from("<H", record)[0]
-                if key not in self._channels:
-                    raise TruncatedError
-                topic, message_type = self._channels[key]
-                yield BagMessage(topic, struct.unpack_from("<Q", record, 6)[0], record[22:]), message_type
-
-    def _chunk(self, record: bytes) -> Iterator[tuple[BagMessage, str]]:
-        """Yield the messages of one chunk, which may be cut short."""
-        size, checksum = struct.unpack_from("<QI", record, 16)
-        compression, position = _read_string(record, 28)
-        (length,) = struct.unpack_from("<Q", record, position)
-        try:
-            content = decompressed(record[position + 8 : position + 8 + length], compression, self._budget.left + 1)
-        except ImportError as error:
-            package = _DECOMPRESSION_PACKAGES[compression]
-            raise RecordingError(
-                f"{self._path}: is damaged, and recovering its {compression} chunks needs the Python package {package};"
-                f" install it with: pip install {package}"
-            ) from error
-        self._budget.take(len(content), "a chunk")
-        if checksum and len(content) == size and zlib.crc32(content) != checksum:
-            raise TruncatedError
-        yield from self.records(content, 0, in_chunk=True)
-
-
-def _read_string(record: bytes, position: int) -> tuple[str, int]:
-    (length,) = struct.unpack_from("<I", record, position)
-    end = position + 4 + length
-    if end > len(record):
-        raise TruncatedError
-    return record[position + 4 : end].decode(), end
-
-
-def decompressed(data: bytes, compression: str, most: int) -> bytes:
-    """Decompress a chunk that may be cut short, up to ``most`` bytes.
-
-    Both libraries come with rosbags.
+def check_chunks(file: BinaryIO) -> None:
+    """Check an MCAP file before a library reads it.
 
     Raises
     ------
-    ImportError
-        The library is not installed.
+    FormatError
+        Chunks expand to more than a :class:`.Budget` allows or than they declare, or a channel is too large.
     """
-    if not compression:
-        return data
+    size = file.seek(0, 2)
+    budget, position = Budget(size), len(MCAP_MAGIC)
+    while position + _RECORD_HEAD.size <= size:
+        file.seek(position)
+        opcode, length = _RECORD_HEAD.unpack(file.read(_RECORD_HEAD.size))
+        position += _RECORD_HEAD.size + length
+        if opcode == CHANNEL and length > _MAX_CHANNEL_BYTES:
+            raise FormatError(f"describes a topic in {length} bytes")
+        if opcode == CHUNK and position <= size:
+            try:
+                declared, _, compression, data = _chunk_fields(np.frombuffer(file.read(length), np.uint8))
+            except (struct.error, ValueError, UnsuitableError):
+                raise FormatError("holds a chunk that is cut short") from None
+            budget.take(declared, "a chunk")
+            if compression == "zstd" and not _is_one_frame(bytes(data), declared):
+                raise FormatError("holds a chunk of another size than it declares")
+
+
+def _chunk_fields(chunk: Bytes) -> tuple[int, int, str, Bytes]:
+    """Expanded size [bytes], checksum (0 for none), compression, and data of the content of a chunk record."""
+    size, checksum = struct.unpack_from("<QI", chunk.data, 16)
+    compression, behind = _string(chunk, 28)
+    (length,) = struct.unpack_from("<Q", chunk.data, behind)
+    return size, checksum, compression, chunk[behind + 8 : behind + 8 + length]
+
+
+def _expanded(data: Bytes, compression: str, most: int) -> bytes:
+    """Decompress data that may be cut short, up to ``most`` bytes; ImportError if the package is not installed."""
     if compression == "lz4":
         from lz4.frame import LZ4FrameDecompressor
 
-        try:
-            return LZ4FrameDecompressor().decompress(data, max_length=most)
-        except (RuntimeError, EOFError, OSError):
-            raise TruncatedError from None
-    if compression == "zstd":
-        try:
-            from compression import zstd
-        except ImportError:
-            from backports import zstd
-        try:
-            return zstd.ZstdDecompressor().decompress(data, max_length=most)
-        except (zstd.ZstdError, RuntimeError, EOFError, OSError):
-            raise TruncatedError from None
-    raise TruncatedError
+        decompressor, damage = LZ4FrameDecompressor(), RuntimeError
+    elif compression == "zstd":
+        zstd = _zstd()
+        decompressor, damage = zstd.ZstdDecompressor(), zstd.ZstdError
+    else:
+        raise UnsuitableError
+    try:
+        return bytes(decompressor.decompress(bytes(data), max_length=most))
+    except (damage, RuntimeError, EOFError, OSError):
+        raise UnsuitableError from None
+
+
+def _zstd() -> Any:
+    try:
+        from compression import zstd
+    except ImportError:
+        from backports import zstd
+    return zstd
+
+
+def _is_one_frame(data: bytes, size: int) -> bool:
+    """Whether compressed data are a single frame that expands to ``size`` bytes; True without a library."""
+    try:
+        zstd = _zstd()
+    except ImportError:
+        return True
+    try:
+        declared = zstd.get_frame_info(data).decompressed_size
+        if zstd.get_frame_size(data) != len(data):
+            return False
+        if declared is not None:
+            return bool(declared == size)
+        decompressor = zstd.ZstdDecompressor()
+        return len(decompressor.decompress(data, max_length=size + 1)) == size and bool(decompressor.eof)
+    except zstd.ZstdError:
+        return False
+
+
+def _string(content: Bytes, at: int) -> tuple[str, int]:
+    """A string, and the position behind it."""
+    (length,) = struct.unpack_from("<I", content.data, at)
+    behind = at + 4 + length
+    if behind > len(content):
+        raise UnsuitableError
+    return bytes(content[at + 4 : behind]).decode(), behind
+
+
+def _release(pages: mmap.mmap) -> None:
+    """Release the pages of a file that were read; otherwise they stay with the process until its end."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
+
+
+# Records
+
+
+class Records(NamedTuple):
+    """Consecutive records: opcodes, offsets of their content, and its lengths [bytes], each ``(N,)``."""
+
+    opcodes: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+
+def scan(content: Bytes, start: int, stop: int) -> Iterator[Records]:
+    """Yield all records from ``start`` to ``stop``, or to the end of the data section.
+
+    Raises
+    ------
+    UnsuitableError
+        A record is longer than its file. What is there of it is yielded before if it is a chunk.
+    """
+    position, count, predicted = start, _MIN_SINGLE_RECORDS, _MIN_PREDICTED_RECORDS
+    while position < stop:
+        heads, position = _one_by_one(content, position, stop, count)
+        columns = np.array(heads, dtype=np.int64).reshape(-1, 3)
+        yield Records(columns[:, 0].astype(np.uint8), columns[:, 1], columns[:, 2])
+        if position > stop:
+            raise UnsuitableError
+        pattern = _repeating([(opcode, length) for opcode, _, length in heads]) if position < stop else []
+        predicted_count = 0
+        while pattern:
+            records, whole = _predicted(content, position, stop, pattern, predicted)
+            predicted_count += len(records.offsets)
+            if len(records.offsets):
+                yield records
+                position = int(records.offsets[-1] + records.lengths[-1])
+            if not whole:
+                break
+            predicted = min(4 * predicted, _MAX_PREDICTED_RECORDS)
+        if predicted_count < count:
+            predicted = _MIN_PREDICTED_RECORDS
+        count = _MIN_SINGLE_RECORDS if predicted_count >= count else min(2 * count, _MAX_SINGLE_RECORDS)
+
+
+def _one_by_one(content: Bytes, position: int, stop: int, count: int) -> tuple[list[tuple[int, int, int]], int]:
+    """Up to ``count`` records (opcode, offset, length), and the start of the next one.
+
+    This is ``stop`` at the end of the data section, and later if a record is cut.
+    """
+    heads: list[tuple[int, int, int]] = []
+    while position < stop and len(heads) < count:
+        begin = position + _RECORD_HEAD.size
+        if begin > stop:
+            return heads, begin
+        opcode, length = _RECORD_HEAD.unpack_from(content.data, position)
+        position = begin + length
+        if position > stop:
+            if opcode == CHUNK:
+                heads.append((CHUNK, begin, stop - begin))
+            return heads, position
+        if opcode in (DATA_END, FOOTER):
+            return heads, stop
+        heads.append((opcode, begin, length))
+    return heads, position
+
+
+def _repeating(heads: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Shortest sequence that the last records repeat twice; empty if there is none."""
+    for period in range(1, min(_MAX_PATTERN_RECORDS, len(heads) // 2) + 1):
+        if heads[-period:] == heads[-2 * period : -period]:
+            return heads[-period:]
+    return []
+
+
+def _predicted(
+    content: Bytes, position: int, stop: int, pattern: list[tuple[int, int]], most: int
+) -> tuple[Records, bool]:
+    """Next records as far as they repeat a pattern, and whether the whole prediction was right."""
+    lengths = np.array([length for _, length in pattern], dtype=np.int64)
+    within = np.concatenate([[0], np.cumsum(_RECORD_HEAD.size + lengths)])
+    farthest = min(stop - position, max(_MAX_PREDICTED_BYTES, int(within[-1])))
+    rounds = min(farthest // int(within[-1]), max(most // len(pattern), 1))
+    begins = (position + within[-1] * np.arange(rounds, dtype=np.int64)[:, None] + within[:-1]).ravel()
+    expected = np.frombuffer(b"".join(_RECORD_HEAD.pack(*head) for head in pattern), dtype=np.uint8)
+    heads = pieces(content, begins, _RECORD_HEAD.size).reshape(rounds, len(pattern), _RECORD_HEAD.size)
+    same = (heads == expected.reshape(len(pattern), _RECORD_HEAD.size)).all(axis=2).ravel()
+    count = len(same) if same.all() else int(np.argmin(same))
+    opcodes = np.tile(np.array([opcode for opcode, _ in pattern], dtype=np.uint8), rounds)
+    records = Records(opcodes[:count], begins[:count] + _RECORD_HEAD.size, np.tile(lengths, rounds)[:count])
+    return records, 0 < count == len(same)

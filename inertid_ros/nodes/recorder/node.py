@@ -20,7 +20,8 @@ from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.mcap_format import Topic
-from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_values, tare_topic
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, message_values, tare_topic
+from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.data.screening.live_watch import StreamWatch, WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
@@ -197,15 +198,15 @@ class Recorder(Node):
             return
         if wrench is not None:
             frame = source.frame or message.header.frame_id
-            recording.add_wrench(index, data, frame, self._stamp(message, arrival_ns), wrench)
+            recording.add(index, data, self._stamp(message, arrival_ns), {f"{WRENCH_PREFIX}{frame}": wrench})
             return
         if source.type != JOINT_STATE and not source.of_base:
-            recording.add_other(index, data, self.get_clock().now().nanoseconds)
+            recording.add(index, data, self.get_clock().now().nanoseconds, {})
             return
         message = deserialize_message(data, message_class(source.type))
         stamp = self._stamp(message, arrival_ns)
         if source.of_base:
-            recording.add_base(index, data, stamp, base_values(source.type, message))
+            recording.add(index, data, stamp, message_values(source.type, message))
         elif recording.add_joint_state(
             index, data, message.name, stamp, (message.position, message.velocity, message.effort)
         ):

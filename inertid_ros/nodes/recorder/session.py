@@ -14,7 +14,7 @@ from inertid_ros.data.files.live_bag import Committer, LiveBag
 from inertid_ros.data.files.live_recording import LiveRecording
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_topics, channels_of
-from inertid_ros.data.recording import LATE_MESSAGES
+from inertid_ros.data.recording import LATE_MESSAGES, WRENCH_PREFIX
 
 
 @dataclass(frozen=True)
@@ -290,10 +290,10 @@ class RecordingSession:
         self._number += 1
         while options.write_bag and (directory / self.name).exists():
             self._number += 1
-        frames = [source.frame for source in self._sources if source.frame]
-        channels = [channel for source in self._sources if source.of_base for channel in channels_of(source.type)]
+        channels = [f"{WRENCH_PREFIX}{source.frame}" for source in self._sources if source.frame]
+        channels += [channel for source in self._sources if source.of_base for channel in channels_of(source.type)]
         gap = options.max_wrench_gap_s
-        assembler = RecordingAssembler(self.name, options.joints, frames, gap, base=channels, late=LATE_MESSAGES)
+        assembler = RecordingAssembler(self.name, options.joints, channels, gap, late=LATE_MESSAGES)
         bag, committer, prelude = None, None, list[tuple[int, bytes]]()
         if options.write_bag:
             topics, prelude = self._environment.bag_topics()

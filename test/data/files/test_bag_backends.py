@@ -10,7 +10,7 @@ from inertid_ros.data.files import bag_backends
 from inertid_ros.data.files.bag_backends import bag_backend
 from inertid_ros.data.files.bag_opening import open_playback
 from inertid_ros.data.files.bag_writing import recorded_messages, recorded_topics, write_bag
-from inertid_ros.data.messages import base_values, stamp_ns, wrench_values
+from inertid_ros.data.messages import message_values, stamp_ns
 from inertid_ros.data.recording import Recording
 
 
@@ -62,13 +62,9 @@ def test_without_a_library_the_error_says_what_to_install(monkeypatch, recording
 
 def content(backend, messages, types):
     """Messages as numbers; their bytes may differ, as rclpy leaves padding as it finds it."""
-    read = {
-        "sensor_msgs/msg/JointState": lambda message: (message.position, message.velocity, message.effort),
-        "geometry_msgs/msg/WrenchStamped": wrench_values,
-    }
     for topic, time_ns, data in messages:
         message = backend.deserialize(data, types[topic])
-        values = read[types[topic]](message) if types[topic] in read else base_values(types[topic], message).values()
+        values = message_values(types[topic], message).values()
         yield topic, time_ns, len(data), stamp_ns(message), np.hstack(list(values)).tolist()
 
 
@@ -90,7 +86,7 @@ def test_playback_gives_the_chosen_messages_in_the_order_of_their_times(backend,
     playback = open_playback(bag, ("/imu", "/joint_states"))
     assert playback.types == {"/joint_states": "sensor_msgs/msg/JointState", "/imu": "sensor_msgs/msg/Imu"}
     assert (playback.start_ns, playback.end_ns) == (10**18, 10**18 + 290_000_001)
-    played = list(content(backend, playback.messages(), playback.types))
+    played = list(content(backend, playback.messages(playback.types), playback.types))
     written = (message for message in recorded_messages(recording, backend, 10**18) if message.topic in playback.types)
     assert sorted(played) == sorted(content(backend, written, playback.types))
     assert [time_ns for _, time_ns, *_ in played] == sorted(time_ns for _, time_ns, *_ in played)

@@ -52,10 +52,10 @@ def test_batches_hold_every_sample_once_and_in_order():
 
 
 def test_crossed_wrenches_are_put_in_order():
-    live = _live(wrench_frames=("plate",))
+    live = _live(channels=("wrench/plate",))
     for stamp in (10, 30, 20, 40, 50):
         _add(live, stamp)
     for stamp in (10, 30, 20, 50, 40):
-        assert live.add_wrench(1, b"", "plate", stamp * MS, np.full(6, float(stamp)))
+        assert live.add(1, b"", stamp * MS, {"wrench/plate": np.full(6, float(stamp))})
     block, _ = live.take(final=True)
     np.testing.assert_array_equal(block.wrenches["plate"][:, 0] * MS, block.stamps_ns)

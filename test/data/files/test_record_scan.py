@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inertid_ros.data.files.mcap_format import DATA_END
-from inertid_ros.data.files.raw_messages import scan
+from inertid_ros.data.files.mcap_format import DATA_END, scan
 from inertid_ros.data.messages import UnsuitableError
 
 
