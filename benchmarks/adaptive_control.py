@@ -186,7 +186,7 @@ First estimates off by σ, one period with A = 0.8, {draws} draws (fig. 5.4):
 
 {table(["law", *(f"A = {amplitude:g}" for amplitude in AMPLITUDES)], by_round)}
 
-![Tracking errors of four laws](figures/adaptive_control.svg)
+![Tracking errors of four laws](../figures/adaptive_control.svg)
 
 Unknown loads of 3 kg at the flange, first guess a sphere of 1 kg and 0.1 m, the last link alone adapted; rounds with
 A = 0.8 (fig. 5.6):

@@ -50,7 +50,7 @@ the truth: they lie on the border of the cone, and the shank outside of its elli
 torque error [N m] over the next ten seconds of the motion, free of noise; bands in the plot hold two thirds of the
 repeats.
 
-![held-out errors of the leg](figures/{FIGURE})"""
+![held-out errors of the leg](../figures/{FIGURE})"""
 
 
 def _constraints(curves: Curves) -> str:

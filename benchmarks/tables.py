@@ -1,4 +1,4 @@
-"""Tables of benchmark figures: printed, and kept in a section of their own in docs/benchmarks.md."""
+"""Tables of benchmark figures: printed, and kept in a section of their own on a page of docs/benchmarks."""
 
 import os
 import platform
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGES = ROOT / "docs" / "benchmarks"
 FIGURES = ROOT / "docs" / "figures"
 
 
@@ -35,9 +35,16 @@ def commit() -> str:
     return f"commit {shown.stdout.strip()}{', with changes' if changed else ''}"
 
 
-def publish(section: str, text: str, file: Path = PAGE) -> None:
-    """Print the text and put it between the section's markers in a page of docs; the rest of the page stays."""
+def page_of(section: str) -> Path:
+    """Page of docs/benchmarks with the section's markers; its index if the section is new."""
+    pages = sorted(PAGES.glob("*.md"))
+    return next((page for page in pages if f"<!-- {section} -->" in page.read_text()), PAGES / "index.md")
+
+
+def publish(section: str, text: str, file: Path | None = None) -> None:
+    """Print the text and put it between the section's markers on its page, by default below docs/benchmarks."""
     print(text, flush=True)
+    file = file or page_of(section)
     page = file.read_text() if file.exists() else "# Benchmarks\n"
     block = f"<!-- {section} -->\n{text.strip()}\n<!-- /{section} -->"
     pattern = re.compile(rf"<!-- {re.escape(section)} -->.*?<!-- /{re.escape(section)} -->", re.DOTALL)
