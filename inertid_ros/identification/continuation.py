@@ -64,13 +64,7 @@ class EarlierFit:
 
 @dataclass(frozen=True)
 class Continuation:
-    """Contribution of an earlier result to a fit of one robot under some options.
-
-    Raises
-    ------
-    IdentificationError
-        The result is of another robot, or the options name an unknown link.
-    """
+    """Contribution of an earlier result to a fit of one robot under some options."""
 
     earlier: EarlierFit
     model: RobotModel
@@ -126,7 +120,6 @@ class Continuation:
         return rows.without(np.flatnonzero(columns < 0)).in_columns(columns, layout.size)
 
     def _prior_equations(self, link: int) -> EarlierEquations:
-        """The prior of a link on the earlier day, as equations."""
         root = prior_covariance_root(self._coordinates(self.earlier.prior), self.earlier.prior_spread)
         span = self.earlier.layout.body(link)
         R = np.zeros((BODY_PARAMETERS, self.earlier.layout.size))
@@ -134,7 +127,6 @@ class Continuation:
         return EarlierEquations(R, R @ self.earlier.prior)
 
     def _prior_spreads(self) -> Array:
-        """Prior spreads ``(nb,)`` of links and rotors; NaN for those with the common one."""
         coordinates = self._coordinates(self.earlier.parameters)
         spreads = np.full(len(self.model.layout.body_names), np.nan)
         for link, given in self.changed.items():
@@ -146,7 +138,6 @@ class Continuation:
         return spreads
 
     def _coordinates(self, parameters: Array) -> Coordinates:
-        """Normalised coordinates around the links of earlier parameters."""
         layout = self.earlier.layout
         model = self.model.with_prior_bodies(layout.bodies(parameters))
         drives = np.zeros(layout.size - layout.inertial_size)
@@ -156,13 +147,7 @@ class Continuation:
 
 
 def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
-    """Prior spreads ``(nb,)`` of links and rotors from names of links; NaN without an entry for the link or all.
-
-    Raises
-    ------
-    IdentificationError
-        The robot has no such link.
-    """
+    """Prior spreads ``(nb,)`` of links and rotors from names of links; NaN without an entry for the link or all."""
     unknown = [name for name in given if name not in (*model.link_names, ALL_LINKS)]
     if unknown:
         links = ", ".join(model.link_names)

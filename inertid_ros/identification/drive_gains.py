@@ -188,13 +188,7 @@ class GainFit:
         return cls(equations, padded, root, model.prior, np.ones(model.joints)).converged()
 
     def converged(self) -> "GainFit":
-        """Iterate Gauss-Newton steps to the minimum.
-
-        Raises
-        ------
-        IdentificationError
-            There is none.
-        """
+        """Iterate Gauss-Newton steps to the minimum."""
         fit, root = replace(self, blocks=self.merged()), self.root
         weights = fit.weights(1.0)
         for _ in range(_MAX_GAIN_STEPS):
@@ -231,7 +225,6 @@ class GainFit:
         return np.asarray(wider * np.sqrt((count - 1) / count * squares.sum(axis=0)))
 
     def merged(self) -> list[tuple[Array, Information]]:
-        """One block of all samples with equal loads."""
         loads = {load.tobytes(): load for load, _ in self.blocks}
         return [
             (load, _sum([information for of_block, information in self.blocks if of_block.tobytes() == key]))
@@ -239,7 +232,6 @@ class GainFit:
         ]
 
     def deviation(self) -> Array:
-        """``(n,)`` standard deviation of the residual of the reported efforts."""
         squares = sum(np.array([np.sum(r**2) for _, r in self.channels(block)]) for block in self.blocks)
         counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
         return np.asarray(np.sqrt(squares / counts))
@@ -278,7 +270,6 @@ class GainFit:
         return pairs
 
     def residuals(self, reported: Sequence[Samples], loads: Sequence[Array]) -> list[Array]:
-        """``(N, n)`` residuals of every recording."""
         residuals = []
         for samples, load in zip(reported, loads, strict=True):
             parameters = self.parameters.copy()
@@ -383,7 +374,6 @@ def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: 
 
 
 def _bodies(load: Array) -> list[int]:
-    """Bodies of a load ``(p,)``."""
     return sorted({int(column) // BODY_PARAMETERS for column in np.flatnonzero(load)})
 
 

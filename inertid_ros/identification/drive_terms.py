@@ -135,13 +135,7 @@ def has_joints(equations: Equations) -> bool:
 
 
 def check_stribeck(equations: Equations) -> None:
-    """Check that there is Stribeck friction whose speed can be fitted.
-
-    Raises
-    ------
-    IdentificationError
-        The robot has no Stribeck term, or the equations no joints.
-    """
+    """Check that there is Stribeck friction whose speed can be fitted."""
     if "stribeck" not in equations.model.layout.drive_terms or not has_joints(equations):
         raise IdentificationError(
             "identify.fit_stribeck_speed: there is no Stribeck friction in these equations; add stribeck to"
@@ -217,7 +211,6 @@ class _SpeedGrid:
         test: DriveTermTest,
         speeds: Array,
     ) -> "_SpeedGrid":
-        """Compress at a grid of speeds ``(k, n)``."""
         model, kind = equations.model, equations.equation_type
         candidates = [equations_of(model.with_stribeck_speeds(speed), kind) for speed in speeds]
         informations = (replace(compress(candidate, recordings), earlier=earlier) for candidate in candidates)
@@ -231,7 +224,6 @@ class _SpeedGrid:
         return replace(self.informations[0], channels=tuple(channels))
 
     def fit(self, points: NDArray[np.intp]) -> DriveTermFit:
-        """Fit with every joint at its own point ``(n,)`` of the grid."""
         return self.test.fit(self.equations, self.information(points), "stribeck")
 
     def misfits(self, parameters: Array) -> Array:

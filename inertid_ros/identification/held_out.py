@@ -83,11 +83,6 @@ def refitted(
         Estimate by the whole.
     recordings, information : sequence of Samples and Information
         The part; classical estimators use every sample.
-
-    Raises
-    ------
-    IdentificationError
-        There is no optimum.
     """
     if options.estimator != "consistent":
         return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters

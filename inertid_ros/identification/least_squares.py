@@ -283,7 +283,6 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
 
 
 def _settle(linear_problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
-    """Iterate residuals and their scale to a fixed point."""
     least = least_deviation(fit.information)
     residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
     scale = residuals.scale(least)

@@ -57,7 +57,6 @@ class ParameterSpectrum:
 
     @property
     def count(self) -> int:
-        """Number ``r`` of directions."""
         return len(self.strengths)
 
     @cached_property
@@ -146,7 +145,6 @@ class LinearFit:
 
     @property
     def parameters(self) -> Array:
-        """``(p,)`` at full rank."""
         return self.spectrum.solution(self.spectrum.count)
 
     @property
@@ -195,7 +193,6 @@ class LinearProblem:
     def from_information(
         cls, equations: Equations, information: Information, options: LeastSquaresOptions
     ) -> "LinearProblem":
-        """Problem of compressed data."""
         model = equations.model
         coordinates = prior_coordinates(model, information)
         level = information.rms_measured
@@ -216,11 +213,9 @@ class LinearProblem:
         return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
 
     def spectrum(self, information: Information, weights: Array) -> ParameterSpectrum:
-        """Spectrum under weights ``(n,)``."""
         return parameter_spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
 
     def fit(self, information: Information, weights: Array, fraction: Array) -> LinearFit:
-        """Fit with given weights."""
         spectrum = self.spectrum(information, weights)
         deviation = self.deviation(information, weights, spectrum, spectrum.count)
         none = np.zeros(self.equations.count)

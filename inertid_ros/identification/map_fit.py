@@ -286,7 +286,6 @@ class MapFit:
 
     @property
     def parameters(self) -> Array:
-        """Physical parameters ``(p,)`` of the solution."""
         return self._physical(self._solved)
 
     @property
@@ -303,7 +302,6 @@ class MapFit:
 
     @property
     def _residuals(self) -> list[Array]:
-        """``(N, c)`` per recording."""
         equations, parameters = self.data.equations, self.parameters
         return [samples.tau - equations.predict(parameters, samples) for samples in self.data.recordings]
 
@@ -392,7 +390,6 @@ class MapFit:
         )
 
     def estimate(self) -> Estimate:
-        """Estimate of the solution, with its covariance and base parameters."""
         weighting, solution = self.weighting, self._solved
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
         parameters = self.parameters

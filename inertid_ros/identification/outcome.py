@@ -139,12 +139,10 @@ class IdentificationOutcome:
 
     @property
     def urdf(self) -> str:
-        """The calibrated URDF."""
         return self.assessment.urdf
 
     @property
     def passed(self) -> bool:
-        """Whether the result may be used, possibly with care."""
         return self.gate.verdict is not Verdict.REJECT
 
     @property

@@ -139,7 +139,6 @@ def provenance(
 
 
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
-    """Source entry of a recording and its prepared samples."""
     return RecordingSource(
         name=recording.name,
         role=role,
@@ -165,7 +164,6 @@ def checksum(recording: Recording) -> str:
 
 
 def file_checksum(path: Path) -> str:
-    """SHA-256 of a file."""
     digest = hashlib.sha256()
     _update(digest, path)
     return digest.hexdigest()

@@ -100,7 +100,6 @@ class _BlockFits:
 
     @classmethod
     def from_blocks(cls, equations: Equations, blocks: Sequence[Samples]) -> "_BlockFits":
-        """Compress blocks, with the residual deviations of a fit of all."""
         layout, parts = equations.model.layout, [compress(equations, [block]) for block in blocks]
         whole = parts[0]
         for part in parts[1:]:

@@ -7,12 +7,11 @@ from support.robots.random_robots import random_bodies
 
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import is_consistent
-from inertid_ros.data.preparation.filtered_motion import segment_samples
 from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.regressors.body_equations import BodySegmentEquations, body_segment_model
+from inertid_ros.regressors.body_equations import BodySegmentEquations, body_segment_model, segment_samples
 
 
 def test_the_wrench_on_segments_is_the_sum_of_that_on_each():

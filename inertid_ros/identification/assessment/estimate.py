@@ -167,7 +167,6 @@ class Estimate:
 
     @property
     def model(self) -> RobotModel:
-        """The robot as given."""
         return self.equations.model
 
     @property
@@ -233,7 +232,6 @@ class Estimate:
 
     @property
     def consistent(self) -> bool:
-        """Whether every link and rotor is physically consistent."""
         return bool(is_consistent(self.layout.all_bodies(self.parameters)).all())
 
     @property

@@ -225,7 +225,6 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
 def _far(
     mass: float, before: float, total: float, factor: float = _MAX_MASS_FACTOR, share: float = _MAX_MASS_CHANGE_SHARE
 ) -> bool:
-    """Whether a mass is off the URDF's by more than a factor and a share of the robot's mass."""
     times = max(mass, 1e-9 * before) / before
     return bool(max(times, 1 / times) > factor and abs(mass - before) > share * total)
 

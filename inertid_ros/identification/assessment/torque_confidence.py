@@ -55,12 +55,10 @@ class TorqueConfidence:
 
     @property
     def share(self) -> float:
-        """Largest deviation of any joint as a share of torque."""
         return float(self.shares.max())
 
     @property
     def joint(self) -> str:
-        """Name of the joint with the largest share."""
         return self.joint_names[int(np.argmax(self.shares))]
 
 
@@ -90,11 +88,6 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
     ----------
     states : Samples, optional
         States to predict at; random ones by default, identical for every estimate of one robot.
-
-    Raises
-    ------
-    IdentificationError
-        The robot has a free base.
     """
     return StateTorques(estimate.model, states).confidence(estimate.parameters, estimate.covariance)
 
@@ -108,11 +101,6 @@ class StateTorques:
         Robot on a fixed base.
     states : Samples, optional
         Random ones by default, identical for every estimate of one robot.
-
-    Raises
-    ------
-    IdentificationError
-        The robot has a free base.
     """
 
     def __init__(self, model: RobotModel, states: Samples | None = None) -> None:
@@ -205,7 +193,6 @@ def bodies_as_given(layout: ParameterLayout, given: Array, own: Array) -> Array:
 
 
 def _mean(channel: Channel, information: Information) -> float:
-    """Mean of a channel's measurement, by its equations' column of ones; 0 without such a column."""
     names = [information.layout.names[column] for column in channel.columns]
     offsets = [index for index, name in enumerate(names) if name.endswith(".offset")]
     if len(offsets) != 1:

@@ -241,7 +241,6 @@ class Validation:
 
     @property
     def passed(self) -> bool:
-        """Whether no finding forbids the use of the result."""
         return all(finding.severity < Severity.REJECT for finding in self.findings)
 
     @property

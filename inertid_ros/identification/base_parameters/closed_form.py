@@ -60,7 +60,6 @@ class ParentRegrouping:
         self._choices: list[ColumnChoice] = []
 
     def add_body(self, columns: np.ndarray, choice: ColumnChoice) -> None:
-        """Add the next body: its columns, the ten parameters first, and which of them it keeps."""
         self._columns.append(columns)
         self._choices.append(choice)
         local = np.zeros((len(self.projection), len(columns)))
@@ -165,7 +164,6 @@ class TreeUnits:
         return cls(tree.length, float(np.linalg.norm(tree.gravity)) or 1.0, speed, ~tree.free[:links])
 
     def normalised(self, tree: KinematicTree) -> KinematicTree:
-        """The tree in these units."""
         ratios = tuple(tree.ratio(rotor) * self.speed[tree.driver(rotor)] for rotor in tree.rotors)
         translations, gravity = tree.translations / self.length, tree.gravity / self.gravity
         return replace(tree, translations=translations, gravity=gravity, rotor_ratios=ratios)
@@ -210,7 +208,6 @@ class LinkColumns:
 
 
 def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkColumns]:
-    """Columns of each link, in the order of the tree."""
     terms = [k for k, term in _TERMS_OF_COLUMNS.items() if term in layout.drive_terms]
     local = [*range(BODY_PARAMETERS), *terms]
     order = tuple(local.index(k) for k in _LINK_ORDER if k in local)
@@ -247,13 +244,6 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     ----------
     layout : ParameterLayout
         One link per link of the tree, in its order, one joint per link that does not move freely, and its rotors.
-
-    Raises
-    ------
-    ValueError
-        The layout has other numbers of links, joints or rotors.
-    IdentificationError
-        A rotor is mounted or geared in a way that the closed form does not cover.
     """
     expected = (len(tree.links), int(np.sum(~tree.free[: len(tree.links)])), len(tree.rotors))
     of_layout = (len(layout.links), len(layout.joints), len(layout.rotors))

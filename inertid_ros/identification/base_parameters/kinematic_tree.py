@@ -78,12 +78,10 @@ class KinematicTree:
 
     @property
     def links(self) -> range:
-        """Bodies that are no rotors."""
         return range(len(self.parents) - len(self.rotor_drivers))
 
     @property
     def rotors(self) -> range:
-        """Bodies that are rotors."""
         return range(len(self.links), len(self.parents))
 
     def driver(self, rotor: int) -> int:

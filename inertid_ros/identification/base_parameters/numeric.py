@@ -96,7 +96,6 @@ class BaseParameters:
 
     @property
     def count(self) -> int:
-        """Number ``r`` of base parameters."""
         return len(self.independent)
 
     @property

@@ -81,20 +81,16 @@ class SharedInertiaTerms:
 
     @property
     def count(self) -> int:
-        """Number of shared inertias."""
         return self.own_joint.shape[2]
 
     def new_labels(self, number: int) -> tuple[int, ...]:
-        """Give out labels that are not in use yet."""
         first, self.labels = self.labels, self.labels + number
         return tuple(range(first, self.labels))
 
     def add(self, label: int, body: int, coefficients: Array) -> None:
-        """Add ``(s,)`` coefficients to the torque of a label at the joint of a body."""
         self.coefficients[label, body] = self.of(label, body) + coefficients
 
     def of(self, label: int, body: int) -> Array:
-        """``(s,)`` coefficients of a label at the joint of a body."""
         return self.coefficients.get((label, body), np.zeros(self.count))
 
 
@@ -179,7 +175,6 @@ class ObservabilityConditions:
     shared: Array
 
     def of(self, local: np.ndarray) -> "ObservabilityConditions":
-        """Conditions on some of the twelve columns."""
         return ObservabilityConditions(self.rows[:, local], self.shared)
 
 
@@ -266,12 +261,6 @@ def tree_conditions(tree: KinematicTree, motion: JointMotion, ratios: Array) -> 
     ----------
     ratios : ndarray, shape (c, links)
         Ratio of each link's joint in each coupled drive.
-
-    Raises
-    ------
-    IdentificationError
-        A rotor is carried by a link beyond that which it turns, or is geared so low that its turning cannot be
-        separated from that of other bodies by this method.
     """
     terms = SharedInertiaTerms(np.zeros((len(tree.links), 7, len(ratios) + len(tree.rotors))))
     coupled = [int(body) for body in np.flatnonzero(ratios.any(axis=0))]

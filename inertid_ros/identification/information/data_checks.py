@@ -38,11 +38,6 @@ def checked_data(
     ----------
     task : str
         Purpose of the data, for the message.
-
-    Raises
-    ------
-    IdentificationError
-        No recordings, or data that :func:`check_usable` refuses.
     """
     if isinstance(data, Information):
         check_usable(equations, data, ["information"])
@@ -111,13 +106,7 @@ def check_usable(
 
 
 def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> None:
-    """Check that no moving joint reports a constant effort.
-
-    Raises
-    ------
-    IdentificationError
-        The message names the joint and its effort.
-    """
+    """Check that no moving joint reports a constant effort."""
     model = equations.model
     first = model.velocities - model.joints
     for joint, channel in enumerate(range(equations.count)[equations.joint_channels]):

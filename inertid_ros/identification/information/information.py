@@ -54,7 +54,6 @@ class EarlierEquations:
 
     @property
     def rows(self) -> Array:
-        """``(k, p + 1)``, with the measured side as the last column."""
         return np.column_stack([self.R, self.z])
 
     def without(self, columns: np.ndarray) -> "EarlierEquations":
@@ -150,7 +149,6 @@ class Information:
 
     @property
     def counts(self) -> np.ndarray:
-        """``(c,)`` equations per channel."""
         return np.array([channel.count for channel in self.channels])
 
     @property
@@ -182,7 +180,6 @@ class Information:
         return np.sqrt(self.noise * max(np.sum(error / self.noise) / np.sum(freedom), least))
 
     def relative_error(self, parameters: Array) -> float:
-        """``|error| / |measured|`` over all channels."""
         error = sum(channel.squared_error(parameters) for channel in self.channels)
         measured = sum(float(np.sum(channel.r_factor[:, -1] ** 2)) for channel in self.channels)
         return float(np.sqrt(error / measured)) if measured > 0 else float("inf")
@@ -274,7 +271,6 @@ class Compressor:
 
     @one_thread()
     def add(self, samples: Samples) -> None:
-        """Append the unmasked equations of a recording."""
         self._equations.check(samples)
         for start in range(0, len(samples), self._batch):
             self._add(samples, slice(start, min(start + self._batch, len(samples))))
@@ -359,7 +355,6 @@ class IncrementalQR:
         self._base, self._gram = base, np.eye(len(lengths), order="F")
 
     def r_factor(self) -> Array:
-        """``R``, in Fortran's order."""
         if self._gram is None:
             return self._base.copy(order="F")
         root, _ = lapack.dpotrf(self._gram, lower=0, clean=1)  # not below the identity: it cannot fail

@@ -26,11 +26,6 @@ def write_information(information: Information, path: str | Path) -> Path:
     It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
     channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) if it is known; ``earlier`` (k, p
     + 1) if the result continued an earlier one. Its size depends on the robot, not on the recordings.
-
-    Raises
-    ------
-    OutputError
-        It cannot be written.
     """
     write_file(path, information_bytes(information), force=True)
     return Path(path)
@@ -57,13 +52,7 @@ def information_bytes(information: Information) -> bytes:
 
 
 def read_information(path: str | Path) -> Information:
-    """Information of a file that :func:`write_information` wrote, to the last bit.
-
-    Raises
-    ------
-    IdentificationError
-        There is no such file, or it is another one or damaged.
-    """
+    """Information of a file that :func:`write_information` wrote, to the last bit."""
     return _read(Path(path), Path(path))
 
 
@@ -94,11 +83,6 @@ def information_from_bytes(content: bytes, name: str) -> Information:
     ----------
     name : str
         Name of the source, for messages.
-
-    Raises
-    ------
-    IdentificationError
-        It is something else or damaged.
     """
     return _read(io.BytesIO(content), Path(name))
 

@@ -51,12 +51,10 @@ class Residuals:
 
     @classmethod
     def from_parameters(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
-        """Residuals of ``parameters`` ``(p,)``."""
         values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
         return cls(tuple(recordings), values)
 
     def joint(self, joint: int) -> Array:
-        """Unmasked residuals of one joint, over all recordings."""
         pairs = zip(self.recordings, self.values, strict=True)
         return np.concatenate([values[samples.mask[:, joint], joint] for samples, values in pairs])
 
@@ -392,7 +390,6 @@ def _straight_window(samples: Samples) -> int:
 
 
 def _is_straight(values: Array, half: int) -> bool:
-    """Whether the mean of every column ``(N, n)`` over a window is nearly its middle's value."""
     bend = np.diff(values[::half], 2, axis=0)  # six times the difference of the two
     return bool((np.abs(bend).mean(axis=0) <= 6 * _STRAIGHT_TOLERANCE * np.abs(values[::half]).mean(axis=0)).all())
 

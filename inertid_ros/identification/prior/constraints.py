@@ -62,13 +62,7 @@ class Constraints:
 
 
 def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Constraints:
-    """Constraints of a configuration.
-
-    Raises
-    ------
-    ModelError
-        The collision shapes of the URDF cannot be read.
-    """
+    """Constraints of a configuration."""
     shapes = options.collision_shapes
     return Constraints(
         inside=collision_ellipsoids(model, options.mesh_folders, options.collision_margin) if shapes else {},
@@ -130,7 +124,6 @@ class _Rows:
         return np.eye(self.layout.size)[self.columns[name]]
 
     def inequalities(self, constraints: Constraints) -> LinearConstraints:
-        """Rows that must not be negative."""
         rows: list[tuple[Array, float, str]] = []
         for link, (lowest, highest) in constraints.mass.items():
             if not 0 <= lowest <= highest:
@@ -151,7 +144,6 @@ class _Rows:
         return _stack(rows, self.layout.size)
 
     def equalities(self, constraints: Constraints, prior: Array) -> LinearConstraints:
-        """Rows that must be zero."""
         rows: list[tuple[Array, float, str]] = []
         for name in constraints.fixed:
             row = self.column(name)
@@ -191,7 +183,6 @@ def _stack(rows: list[tuple[Array, float, str]], size: int) -> LinearConstraints
 
 
 def _normalised(linear: LinearConstraints, coordinates: Coordinates) -> LinearConstraints:
-    """Convert to normalised coordinates, with rows of unit length."""
     matrix = linear.matrix @ coordinates.matrix
     length = np.maximum(np.linalg.norm(matrix, axis=1), 1e-300)
     return LinearConstraints(
@@ -250,7 +241,6 @@ def _split(convex_program: ConvexProgram, constraints: Constraints, coordinates:
 
 
 def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
-    """Add columns without effect."""
     def padded(columns: Array) -> Array:
         return np.pad(columns, [(0, 0)] * (columns.ndim - 1) + [(0, size - columns.shape[-1])])
 

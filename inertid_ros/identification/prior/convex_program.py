@@ -107,12 +107,10 @@ class ConvexProgram:
 
     @cached_property
     def gram(self) -> Array:
-        """``(p, p)`` Hessian of the quadratic part."""
         return self.R.T @ self.R
 
     @cached_property
     def r_factor(self) -> Array:
-        """``(p + 1, p + 1)`` of ``[R | z]``."""
         return r_factor(np.column_stack([self.R, self.z]))
 
     def gradient(self, x: Array) -> Array:
@@ -120,7 +118,6 @@ class ConvexProgram:
         return self.R.T @ (self.R @ x - self.z) + self.linear
 
     def matrices(self, x: Array) -> Array:
-        """``(nb, 4, 4)`` normalised pseudo-inertias."""
         bodies = len(self.body_weights)
         return pseudo_inertia(x[: BODY_PARAMETERS * bodies].reshape(bodies, BODY_PARAMETERS))
 

@@ -40,11 +40,9 @@ class Distance(Protocol):
     """A squared distance to the prior, summed over bodies ``(nb, 10)`` in normalised coordinates."""
 
     def value(self, bodies: Array) -> float:
-        """Sum over the bodies."""
         ...
 
     def gradient(self, bodies: Array) -> Array:
-        """``(nb, 10)``."""
         ...
 
     def hessian(self, bodies: Array) -> Array:
@@ -159,7 +157,6 @@ class Coordinates:
     prior: Array
 
     def physical(self, normalised: Array) -> Array:
-        """Parameters ``(p,)`` in SI units."""
         return self.offset + self.matrix @ normalised
 
     @property

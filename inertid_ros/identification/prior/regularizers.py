@@ -21,6 +21,7 @@ from inertid_ros.robot.layout import ParameterLayout
 
 from .convex_program import ConvexProgram, Solution
 from .coordinates import (
+    ENERGY_SHARE,
     IDENTITY,
     PULLBACK,
     TRACE,
@@ -112,7 +113,6 @@ def point_masses(
 
 
 def _homogeneous(points: Array) -> Array:
-    """``(k, 10)`` parameters of unit masses."""
     lifted = np.column_stack([points, np.ones(len(points))])
     return from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
 
@@ -308,11 +308,6 @@ def prior_spread_of_largest_evidence(
         Solution under these and the regularization.
     held : ndarray of bool, shape (p,)
         Parameters that are held at a value; those of bodies count as free.
-
-    Raises
-    ------
-    IdentificationError
-        Neither data nor prior determines a direction.
     """
     bodies = slice(0, layout.inertial_size)
     free = np.isnan(regularization.spreads(len(layout.body_names), of_all=np.nan))
@@ -327,13 +322,7 @@ def prior_spread_of_largest_evidence(
 
 
 def covariance_root(R: Array, solution: Solution, free: NDArray[np.bool_]) -> Array:
-    """Root of the inverse Hessian of a solution in the free columns ``(p,)``, in normalised coordinates.
-
-    Raises
-    ------
-    IdentificationError
-        The Hessian is singular.
-    """
+    """Root of the inverse Hessian of a solution in the free columns ``(p,)``, in normalised coordinates."""
     try:
         prior = semidefinite_root(_prior_curvature(R, solution)[np.ix_(free, free)])
         return inverse_root(np.vstack([R[:, free], prior]))
@@ -342,5 +331,4 @@ def covariance_root(R: Array, solution: Solution, free: NDArray[np.bool_]) -> Ar
 
 
 def _prior_curvature(R: Array, solution: Solution) -> Array:
-    """Hessian ``(p, p)`` of a solution without that of the data."""
     return solution.hessian - R.T @ R if solution.curvature is None else solution.curvature

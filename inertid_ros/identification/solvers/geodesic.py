@@ -66,11 +66,6 @@ def solve_riemannian(
         Start well inside every cone, for models that the solver cannot minimise from a point near a border.
     tolerance : float, optional
         On the gap to the minimum of the last convex model, relative to one plus the objective.
-
-    Raises
-    ------
-    IdentificationError
-        Constraints contradict one another, or no minimum is reached.
     """
     objective = _Objective(convex_program, weight)
     x, value, before, seconds, iterations = start, objective(start), np.inf, 0.0, 0
@@ -152,7 +147,6 @@ class _Objective:
         return bool(inside and (self.convex_program.inequalities(x) >= 0).all())
 
     def gradient(self, x: Array) -> Array:
-        """Gradient ``(p,)`` without that of the log barriers, which the model keeps as they are."""
         gradient = self.convex_program.gradient(x)
         gradient[: self.size] += self.weight * Riemannian().gradient(self._bodies(x)).ravel()
         return gradient
@@ -275,12 +269,10 @@ def _slope(x: Array) -> Array:
 
 
 def _lambert(x: Array) -> Array:
-    """Lambert's W, from :data:`_LAMBERT_START` on."""
     return np.asarray(scipy.special.lambertw(np.maximum(x, _LAMBERT_START)).real)
 
 
 def _sum(sigma: Array, multiplier: Array) -> Array:
-    """``sum s exp(-W(lambda s))``."""
     return np.asarray((sigma * _slope(multiplier[:, None] * sigma)).sum(axis=1))
 
 
@@ -372,11 +364,6 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tole
         the way, are discarded.
     start : ndarray, shape (nb, 10)
         Physically consistent bodies.
-
-    Raises
-    ------
-    IdentificationError
-        No equation is left, or no minimum is reached.
     """
     began = time.perf_counter()
     S = pseudo_inertia(start)

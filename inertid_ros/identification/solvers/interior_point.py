@@ -68,11 +68,6 @@ def from_squares(convex_program: ConvexProgram, x: Array, curvature: "NewtonSyst
     """Factor by Cholesky.
 
     Its accuracy does not depend on the scale of rows and columns, so they are not scaled.
-
-    Raises
-    ------
-    ConvergenceError
-        The Hessian is not positive definite.
     """
     hessian = convex_program.gram + curvature.matrix
     for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
@@ -86,13 +81,7 @@ def from_squares(convex_program: ConvexProgram, x: Array, curvature: "NewtonSyst
 
 
 def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem") -> Factor:
-    """Factor by QR, which squares nothing; the data's slope is the rotated residual.
-
-    Raises
-    ------
-    ConvergenceError
-        A direction has no curvature.
-    """
+    """Factor by QR, which squares nothing; the data's slope is the rotated residual."""
     size = len(x)
     whole = np.zeros((size + 1, size + 1), order="F")
     whole[:, :size] = convex_program.r_factor[:, :size]
@@ -136,7 +125,6 @@ class Iterate(NamedTuple):
     y: Array
 
     def moved(self, step: "Iterate", length: float) -> "Iterate":
-        """Iterate after a share of a step."""
         return Iterate(*(value + length * change for value, change in zip(self, step, strict=True)))
 
 
@@ -293,12 +281,6 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
         On the gap, relative to one plus the objective.
     warm : bool
         Whether the start is the optimum of a similar convex program, see :func:`keeps_inside`.
-
-    Raises
-    ------
-    IdentificationError
-        The start is outside, the constraints contradict one another (names one), or there is no optimum within the
-        iterations.
     """
     first, second = (from_squares, from_rows) if keeps_prior(convex_program) else (from_rows, from_squares)
     try:

@@ -120,7 +120,6 @@ class MapProblem:
         return start
 
     def _without_pieces(self, solution: Solution) -> Solution:
-        """Drop the pieces of bodies in unions of ellipsoids."""
         size = self.coordinates.layout.size
         if len(solution.x) == size:
             return solution
@@ -208,11 +207,6 @@ def fits_at_equal_residual(
         Bound of ``|A x - b|^2`` over all equations.
     weights : ndarray, shape (c,), optional
         Weight of every channel's equations; one by default.
-
-    Raises
-    ------
-    IdentificationError
-        No parameters under a regularizer have a residual so small, or so large.
     """
     model, information = equations.model, compress(equations, recordings)
     weights = np.ones(equations.count) if weights is None else np.asarray(weights, dtype=float)

@@ -24,13 +24,7 @@ _OSQP_ITERATIONS = 100_000
 
 
 def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
-    """State the convex program as CVXPY's ``Problem``, with its ``Variable`` ``(p,)``.
-
-    Raises
-    ------
-    IdentificationError
-        CVXPY or Clarabel is not installed.
-    """
+    """State the convex program as CVXPY's ``Problem``, with its ``Variable`` ``(p,)``."""
     cp = _cvxpy()
     x = cp.Variable(convex_program.R.shape[1])
     objective = (
@@ -61,13 +55,7 @@ def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
 
 
 def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
-    """Solve by CVXPY and Clarabel, the reference for the built-in solver.
-
-    Raises
-    ------
-    IdentificationError
-        CVXPY or Clarabel is not installed, or the solver found no optimum.
-    """
+    """Solve by CVXPY and Clarabel, the reference for the built-in solver."""
     cp = _cvxpy()
     began = time.perf_counter()
     problem, x = cvxpy_problem(convex_program)
@@ -99,7 +87,6 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
 
 
 def _squared_residual(convex_program: ConvexProgram, x: np.ndarray, hessian: np.ndarray) -> float:
-    """Squared Newton decrement of a convex program without hard constraints."""
     gradient = convex_program.gradient(x)
     inverses = np.linalg.inv(convex_program.matrices(x))
     pull = convex_program.body_weights[:, None] * np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, inverses)
@@ -142,11 +129,6 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     convex_program : ConvexProgram
         Program without any distance of the bodies; with linear constraints but no blocks. Weak log barriers of its
         positive parameters become plain bounds.
-
-    Raises
-    ------
-    IdentificationError
-        OSQP is not installed, the constraints contradict one another, or it reached no optimum.
     """
     if len(convex_program.blocks):
         raise IdentificationError(
@@ -221,7 +203,6 @@ def _point_objective(
 
 
 def _point_hessian(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Array:
-    """Hessian ``(p, p)`` of the parameters, by the equations and the prior on masses."""
     hessian = convex_program.gram.copy()
     inertial = len(points.matrix)
     hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
