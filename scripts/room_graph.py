@@ -1,8 +1,6 @@
-"""Measure the folders of the package and the imports between them, and write the figures into docs/architecture.md.
+"""Measure the folders of the package and the imports between them.
 
-    python scripts/room_graph.py                              this checkout, written into the page
-    python scripts/room_graph.py --check                      exit status 1 where the page is out of date
-    python scripts/room_graph.py --root OTHER --section before    another checkout, written as the earlier state
+    python scripts/room_graph.py [--root OTHER]    this checkout, or another
 
 The allowed directions between folders stand here (ORDER, ORDER_WITHIN); test/package/test_rooms.py enforces them.
 """
@@ -228,16 +226,10 @@ def back_arrows(order: Sequence[str], arrows: Mapping[tuple[str, str], Sequence[
     return [(source, target) for source, target in arrows if place[target] > place[source]]
 
 
-def stated_place(folder: str) -> tuple[int, int]:
-    """Place of a folder in the stated order."""
-    room, *below = Path(folder).parts
-    return ranks(ORDER)[room], ranks(ORDER_WITHIN.get(room, ())).get(below[0] if below else "", 0)
-
-
 def measure(package: Package) -> str:
     """The figures as Markdown tables."""
     small = sum(package.lines(file) < SMALL for file in package.modules)
-    back = back_arrows(order_of(package), package.arrows)
+    back = back_arrows(best_order(list(package.folders), package.arrows), package.arrows)
     fans = ", ".join(f"`{target}` {count}" for count, target in package.fan_in[:5])
     largest = max(package.folders.values())
     rows = [
@@ -253,70 +245,13 @@ def measure(package: Package) -> str:
     return "\n".join(["| measure | figure |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)])
 
 
-def order_of(package: Package) -> list[str]:
-    """The stated order where all folders have a place in it, else the one with the fewest arrows back up."""
-    order = best_order(list(package.folders), package.arrows)
-    stated = {folder.split("/")[0] for folder in order} <= set(ranks(ORDER))
-    return sorted(order, key=stated_place) if stated else order
-
-
-def drawing(package: Package) -> str:
-    """The folders from bottom to top as SVG; imports downwards on the right, those that run back up red on the left."""
-    order = order_of(package)
-    step, left = 22, 330
-    height = step * (len(order) + 1)
-    place = {folder: height - step * (index + 1) for index, folder in enumerate(order)}
-    back = set(back_arrows(order, package.arrows))
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {height}" font-family="sans-serif" font-size="13">',
-        f'<rect width="900" height="{height}" fill="white"/>',
-    ]
-    for (source, target), found in package.arrows.items():
-        start, end, up = place[source], place[target], (source, target) in back
-        x, color = (left, "#c00") if up else (left + 250, "#357")
-        bulge = x + (-1 if up else 1) * (20 + 0.5 * abs(end - start))
-        width = 0.6 + 0.25 * min(len(found), 10)
-        out.append(
-            f'<path d="M{x} {start} C{bulge:g} {start} {bulge:g} {end} {x} {end}" fill="none" stroke="{color}"'
-            f' stroke-width="{width:g}" stroke-opacity="{1 if up else 0.45}"><title>{source or "."} imports'
-            f' {target or "."} ({len(found)})</title></path>'
-        )
-    for folder, y in place.items():
-        count = package.folders.get(folder, 0)
-        out.append(f'<rect x="{left}" y="{y - 9}" width="250" height="18" rx="4" fill="#eef2f7" stroke="#99a"/>')
-        out.append(f'<text x="{left + 8}" y="{y + 4}">{folder or PACKAGE}</text>')
-        out.append(f'<text x="{left + 242}" y="{y + 4}" text-anchor="end" fill="#667">{count}</text>')
-    return "\n".join([*out, "</svg>", ""])
-
-
-def replaced(page: str, section: str, content: str) -> str:
-    """A page with what stands between the markers of a section replaced."""
-    start, end = (f"<!-- room_graph {section} {side} -->" for side in ("start", "end"))
-    head, rest = page.split(start)
-    return f"{head}{start}\n{content}\n{end}{rest.split(end)[1]}"
-
-
 def main() -> int:
-    """Write or check the figures; the exit status."""
+    """Print the figures of a checkout."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=HERE, help="checkout to measure")
-    parser.add_argument("--section", default="now", choices=("now", "before"), help="section of the page to write")
-    parser.add_argument("--check", action="store_true", help="write nothing; status 1 where the page is out of date")
-    options = parser.parse_args()
-    package = Package(options.root)
-    page = HERE / "docs" / "architecture.md"
-    figure = HERE / "docs" / "figures" / f"rooms_{options.section}.svg"
+    package = Package(parser.parse_args().root)
     lines, code = (sum(map(count, package.files)) for count in (package.lines, package.code_lines))
-    print(f"{PACKAGE}/: {lines} lines, {code} of them code")
-    text = replaced(page.read_text(encoding="utf-8"), options.section, measure(package))
-    contents = {page: text, figure: drawing(package)}
-    if options.check:
-        stale = [file for file, content in contents.items() if not file.is_file() or file.read_text() != content]
-        for file in stale:
-            print(f"{file.relative_to(HERE)} is out of date; run python scripts/room_graph.py", file=sys.stderr)
-        return int(bool(stale))
-    for file, content in contents.items():
-        file.write_text(content, encoding="utf-8")
+    print(f"{PACKAGE}/: {lines} lines, {code} of them code\n\n{measure(package)}")
     return 0
 
 
