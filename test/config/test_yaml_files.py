@@ -94,7 +94,7 @@ def test_an_empty_file_is_the_default(tmp_path):
         ("prepare: 5", "prepare is 5, expected a mapping of cutoff_hz"),
         ("prepare: {cutoff_hz: five}", "prepare.cutoff_hz is 'five', expected a number"),
         ("identify: {solver: magic}", "identify.solver is 'magic'; choose from"),
-        ("robot: {locked_joints: [finger=1]}", "robot.locked_joints is ['finger=1'], expected a mapping of names, each with its value"),
+        ("robot: {locked_joints: [finger=1]}", "robot.locked_joints is ['finger=1'], expected a mapping of names"),
         ("robot: {gravity: [0, 0]}", "robot.gravity has 2 values; give 3"),
         ("robot: {rotors: {r: {link: b, ratio: 5, mass: 1, radius: 1, length: 1}}}", "robot.rotors.r.joint is missing"),
         ("robot: {wheels: {w: {}}}", "robot.wheels turn a robot that floats; set base to free"),

@@ -5,6 +5,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -97,17 +98,33 @@ FILES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 """File to its nodes and the values that differ from the defaults."""
 
 _HEADS = {
-    "calibrate": "Calibrate a robot (calibrate.launch.py). Every value is the default.",
+    "calibrate": "Calibrate a robot (calibrate.launch.py).",
     "simulate": "Calibrate a simulated Panda (simulate.launch.py).",
     "biped": "Calibrate a simulated biped on two force plates (stand.launch.py).",
     "humanoid": "Calibrate a simulated humanoid on one foot (stand.launch.py robot:=humanoid).",
-    "online": "Follow a calibrated robot while it moves (online.launch.py). Every value is the default.",
+    "online": "Follow a calibrated robot while it moves (online.launch.py).",
     "payload": "Move a calibrated robot to identify what it holds (payload.launch.py).",
     "replay": "Identify from a bag that is played (replay.launch.py).",
-    "adapt_hardware": "Control an arm by torques while parameters adapt (adapt.launch.py). Every value is the default.",
+    "adapt_hardware": "Control an arm by torques while parameters adapt (adapt.launch.py).",
     "adapt_simulated": "Control a simulated Panda by torques (adapt.launch.py robot:=simulated).",
 }
+SHOWN: Mapping[str, tuple[str, ...]] = {
+    "excitation": (
+        "controller", "limits.position_margin", "limits.velocity_fraction", "limits.effort_fraction",
+        "excitation.duration_s", "excitation.mounting", "monitor.tracking_tolerance",
+    ),
+    "recorder": ("directory", "write_bag"),
+    "identifier": ("output_directory", "prepare.cutoff_hz", "identify.prior"),
+    "calibrate": ("rounds", "confirm", "speed_scale"),
+    "online": ("result", "time_constant_s", "payload.frame", "payload.largest_mass"),
+    "measure_payload": ("frame", "duration_s", "speed_scale"),
+    "replay": ("bag", "rate", "record"),
+    "simulator": ("state_hz", "perturb"),
+    "adaptation": ("result", "controller", "autostart", "control.bandwidth", "monitor.tracking_tolerance"),
+}  # fmt: skip
+"""Parameters of a node that users set most; files hold them with their default, too."""
 _MADE = "<!-- Made by python -m inertid_ros.nodes.tools.parameter_files config --docs docs/reference; do not edit. -->"
+LINE_LENGTH = 120
 _PLAIN_TYPES = {"bool": "true or false", "int": "whole number", "double": "number", "string": "text"}
 _ROS_TYPES = {bool: "bool", int: "int", float: "double", str: "string"}
 
@@ -139,9 +156,6 @@ constraints:
 Every key must be known at its place, also in sections that another command reads. An option that is given and has no
 effect beside another one, such as `excitation.intervals` of a Fourier motion, is an error that names both; a value that
 is the default counts as not given.
-
-The models are the classes of {{py:mod}}`inertid_ros.config`, made with attrs: python3-attrs is a rosdep key on every
-platform of ROS 2, whereas pydantic is still 1.10 on Ubuntu 24.04 and cattrs has no key.
 """
 
 _NODES_HEAD = f"""{_MADE}
@@ -171,10 +185,9 @@ other packages' nodes are left alone, as are `use_sim_time` and `qos_overrides`.
 
 def render(file: str) -> str:
     """Return the text of one of :data:`FILES`."""
-    lines = [f"# {_HEADS[file]}", "# Each parameter: description, type, range; see docs/reference/node_parameters.md."]
+    lines = [f"# {_HEADS[file]}", "# All parameters, with type and range, are in docs/reference/node_parameters.md."]
     for node, values in FILES[file].items():
-        lines += ["", f"/**/{node}:", "  ros__parameters:"]
-        lines += _section(list(declared(node)), values)
+        lines += ["", f"/**/{node}:", "  ros__parameters:", *_section(node, values)]
     return "\n".join(lines) + "\n"
 
 
@@ -196,48 +209,33 @@ def allowed(entry: Option) -> str:
 
 def flow_value(value: Any) -> str:
     """Return a default as YAML on one line."""
-    return "required" if value is REQUIRED else flow(list(value) if isinstance(value, tuple) else value)
+    return "required" if value is REQUIRED else flow(value)
 
 
-def _section(fields: list[Option], values: Mapping[str, Any]) -> list[str]:
-    """Lines of a node's parameters: nested keys, each below a comment."""
+def _section(node: str, values: Mapping[str, Any]) -> list[str]:
+    """Lines of a node's parameters: nested keys, with their description or its first clause if there is room."""
     lines: list[str] = []
     open_path: list[str] = []
     # Plain parameters first; YAML cannot reopen a section once another has begun.
-    for entry, value in sorted(_filled(fields, values), key=lambda pair: pair[0].key.split(".")[:-1]):
-        *path, name = entry.key.split(".")
+    for key, value, description in sorted(_entries(node, values), key=lambda entry: entry[0].split(".")[:-1]):
+        *path, name = key.split(".")
         common = len(os.path.commonprefix([path, open_path]))
-        for depth in range(common, len(path)):
-            lines.append(f"{'  ' * (depth + 2)}{path[depth]}:")
+        lines += [f"{'  ' * (depth + 2)}{path[depth]}:" for depth in range(common, len(path))]
         open_path = path
-        indent = "  " * (len(path) + 2)
-        lines += [f"{indent}# {_about(entry)}", f"{indent}{name}: {flow_value(value)}"]
-        if entry.lists and not value:  # without names, comments describe the fields of an element
-            inner = [other for other in fields if other.names == entry.key]
-            key = ".".join([*path, ""])
-            lines += [f"{indent}#   {other.key.removeprefix(key)}: {_about(other)}" for other in inner]
+        line = f"{'  ' * (len(path) + 2)}{name}: {flow_value(value)}"
+        comments = (f"  # {description}", f"  # {re.split('[:;]', description)[0]}") if description else ()
+        lines.append(next((line + text for text in comments if len(line + text) <= LINE_LENGTH), line))
     return lines
 
 
-def _filled(fields: list[Option], values: Mapping[str, Any]) -> Iterator[tuple[Option, Any]]:
-    """Yield parameters with their values; those of named elements once for every name."""
-    elements = {entry.key: entry.lists for entry in fields if entry.lists}
-    for entry in fields:
-        if entry.lists:
-            yield entry, tuple(values.get(entry.lists, ()))
-        elif entry.names:
-            key = elements[entry.names]
-            for name, content in values.get(key, {}).items():
-                single = entry.of(name)
-                field = single.key.removeprefix(f"{key}.{name}").removeprefix(".")
-                yield single, content.get(field, entry.default) if field else content
-        else:
-            yield entry, values.get(entry.key, entry.default)
-
-
-def _about(entry: Option) -> str:
-    type_name, limits = ros_type(entry), allowed(entry)
-    return f"{entry.description} ({type_name}{': ' if entry.choices else ', ' if limits else ''}{limits})"
+def _entries(node: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    """Key, value and description of what differs from the defaults or is in SHOWN; named elements without one."""
+    for entry in declared(node):
+        if entry.lists in values:
+            yield entry.key, list(values[entry.lists]), entry.description
+            yield from ((f"{entry.lists}.{name}", content, "") for name, content in values[entry.lists].items())
+        elif entry.key in values or entry.key in SHOWN[node]:
+            yield entry.key, values.get(entry.key, entry.default), entry.description
 
 
 def configuration_page() -> str:
