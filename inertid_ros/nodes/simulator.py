@@ -1,7 +1,7 @@
 """Simulator node: a MuJoCo arm, or a robot on force plates, in real time, with the topics of a real one."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -50,99 +50,143 @@ from .spin import run_node
 
 _MAX_LAG_S = 0.1  # after a longer pause the simulated time goes on where it was and does not catch up
 _MAX_LOST_S = 0.5  # behind the clock; more means that the machine is too slow, and not merely busy for a moment
+_FAULTS_PERIOD_S = 0.2  # between two looks at the parameters below fault
+_SENSOR = QoSProfile(depth=50)
 
 
 class Simulator(Node):
-    """A simulated arm, or a :class:`ForcePlateRobot`.
-
-    Physics follows the steady clock; stamps are the ROS time at the start plus the simulated time.
-    """
+    """A :class:`SimulatedArm`, or a :class:`ForcePlateRobot`."""
 
     def __init__(self) -> None:
         super().__init__("simulator")
-        self.options = declare(self, SimulatorOptions)
+        options = declare(self, SimulatorOptions)
         declare(self, FaultOptions, read_only=False, prefix="fault.")
         guard(self, FaultOptions, lambda: "", prefix="fault.")
-        self.tick_s = 1.0 / self.options.state_hz
-        if self.options.legged_robot.robot:
-            self.tick = ForcePlateRobot(self, self.options).tick
-            return
-        self.tick = self._tick
-        truth = load_model(read_description(self.options.urdf or example_urdf()), model_options(self.options.robot))
-        described = described_model(truth, self.options)
-        self.empty = truth  # without an attached body
-        self.robot = SimulatedRobot(
-            truth,
-            self.options.simulation,
-            start=np.array(self.options.start) if self.options.start else None,
+        self.tick_s = 1.0 / options.state_hz
+        self.simulation = (ForcePlateRobot if options.legged_robot.robot else SimulatedArm)(self, options)
+        self.tick = self.simulation.tick
+
+
+class Simulation:
+    """Time, faults and topics that all simulated robots have.
+
+    Physics follows the steady clock; stamps are the ROS time at the start plus the simulated time. Publishes
+    ``joint_states``, ``robot_description``, ``~/true_parameters`` and, if asked for, ``/clock``.
+
+    """
+
+    def __init__(self, node: Node, options: SimulatorOptions, truth: RobotModel) -> None:
+        self.node, self.options, self.truth = node, options, truth
+        self.described = truth  # as it is published: the true robot, or one that is wrong by point masses
+        if options.perturb:
+            bodies = perturb(truth, np.random.default_rng(options.perturbation_seed), options.perturbation)
+            self.described = load_model(write_urdf(truth, bodies), truth.options)
+        self.faults = read(node, FaultOptions, "fault.")
+        self.lost_s = 0.0  # by how much the robot has fallen behind the steady clock
+        self.states = node.create_publisher(JointState, "joint_states", _SENSOR)
+        self.clock_publisher = node.create_publisher(ClockMessage, "/clock", 10) if options.publish_clock else None
+        self.description = node.create_publisher(String, "robot_description", LATCHED)
+        self.description.publish(String(data=self.described.urdf))
+        self.true_parameters = node.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
+
+    def start(self, robot: SimulatedRobot | LeggedRobot, details: str) -> None:
+        """Let the time of a robot begin now."""
+        self.diagnostics = DiagnosticsPublisher(
+            self.node, lambda: [robot_status(robot.time, self.lost_s, self.faults)], lambda: self.truth.name
         )
-        self.channel = FaultyChannel(np.random.default_rng(self.options.simulation.seed))
-        self._set_faults(read(self, FaultOptions, "fault."))
-        controller = self.options.controller
-        self.controller_state = ControllerState(self, controller, truth.joint_names)
-        self.state_publisher = self.create_publisher(JointState, "joint_states", QoSProfile(depth=50))
-        self.clock_publisher = (
-            self.create_publisher(ClockMessage, "/clock", 10) if self.options.publish_clock else None
-        )
-        self.description_publisher = self.create_publisher(String, "robot_description", LATCHED)
-        self.description_publisher.publish(String(data=described.urdf))
-        self.truth_publisher = self.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
-        self._publish_truth()
-        robot = self.robot
+        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.zero_ns = self.steady.now().nanoseconds  # steady clock at simulated time zero
+        self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
+        self.node.create_timer(_FAULTS_PERIOD_S, self._read_faults, clock=self.steady)
+        self.node.get_logger().info(f"simulating '{self.truth.name}' with {self.truth.joints} joints{details}")
+
+    def tick(self) -> None:
+        """Advance to now, and publish."""
+        raise NotImplementedError
+
+    def _behind(self, time_s: float, kept_s: float) -> tuple[float, int]:
+        """Return by how much a simulated time is behind now [s], and the time lost [ns]: after a pause, all but a rest.
+
+        The robot then goes on where it was.
+        """
+        behind = (self.steady.now().nanoseconds - self.zero_ns) * 1e-9 - time_s
+        if behind <= _MAX_LAG_S:
+            return behind, 0
+        lost_ns = round((behind - kept_s) * 1e9)
+        self.zero_ns += lost_ns
+        self.lost_s += lost_ns * 1e-9
+        return kept_s, lost_ns
+
+    def _stamp(self, time_s: float) -> Time:
+        return to_time(self.stamp_ns + round(time_s * 1e9))
+
+    def _publish_clock(self, time_s: float) -> None:
+        if self.clock_publisher is not None:
+            self.clock_publisher.publish(ClockMessage(clock=self._stamp(time_s)))
+
+    def _publish_truth(self, model: RobotModel, bodies: Array, drives: Mapping[str, Array]) -> None:
+        stamp = self.node.get_clock().now().to_msg()
+        self.true_parameters.publish(known_parameters(model, bodies, drives, stamp))
+
+    def _read_faults(self) -> None:
+        self.faults = read(self.node, FaultOptions, "fault.")
+
+
+class SimulatedArm(Simulation):
+    """A MuJoCo arm in real time with the topics of a trajectory, position stream or effort controller."""
+
+    def __init__(self, node: Node, options: SimulatorOptions) -> None:
+        truth = load_model(read_description(options.urdf or example_urdf()), model_options(options.robot))
+        super().__init__(node, options, truth)
+        start = np.array(options.start) if options.start else None
+        self.robot = robot = SimulatedRobot(truth, options.simulation, start=start)
+        self.channel = FaultyChannel(np.random.default_rng(options.simulation.seed))
+        self._apply_faults()
+        self.controller_state = ControllerState(node, options.controller, truth.joint_names)
+        self._publish_robot()
+        trajectories = f"{options.controller}/joint_trajectory".lstrip("/")
         self.commands: list[tuple[PolledSubscription, Callable[[Any], None]]] = [
-            (PolledSubscription(self, message_type, topic, COMMAND), command)
+            (PolledSubscription(node, message_type, topic, COMMAND), command)
             for message_type, topic, command in (
-                (JointTrajectory, f"{controller}/joint_trajectory".lstrip("/"), self._follow),
+                (JointTrajectory, trajectories, self._follow),
                 (Float64MultiArray, "position_commands", lambda message: robot.stream(np.array(message.data))),
                 (Float64MultiArray, "effort_commands", lambda message: robot.command_effort(np.array(message.data))),
             )
         ]
-        self.create_subscription(InertiaStamped, "~/attach", self._attach, COMMAND)
-        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.lost_s = 0.0  # by how much the robot has fallen behind the steady clock
-        self.diagnostics = DiagnosticsPublisher(
-            self, lambda: [robot_status(robot.time, self.lost_s, self.faults)], lambda: truth.name
-        )
-        self.zero_ns = self.steady.now().nanoseconds  # steady clock at simulated time zero
-        self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
-        self.create_timer(0.2, self._read_faults, clock=self.steady)
-        self.get_logger().info(f"simulating '{truth.name}' with {truth.joints} joints")
+        node.create_subscription(InertiaStamped, "~/attach", self._attach, COMMAND)
+        self.start(robot, "")
 
-    def _tick(self) -> None:
-        self._take_commands()
-        now = self.steady.now().nanoseconds
+    def tick(self) -> None:
+        """Take commands, advance to now, and publish."""
+        for topic, command in self.commands:
+            for message, _ in topic.take():
+                try:
+                    command(message)
+                except InertidError as error:
+                    self.node.get_logger().error(str(error))
         step = self.options.simulation.timestep_s
-        behind = (now - self.zero_ns) * 1e-9 - self.robot.time
-        if behind > _MAX_LAG_S:
-            lost = round((behind - step) * 1e9)
-            self.zero_ns += lost
-            self.stamp_ns += lost
-            self.lost_s += lost * 1e-9
-            behind = step
+        behind, lost_ns = self._behind(self.robot.time, step)
+        self.stamp_ns += lost_ns  # a pause is a gap between stamps
         self.robot.step(max(int(behind / step), 0))
         measured = self.robot.state()
         arrived = self.channel.pass_on(measured)
         for sample in arrived:
             stamp = self._stamp(sample.time)
             state = to_joint_state(self.robot.joint_names, stamp, sample.position, sample.velocity, sample.effort)
-            self.state_publisher.publish(state)
+            self.states.publish(state)
         if arrived:  # both publishers are held up together
             factor = self.faults.speed_scaling if self.faults.tell_speed_scaling else 1.0
             self.controller_state.publish(self._stamp(measured.time), self.robot.desired(), measured, factor)
-        if self.clock_publisher is not None:
-            self.clock_publisher.publish(ClockMessage(clock=self._stamp(self.robot.time)))
-
-    def _stamp(self, time: float) -> Time:
-        """Stamp of a simulated time [s]."""
-        return to_time(self.stamp_ns + round(time * 1e9))
+        self._publish_clock(self.robot.time)
 
     def _read_faults(self) -> None:
-        faults = read(self, FaultOptions, "fault.")
-        if faults != self.faults:
-            self._set_faults(faults)
+        before = self.faults
+        super()._read_faults()
+        if self.faults != before:
+            self._apply_faults()
 
-    def _set_faults(self, faults: FaultOptions) -> None:
-        self.faults = faults
+    def _apply_faults(self) -> None:
+        faults = self.faults
         self.robot.scale(faults.speed_scaling)
         self.channel.faults = StateFaults(
             silent=faults.silent,
@@ -155,42 +199,31 @@ class Simulator(Node):
             gap=faults.gap_s,
         )
 
-    def _publish_truth(self) -> None:
+    def _publish_robot(self) -> None:
         drives = {term: self.robot.drives.term(term) for term in DRIVE_TERMS}
-        stamp = self.get_clock().now().to_msg()
-        self.truth_publisher.publish(known_parameters(self.empty, self.robot.bodies, drives, stamp))
+        self._publish_truth(self.truth, self.robot.bodies, drives)
 
     def _attach(self, message: InertiaStamped) -> None:
         """Hold a body fixed to the link of its frame, in place of the body before; one without mass is none."""
         try:
             self.robot.become(self._holding(message))
         except InertidError as error:
-            self.get_logger().error(f"attach: {error}")
+            self.node.get_logger().error(f"attach: {error}")
             return
-        self._publish_truth()
-        self.get_logger().info(f"holds {message.inertia.m:g} kg")
+        self._publish_robot()
+        self.node.get_logger().info(f"holds {message.inertia.m:g} kg")
 
     def _holding(self, message: InertiaStamped) -> RobotModel:
         if message.inertia.m == 0:
-            return self.empty
+            return self.truth
         com = message.inertia.com
         upper = tuple(getattr(message.inertia, f"i{axes}") for axes in ("xx", "xy", "xz", "yy", "yz", "zz"))
         load = LoadOptions(
             message.header.frame_id, message.inertia.m, ("*",), com=(com.x, com.y, com.z),
             inertia=upper if any(upper) else (),
         )  # fmt: skip
-        bodies = self.empty.consistent_body_prior + load_bodies(self.empty, {"attached": load}, "attached")
-        return self.empty.with_prior_bodies(bodies)
-
-    # Commands
-
-    def _take_commands(self) -> None:
-        for topic, command in self.commands:
-            for message, _ in topic.take():
-                try:
-                    command(message)
-                except InertidError as error:
-                    self.get_logger().error(str(error))
+        bodies = self.truth.consistent_body_prior + load_bodies(self.truth, {"attached": load}, "attached")
+        return self.truth.with_prior_bodies(bodies)
 
     def _follow(self, message: JointTrajectory) -> None:
         points = from_joint_trajectory(message, self.robot.joint_names)
@@ -200,60 +233,32 @@ class Simulator(Node):
         self.robot.follow(trajectory, start)
 
 
-def described_model(truth: RobotModel, options: SimulatorOptions) -> RobotModel:
-    """Return the robot that the simulator publishes: the true one, or one that is wrong by point masses."""
-    if not options.perturb:
-        return truth
-    rng = np.random.default_rng(options.perturbation_seed)
-    return load_model(write_urdf(truth, perturb(truth, rng, options.perturbation)), truth.options)
-
-
-class ForcePlateRobot:
+class ForcePlateRobot(Simulation):
     """A MuJoCo biped or humanoid in real time. It balances, and moves when ``~/move`` asks it to.
 
-    Publishes ``joint_states``, ``odometry``, ``imu``, ``<plate>/wrench`` for every plate, ``robot_description``, and
-    latched ``~/moving`` and ``~/true_parameters``.
+    Also publishes ``odometry``, ``imu``, ``<plate>/wrench`` for every plate, and latched ``~/moving``.
     """
 
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
-        self.node, self.options = node, options
         robot = legged_robot(options.legged_robot.robot, options.legged_robot.crouch_rad)
-        robot_options = attrs.evolve(
-            options.robot, base="free", plates=STANCES[options.legged_robot.robot].plate_options()
-        )
-        truth = load_model(robot.urdf, model_options(robot_options))
-        described = described_model(truth, options)
+        plates = STANCES[options.legged_robot.robot].plate_options()
+        robot_options = attrs.evolve(options.robot, base="free", plates=plates)
+        super().__init__(node, options, load_model(robot.urdf, model_options(robot_options)))
         # The balancing controller is based on the wrong description, as on a real robot.
-        self.robot = LeggedRobot(robot, options.legged_robot, controller_urdf=described.urdf)
-        self.faults = FaultOptions()
-        self.frozen: dict[str, np.ndarray] = {}
-        sensor = QoSProfile(depth=50)
-        self.states = node.create_publisher(JointState, "joint_states", sensor)
-        self.odometry = node.create_publisher(Odometry, "odometry", sensor)
-        self.imu = node.create_publisher(Imu, "imu", sensor)
+        self.robot = LeggedRobot(robot, options.legged_robot, controller_urdf=self.described.urdf)
+        self.frozen: dict[str, Array] = {}  # wrenches of frozen plates
+        self.odometry = node.create_publisher(Odometry, "odometry", _SENSOR)
+        self.imu = node.create_publisher(Imu, "imu", _SENSOR)
         self.plates = {
-            plate.name: node.create_publisher(WrenchStamped, f"{plate.name}/wrench", sensor) for plate in robot.plates
+            plate.name: node.create_publisher(WrenchStamped, f"{plate.name}/wrench", _SENSOR) for plate in robot.plates
         }
-        self.clock_publisher = node.create_publisher(ClockMessage, "/clock", 10) if options.publish_clock else None
-        self.description = node.create_publisher(String, "robot_description", LATCHED)
-        self.description.publish(String(data=described.urdf))
-        self.true_parameters = node.create_publisher(InertialParameters, "~/true_parameters", LATCHED)
-        drives = {term: np.zeros(truth.joints) for term in DRIVE_TERMS}
-        stamp = node.get_clock().now().to_msg()
-        self.true_parameters.publish(known_parameters(truth, truth.body_prior, drives, stamp))
+        frictionless = {term: np.zeros(self.truth.joints) for term in DRIVE_TERMS}
+        self._publish_truth(self.truth, self.truth.body_prior, frictionless)
         self.moving_publisher = node.create_publisher(Bool, "~/moving", LATCHED)
         self.moving = False
         self.moving_publisher.publish(Bool(data=False))
         node.create_service(Trigger, "~/move", self._move)
-        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.zero_ns = self.steady.now().nanoseconds
-        self.lost_s = 0.0
-        self.diagnostics = DiagnosticsPublisher(
-            node, lambda: [robot_status(self.robot.time, self.lost_s, self.faults)], lambda: truth.name
-        )
-        self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds
-        node.create_timer(0.2, self._read_faults, clock=self.steady)
-        node.get_logger().info(f"simulating '{truth.name}' with {truth.joints} joints on {len(robot.plates)} plates")
+        self.start(self.robot, f" on {len(robot.plates)} plates")
 
     def _move(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         response.success = not self.robot.moving
@@ -271,32 +276,22 @@ class ForcePlateRobot:
             self.moving_publisher.publish(Bool(data=self.moving))
 
     def tick(self) -> None:
-        """Advance to now, and publish."""
-        now = self.steady.now().nanoseconds
+        """Advance to now, and publish samples that are evenly spaced in simulated time, whenever the timer comes."""
+        # A machine that cannot keep up slows the robot down; its stamps stay without gaps.
+        behind, _ = self._behind(self.robot.time, _MAX_LAG_S)
         step = self.options.legged_robot.timestep_s
-        behind = (now - self.zero_ns) * 1e-9 - self.robot.time
-        if behind > _MAX_LAG_S:
-            # A machine that cannot keep up slows the robot down; its stamps stay evenly spaced, without gaps.
-            self.zero_ns += round((behind - _MAX_LAG_S) * 1e9)
-            self.lost_s += behind - _MAX_LAG_S
-            behind = _MAX_LAG_S
-        # Samples are evenly spaced in simulated time, whenever the timer comes.
         per_sample = max(round(1.0 / (self.options.state_hz * step)), 1)
         for _ in range(int(behind / (step * per_sample))):
             self.robot.step(per_sample)
             self._publish(self.robot.state())
         self._publish_moving()
 
-    def _read_faults(self) -> None:
-        self.faults = read(self.node, FaultOptions, "fault.")
-
     def _publish(self, sample: BodySample) -> None:
         faults = self.faults
-        time_ns = self.stamp_ns + round(sample.time * 1e9)
-        stamp = to_time(time_ns + round(faults.stamp_offset_s * 1e9))
-        names = self.robot.joint_names
+        stamp = to_time(self.stamp_ns + round(sample.time * 1e9) + round(faults.stamp_offset_s * 1e9))
         if not faults.silent:
-            self.states.publish(to_joint_state(names, stamp, sample.position, sample.velocity, sample.effort))
+            state = to_joint_state(self.robot.joint_names, stamp, sample.position, sample.velocity, sample.effort)
+            self.states.publish(state)
         self.odometry.publish(to_odometry(sample.base_pose, sample.base_twist, self.robot.world.root, stamp))
         self.imu.publish(to_imu(sample.specific_force, sample.rate, self.robot.robot.imu, stamp))
         for plate, publisher in self.plates.items():
@@ -307,8 +302,7 @@ class ForcePlateRobot:
                 self.frozen.pop(plate, None)
             if plate not in faults.silent_plates:
                 publisher.publish(to_wrench(wrench, plate, stamp))
-        if self.clock_publisher is not None:
-            self.clock_publisher.publish(ClockMessage(clock=to_time(time_ns)))
+        self._publish_clock(sample.time)
 
 
 class ControllerState:
@@ -350,13 +344,13 @@ def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
     """Status of the simulation: its time, the time lost in all, and the faults that were asked for."""
     defaults = attrs.asdict(FaultOptions())
     asked = ", ".join(f"fault.{name}" for name, value in attrs.asdict(faults).items() if value != defaults[name])
-    level, message = gravest(
+    level_and_message = gravest(
         (WARN, asked and f"faults on request: {asked}"),
         (WARN, f"{lost_s:.1f} s behind the clock; take other work off this machine" if lost_s > _MAX_LOST_S else ""),
         otherwise="simulating",
     )
     values = {"Simulated time (s)": time_s, "Lost time (s)": lost_s, "Faults": asked}
-    return Status("robot", level, message, values)
+    return Status("robot", *level_and_message, values)
 
 
 def main() -> int:

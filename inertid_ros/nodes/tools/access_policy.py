@@ -10,7 +10,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
+from typing import TypeVar
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 import rclpy
@@ -42,12 +43,8 @@ from inertid_ros.ros.topics import LATCHED
 FILE = "inertid_ros.policy.xml"
 _POLICY_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- Made by python -m inertid_ros.nodes.tools.access_policy security; see docs/networks.md. All else is denied. -->
-<policy version="0.2.0">
-  <enclaves>
 """
-_POLICY_FOOT = """  </enclaves>
-</policy>
-"""
+T = TypeVar("T")
 _ACTION_INFIX = "/_action/"  # in the names of topics and services that make an action
 
 Access = tuple[str, str]
@@ -64,6 +61,8 @@ ACCESS: tuple[Access, ...] = (
 """All accesses in the order of the file."""
 
 Used = Mapping[Access, Sequence[str]]
+Identity = tuple[str, str]
+"""Name and namespace of a node."""
 
 # The flow makes the clients of its requests one after the other, each for one request only.
 FLOW_REQUESTS: Used = {
@@ -102,18 +101,10 @@ _ONE_JOINT_URDF = """<robot name="robot"><link name="base"/><link name="arm"><in
 <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
 
 
-def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
-    """Make every node for a moment, and return by name and namespace what it uses.
+def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
+    """Make every node for a moment with the arguments after ``--ros-args``, and return what it uses.
 
-    Parameters
-    ----------
-    arguments : sequence of str
-        Arguments after ``--ros-args``. Flows take them from the command line of the process.
-
-    Raises
-    ------
-    InertidError
-        A node cannot be made with these arguments.
+    Flows take the arguments from the command line of the process. Raises InertidError if a node cannot be made.
     """
     with tempfile.TemporaryDirectory() as folder:
         rclpy.init(args=["--ros-args", "--params-file", str(_write_parameters(Path(folder))), *arguments])
@@ -121,20 +112,14 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[tuple[str, str], Used]:
         try:
             nodes.append(_configured_excitation())
             nodes.extend(make() for make in _NODE_CLASSES.values())
-            used = {_identity(node): used_names(node) for node in nodes}
+            used = {(node.get_name(), node.get_namespace()): used_names(node) for node in nodes}
         finally:
             for node in nodes:
                 node.destroy_node()
             rclpy.try_shutdown()
-    calibrate = _used_by_flow(
-        "calibrate", lambda client: CalibrationFlow(client, declare(client.node, CalibrateOptions)), FLOW_REQUESTS
-    )
-    measure_payload = _used_by_flow(
-        "measure_payload",
-        lambda client: PayloadFlow(client, declare(client.node, MeasurePayloadOptions)),
-        PAYLOAD_FLOW_REQUESTS,
-    )
-    return {**used, **calibrate, **measure_payload}
+    calibrate = _used_by_flow("calibrate", CalibrateOptions, CalibrationFlow, FLOW_REQUESTS)
+    payload = _used_by_flow("measure_payload", MeasurePayloadOptions, PayloadFlow, PAYLOAD_FLOW_REQUESTS)
+    return {**used, **calibrate, **payload}
 
 
 def _write_parameters(folder: Path) -> Path:
@@ -169,26 +154,23 @@ def _configured_excitation() -> Excitation:
 
 
 def _used_by_flow(
-    node_name: str, make: Callable[[FlowClient], object], requests: Used
-) -> dict[tuple[str, str], Used]:
+    node_name: str, options: type[T], flow_type: Callable[[FlowClient, T], object], requests: Used
+) -> dict[Identity, Used]:
     """Make a flow, which has a context and signal handlers of its own, and return what it uses and requests."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with FlowClient(node_name) as client:
-            node, flow = client.node, make(client)  # noqa: F841 - while it lives, so do its subscriptions
-            name, namespace = _identity(node)
+            flow = flow_type(client, declare(client.node, options))  # noqa: F841 - while it lives, so do its endpoints
+            name, namespace = client.node.get_name(), client.node.get_namespace()
+            above = namespace.rstrip("/")
             requested = {
-                access: expressions((f"{namespace.rstrip('/')}/{relative}" for relative in names), name, namespace)
+                access: expressions((f"{above}/{relative}" for relative in names), name, namespace)
                 for access, names in requests.items()
             }
-            return {(name, namespace): {**used_names(node), **requested}}
+            return {(name, namespace): {**used_names(client.node), **requested}}
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-
-
-def _identity(node: Node) -> tuple[str, str]:
-    return node.get_name(), node.get_namespace()
 
 
 def used_names(node: Node) -> Mapping[Access, tuple[str, ...]]:
@@ -225,28 +207,20 @@ def expressions(full_names: Iterable[str], name: str, namespace: str) -> tuple[s
     return tuple(sorted(relative))
 
 
-def policy_text(nodes: Mapping[tuple[str, str], Mapping[Access, Sequence[str]]]) -> str:
-    """Return the policy that allows each node, by name and namespace, what it uses, and nothing else."""
-    enclaves = "".join(_enclave(name, namespace, used) for (name, namespace), used in nodes.items())
-    return _POLICY_HEAD + enclaves + _POLICY_FOOT
-
-
-def _enclave(name: str, namespace: str, used: Mapping[Access, Sequence[str]]) -> str:
-    path = f"{namespace.rstrip('/')}/{name}"
-    lines = [
-        f"    <enclave path={quoteattr(path)}>",
-        "      <profiles>",
-        f"        <profile ns={quoteattr(namespace)} node={quoteattr(name)}>",
-    ]
-    for element, attribute in ACCESS:
-        names = used.get((element, attribute), ())
-        if names:
-            single = element.removesuffix("s")
-            lines.append(f'          <{element} {attribute}="ALLOW">')
-            lines += [f"            <{single}>{expression}</{single}>" for expression in names]
-            lines.append(f"          </{element}>")
-    lines += ["        </profile>", "      </profiles>", "    </enclave>"]
-    return "\n".join(lines) + "\n"
+def policy_text(nodes: Mapping[Identity, Used]) -> str:
+    """Return the policy that allows each node what it uses, and nothing else."""
+    policy = Element("policy", version="0.2.0")
+    enclaves = SubElement(policy, "enclaves")
+    for (name, namespace), used in nodes.items():
+        enclave = SubElement(enclaves, "enclave", path=f"{namespace.rstrip('/')}/{name}")
+        profile = SubElement(SubElement(enclave, "profiles"), "profile", ns=namespace, node=name)
+        for element, attribute in ACCESS:
+            if names := used.get((element, attribute)):
+                rules = SubElement(profile, element, {attribute: "ALLOW"})
+                for expression in names:
+                    SubElement(rules, element.removesuffix("s")).text = expression
+    indent(policy)
+    return f"{_POLICY_HEAD}{tostring(policy, encoding='unicode')}\n"
 
 
 def main() -> int:

@@ -22,6 +22,9 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+import rclpy
+from ament_index_python.packages import get_package_share_directory
+from std_msgs.msg import String
 
 from inertid_ros.cli.printing import number, print_errors, print_table
 from inertid_ros.config.robot import RobotOptions
@@ -32,8 +35,11 @@ from inertid_ros.core.inertial_parameters import geodesic_distance, mass_com_ine
 from inertid_ros.core.outputs import check_directory, move_directory
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare
+from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes import MODULES
 from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.ros.parameter_messages import from_inertial_parameters
+from inertid_ros.ros.topics import LATCHED
 
 from .payload_demo import hold_a_box, print_payload
 from .processes import SERVING_NODES, DemoError, Processes, claim_domain
@@ -120,15 +126,19 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     if payload is not None:
         print_payload(*payload)
     if options.robot not in ARMS:
-        tracking = describe_centre_of_mass(comparison, report, held_out_configurations(comparison, configuration, work))
+        tracking = describe_centre_of_mass(comparison, report, configuration, work)
     print(f"{tracking}\n{time.monotonic() - began:.0f} s in all")
     return status
 
 
 def _command(name: str, configuration: Path, parameters: Iterable[str]) -> list[str]:
     """Command of a node with a parameter file and single parameters."""
-    singles = [word for value in parameters for word in ("-p", value)]
-    return [sys.executable, "-m", MODULES[name], "--ros-args", "--params-file", str(configuration), *singles]
+    files = ("--ros-args", "--params-file", str(configuration))
+    return [sys.executable, "-m", MODULES[name], *files, *_singles(parameters)]
+
+
+def _singles(parameters: Iterable[str]) -> list[str]:
+    return [word for value in parameters for word in ("-p", value)]
 
 
 def _track(processes: Processes, configuration: Path) -> str:
@@ -139,8 +149,7 @@ def _track(processes: Processes, configuration: Path) -> str:
     joints = load_configuration(configuration).robot.locked_joints
     values = [f"robot.locked_joints.{joint}:={position}" for joint, position in joints.items()]
     locked = [f"robot.locked_joint_names:={json.dumps(list(joints))}", *values]
-    singles = [word for value in locked for word in ("-p", value)]
-    processes.start(name, [sys.executable, str(example), "--ros-args", *singles])
+    processes.start(name, [sys.executable, str(example), "--ros-args", *_singles(locked)])
     if processes.wait(name, 120.0) != 0:
         raise DemoError(f"gravity compensation failed:\n{processes.tail(name)}")
     return processes.tail(name, 2)
@@ -160,8 +169,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _share() -> Path:
-    from ament_index_python.packages import get_package_share_directory
-
     return Path(get_package_share_directory("inertid_ros"))
 
 
@@ -179,22 +186,13 @@ class Comparison:
     @classmethod
     def receive(cls, robot: RobotOptions) -> "Comparison":
         """Receive both from the simulator's latched topics; raise InertidError if it does not publish them."""
-        import rclpy
-        from std_msgs.msg import String
-
-        from inertid_ros.msg import InertialParameters
-        from inertid_ros.ros.parameter_messages import from_inertial_parameters
-        from inertid_ros.ros.topics import LATCHED
-
         description: list[String] = []
         truth: list[InertialParameters] = []
         rclpy.init()
         try:
             node = rclpy.create_node("demo")
-            node.create_subscription(String, "robot_description", lambda message: description.append(message), LATCHED)
-            node.create_subscription(
-                InertialParameters, "simulator/true_parameters", lambda message: truth.append(message), LATCHED
-            )
+            node.create_subscription(String, "robot_description", description.append, LATCHED)
+            node.create_subscription(InertialParameters, "simulator/true_parameters", truth.append, LATCHED)
             end = time.monotonic() + _TRUTH_TIMEOUT_S
             while not (description and truth):
                 if time.monotonic() > end:
@@ -240,15 +238,9 @@ def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
     for link in content["links"]:
         true, given, calibrated = link["truth"], link["given"], link["calibrated"]
         shift = [1e3 * float(np.linalg.norm(np.subtract(x["com"], true["com"]))) for x in (given, calibrated)]
-        rows.append(
-            (
-                link["name"],
-                number(true["mass"]),
-                f"{number(given['mass'])} → {number(calibrated['mass'])}",
-                f"{shift[0]:.1f} → {shift[1]:.1f}",
-                f"{given['geodesic_distance_to_truth']:.3f} → {calibrated['geodesic_distance_to_truth']:.3f}",
-            )
-        )
+        masses = f"{number(given['mass'])} → {number(calibrated['mass'])}"
+        distances = f"{given['geodesic_distance_to_truth']:.3f} → {calibrated['geodesic_distance_to_truth']:.3f}"
+        rows.append((link["name"], number(true["mass"]), masses, f"{shift[0]:.1f} → {shift[1]:.1f}", distances))
     header = ("link", "true mass [kg]", "mass [kg]", "CoM off by [mm]", "geodesic distance to the truth")
     print_table("Links against the simulated truth, URDF as given → calibrated", header, rows)
     before, after = content["prior_relative_error"], content["relative_error"]
@@ -257,33 +249,27 @@ def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
     print(f"every link physically consistent: {'yes' if smallest > 0 else 'NO'} (smallest eigenvalue {smallest:.2g})")
 
 
-def held_out_configurations(comparison: Comparison, configuration: Path, work: Path) -> Array:
-    """Return the configurations ``(N, nq)`` of the last recording, which is held out."""
-    options = load_configuration(configuration)
+def describe_centre_of_mass(comparison: "Comparison", report: Mapping[str, Any], configuration: Path, work: Path) -> str:
+    """Return a line on the whole robot's centre of mass against the truth, in the last recording, which is held out."""
+    options, model = load_configuration(configuration), comparison.given
     bag = sorted((work / "recordings").iterdir())[-1]
-    samples = prepare(read_bag(bag, options.topics, comparison.given.joint_names), comparison.given, options.prepare)
-    return samples.q[samples.usable]
+    samples = prepare(read_bag(bag, options.topics, model.joint_names), model, options.prepare)
+    configurations, calibrated = samples.q[samples.usable], comparison.calibrated(report)
 
+    def centres(bodies: Array) -> Array:
+        kinematics = model.with_bodies(bodies)
+        data = kinematics.createData()
+        return np.array([pin.centerOfMass(kinematics, data, q).copy() for q in configurations])
 
-def describe_centre_of_mass(comparison: Comparison, report: Mapping[str, Any], configurations: Array) -> str:
-    """Return a line on the whole robot's centre of mass against the truth, over configurations ``(N, nq)``."""
-    true, given, calibrated = (
-        centres_of_mass(comparison.given, bodies, configurations)
-        for bodies in (comparison.truth, comparison.given.body_prior, comparison.calibrated(report))
+    true = centres(comparison.truth)
+    before, after = (
+        float(np.sqrt(np.mean(np.sum((centres(bodies) - true) ** 2, axis=1)))) for bodies in (model.body_prior, calibrated)
     )
-    before, after = (float(np.sqrt(np.mean(np.sum((c - true) ** 2, axis=1)))) for c in (given, calibrated))
-    mass = comparison.calibrated(report)[:, 0].sum()
     return (
         f"centre of mass off by {1e3 * before:.1f} mm → {1e3 * after:.2f} mm on held-out data,"
-        f" {before / after:.1f} times closer; total mass {mass:.2f} kg of {comparison.truth[:, 0].sum():.2f} kg"
+        f" {before / after:.1f} times closer; total mass {calibrated[:, 0].sum():.2f} kg of"
+        f" {comparison.truth[:, 0].sum():.2f} kg"
     )
-
-
-def centres_of_mass(model: RobotModel, bodies: Array, configurations: Array) -> Array:
-    """Return the centres of mass ``(N, 3)`` in the world [m] of a robot with inertial parameters ``(nb, 10)``."""
-    kinematics = model.with_bodies(bodies)
-    data = kinematics.createData()
-    return np.array([pin.centerOfMass(kinematics, data, q).copy() for q in configurations])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -44,12 +45,7 @@ def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
 def movements(model: RobotModel, start: Array, rng: np.random.Generator, seconds: float) -> TrajectoryArrays:
     """Return movements from rest to rest, each to a random pose near the first; a controller makes quintics of them.
 
-    Parameters
-    ----------
-    start : ndarray, shape (n,)
-        Pose at the beginning and the end [rad].
-    seconds : float
-        Time of all movements [s].
+    ``start`` ``(n,)`` is the pose at the beginning and the end [rad]; all movements take ``seconds``.
     """
     count = max(2, round(seconds / _MOVEMENT_S))
     poses = start + rng.uniform(-_MAX_DISPLACEMENT_RAD, _MAX_DISPLACEMENT_RAD, (count, len(start)))
@@ -68,7 +64,7 @@ class PayloadDemo:
         self.box = Box.random(self._rng, float(self._rng.uniform(*_MASS_RANGE_KG)))
         self._changes: list[tuple[float, RobotChange]] = []
         self._parameters: list[InertialParameters] = []
-        self._states: list[JointState] = []
+        self._states: deque[JointState] = deque(maxlen=1)
         self._commands = node.create_publisher(JointTrajectory, "joint_trajectory", COMMAND)
         self._attach = node.create_publisher(InertiaStamped, "simulator/attach", COMMAND)
         self._client = ActionClient(node, IdentifyPayload, "online/identify_payload")
@@ -76,7 +72,7 @@ class PayloadDemo:
             RobotChange, "online/change", lambda message: self._changes.append((time.monotonic(), message)), LATCHED
         )
         node.create_subscription(InertialParameters, "online/parameters", self._parameters.append, LATCHED)
-        node.create_subscription(JointState, "joint_states", self._take_state, STATE)
+        node.create_subscription(JointState, "joint_states", self._states.append, STATE)
 
     def run(self) -> IdentifyPayload.Result:
         """Work, grasp, identify, let go, and return the payload; raise InertidError if a step fails."""
@@ -126,9 +122,6 @@ class PayloadDemo:
             raise InertidError(answer.message)
         return answer
 
-    def _take_state(self, message: JointState) -> None:
-        self._states = [message]
-
     def _spin(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -161,16 +154,10 @@ def print_payload(box: Box, answer: IdentifyPayload.Result) -> None:
     elements = (inertia.ixx, inertia.ixy, inertia.ixz, inertia.iyy, inertia.iyz, inertia.izz)
     values = (inertia.m, inertia.com.x, inertia.com.y, inertia.com.z, *elements)
     truth = (box.mass, *box.com, *box.inertia[np.triu_indices(3)])
-    rows = [
-        (
-            name,
-            number(true),
-            number(value),
-            f"{number(low, 3)} to {number(high, 3)}",
-            "yes" if low <= true <= high else "no",
-        )
-        for name, true, value, low, high in zip(_QUANTITIES, truth, values, answer.lower, answer.upper, strict=True)
-    ]
+    rows = []
+    for name, true, value, low, high in zip(_QUANTITIES, truth, values, answer.lower, answer.upper, strict=True):
+        inside = "yes" if low <= true <= high else "no"
+        rows.append((name, number(true), number(value), f"{number(low, 3)} to {number(high, 3)}", inside))
     print_table(f"The box in the frame of {LINK}", ("", "truth", "identified", "95 % interval", "inside"), rows)
     print(f"URScript: {answer.set_target_payload}\nlibfranka: {answer.set_load}")
 

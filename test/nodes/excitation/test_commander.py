@@ -1,5 +1,6 @@
 """Who else commands the robot, as the graph tells it; goals that a controller answers, or does not."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -89,7 +90,8 @@ def test_a_publisher_without_a_name_counts_when_it_is_found_again(graph: Graph) 
 def test_a_node_that_publishes_twice_may_have_been_killed() -> None:
     def told(*names: str, one_publishes: bool = False) -> str:
         look = SimpleNamespace(topic="/joint_states", look=lambda: [(name, "/") for name in names])
-        states = SimpleNamespace(_publishers=look, _one_publishes=lambda: one_publishes)
+        subscription = SimpleNamespace(numbered_since=-math.inf if one_publishes else math.inf)
+        states = SimpleNamespace(_publishers=look, _states=subscription)
         return RobotInterface.several_publishers(states)
 
     assert not told("driver")
