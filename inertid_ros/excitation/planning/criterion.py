@@ -1,9 +1,9 @@
 """How well a motion excites, and the gradient of that along the motion.
 
-All criteria have one form: weighted rows of the regressor (:mod:`.measurement_regressor`), with those of earlier
-recordings below them ([Ayusawa2017]_ eq. 41), are scaled by the units of the parameters, and a function of the
-eigenvalues of their information matrix is minimised. The gradient needs no derivative of single elements of the
-regressor: it is the derivative of a weighted sum of them ([Ayusawa2017]_ eqs. 45-47; [Lee2019]_ eqs. 4.4.48-52).
+Weighted rows of the regressor (:mod:`.measurement_regressor`), with those of earlier recordings below them
+([Ayusawa2017]_ eq. 41), are scaled by the units of the parameters, and a function of the eigenvalues of their
+information matrix is minimised. The gradient is the derivative of a weighted sum of elements of the regressor
+([Ayusawa2017]_ eqs. 45-47; [Lee2019]_ eqs. 4.4.48-52).
 
 **Scaling.** Rows ``A`` of equations in the base parameters become ``A T`` for parameters measured in units of ``T``,
 and their information ``A^T A`` becomes ``T^T A^T A T``, so that parameters of a wrist and of a shoulder compare:
@@ -20,15 +20,13 @@ and their information ``A^T A`` becomes ``T^T A^T A T``, so that parameters of a
 - ``condition``: largest over smallest deviation, the condition number of the scaled regressor ([Ayusawa2017]_ eq. 7);
 - ``a``: root mean square deviation;  ``d``: geometric mean;  ``e``: largest deviation.
 
-The search minimises the logarithm, with extremes replaced by norms of high power. A function that treats all
-eigenvalues alike and is smooth has a gradient where eigenvalues meet, whatever eigenvectors the decomposition returns
-there: equal eigenvalues get equal slopes, so ``V diag(slope) V^T`` does not depend on the choice ([Ayusawa2017]_
-leaves this open after eq. 17). The exact extremes have a kink there instead, at which descent would stall.
+The search minimises the logarithm, with extremes replaced by norms of high power. Equal eigenvalues then get equal
+slopes, so the gradient ``V diag(slope) V^T`` does not depend on the choice of their eigenvectors ([Ayusawa2017]_ leaves
+this open after eq. 17). The exact extremes have a kink there, at which descent would stall.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +56,10 @@ class EarlierInformation:
     Attributes
     ----------
     root : ndarray, shape (k, p)
-        Equations in the parameters of the model's layout, whitened to unit noise; ``root^T root`` is the information
-        matrix.
+        Equations in the parameters of the model's layout, whitened to unit noise.
     weights : ndarray, shape (n,)
-        Square root of the information per second that a unit of regressor gives in each joint's torque: root of the
-        independent samples per second over the residual's standard deviation [1/(N m sqrt(s)) or 1/(N sqrt(s))].
+        Root of the independent samples per second, over the residual's standard deviation, of each joint's torque
+        [1/(N m sqrt(s)) or 1/(N sqrt(s))].
     """
 
     root: Array
@@ -107,16 +104,6 @@ def earlier_information(
     return EarlierInformation(root, np.sqrt(counts[joints] / seconds) / deviation[joints])
 
 
-class Scaling(Protocol):
-    """How rows of equations are scaled."""
-
-    def scaled(self, rows: Array) -> Array:
-        """``(m, r)`` rows in the units of the scaling."""
-
-    def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
-        """Derivative of a function with respect to ``rows``, from its derivative with respect to ``scaled``."""
-
-
 @dataclass(frozen=True)
 class FixedScaling:
     """Units that do not depend on the motion; ``root`` ``(r, r)`` is the matrix T."""
@@ -124,15 +111,17 @@ class FixedScaling:
     root: Array
 
     def scaled(self, rows: Array) -> Array:
+        """``(m, r)`` rows in the units of the scaling."""
         return rows @ self.root
 
     def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
+        """Derivative of a function with respect to ``rows``, from its derivative with respect to ``scaled``."""
         return slope @ self.root.T
 
 
 @dataclass(frozen=True)
 class UnitColumns:
-    """Columns of unit norm."""
+    """Columns of unit norm, with the methods of :class:`FixedScaling`."""
 
     def scaled(self, rows: Array) -> Array:
         return rows / _norms(rows)
@@ -140,6 +129,9 @@ class UnitColumns:
     def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
         # The component that would only lengthen a column is removed.
         return (slope - scaled * np.einsum("mr,mr->r", scaled, slope)) / _norms(rows)
+
+
+Scaling = FixedScaling | UnitColumns
 
 
 def prior_scaling(
@@ -179,7 +171,7 @@ def pushforward_root(root: Array, base: Array) -> Array:
 
 
 def typical_drives(model: RobotModel, limits: MotionLimits) -> Array:
-    """Typical size of each drive parameter of the layout without a prior: a small share of the effort limit."""
+    """Typical size of the drive parameters, couplings and terms of the layout, by a share of the effort limit."""
     layout, share = model.layout, ENERGY_SHARE * limits.effort
     half_range = 0.5 * (limits.upper - limits.lower)
     by_term = {"rotor_inertia": limits.acceleration, "viscous": limits.velocity, "stiffness": half_range}
@@ -234,9 +226,8 @@ class OptimalityCriterion:
     name : str
         ``condition``, ``a``, ``d`` or ``e``.
     kept : int
-        Number of eigenvalues that count, the largest ([Lee2019]_ sec. 4.5.2: the directions that can be excited); 0
-        counts all. If the cut goes through equal eigenvalues, they share the slope of those that are kept, which lies
-        in the subdifferential.
+        Number of the largest eigenvalues that count ([Lee2019]_ sec. 4.5.2); 0 counts all. If the cut goes through
+        equal eigenvalues, they share the slope, which lies in the subdifferential.
     """
 
     name: str
@@ -267,8 +258,6 @@ class Criterion:
 
     Attributes
     ----------
-    measured : MeasurementRegressor
-        Regressor of what is measured along a motion.
     columns : ndarray of int, shape (r,)
         Base columns, ascending indices into ``measured.columns``.
     base : ndarray, shape (r, c)
@@ -286,7 +275,6 @@ class Criterion:
 
     @property
     def count(self) -> int:
-        """Number of base parameters."""
         return len(self.columns)
 
     @property
@@ -311,8 +299,7 @@ class Criterion:
     def gradient(
         self, information: MotionInformation, joint_weights: Array | float = 0.0, base_weights: Array | float = 0.0
     ) -> MotionGradient:
-        """Gradient of :meth:`smooth` along the motion, plus that of penalties given by their weights; see
-        :class:`.Penalty`."""
+        """Gradient of :meth:`smooth` along the motion, plus that of penalties by their weights (:class:`.Penalty`)."""
         motion, vectors = information.motion, information.vectors
         slopes = self.optimality.smooth(information.eigenvalues)[1]
         by_scaled = (information.scaled @ (vectors * (2 * slopes))) @ vectors.T
@@ -334,8 +321,8 @@ def make_criterion(
 ) -> Criterion:
     """The criterion that the options name, for base parameters that show within ``limits``.
 
-    Torques are weighted by the residual deviations of ``earlier``, else by the limits of effort, so that a wrist counts
-    as much as a shoulder; a wrench at the base by the deviations in the options.
+    Torques are weighted by the residual deviations of ``earlier``, else by the limits of effort; a wrench at the base
+    by the deviations in the options.
 
     Raises
     ------
@@ -362,5 +349,5 @@ def make_criterion(
 
 
 def regressor_condition(model: RobotModel, limits: MotionLimits) -> Criterion:
-    """The condition number by which all motions of a robot are compared, whatever criterion they were planned for."""
+    """The condition number by which all motions of a robot are compared."""
     return make_criterion(model, limits, ExcitationOptions())

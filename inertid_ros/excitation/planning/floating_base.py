@@ -20,12 +20,9 @@ from inertid_ros.robot.rotors import MountedWheels
 class FloatingMomentumRegressor:
     """Momentum equations of a robot that floats at rest until it moves: its momentum is zero ([Naveen2019]_ eq. 26).
 
-    The prior predicts the motion of the base. Rows are in the base frame, about the base's origin. Those in an inertial
-    frame have nearly the same singular values: they are rotated, which changes none, and moved by the little that the
-    base moves.
-
-    The first body of ``tree`` is the base; reaction wheels follow the joints. ``bodies`` ``(nb, 10)`` are the prior,
-    ``columns`` ``(p,)`` the independent columns of the inertial parameters.
+    The prior ``bodies`` ``(nb, 10)`` predicts the motion of the base, the first body of ``tree``. Rows are in the base
+    frame, about its origin; in an inertial frame their singular values are nearly the same. Reaction wheels follow the
+    joints; ``columns`` ``(p,)`` are the independent columns of the inertial parameters.
     """
 
     def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels, columns: np.ndarray) -> None:
@@ -33,7 +30,7 @@ class FloatingMomentumRegressor:
         self._base = BaseMotion(tree, bodies, wheels)
 
     def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """See :class:`~.interval_planner.MotionRegressor`; velocities are those of base and joints."""
+        """See :class:`.MotionRegressor`; velocities are those of base and joints."""
         q, v, speeds = q[:, : self._joints], v[:, : self._joints], v[:, self._joints :]
         twist = self._base.twist(q, v, speeds)
         rows = momentum_regressor(self._tree, twist, q, v)[:, :, self._columns]
@@ -41,7 +38,7 @@ class FloatingMomentumRegressor:
 
 
 def with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOptions) -> MotionLimits:
-    """Limits of the joints, and of wheels wide enough for their range in every interval."""
+    """Limits of the joints, and of wheels, wide enough for their range in every interval."""
     count = len(model.wheels.names)
     wide = np.full(count, (options.offered + 1) * options.wheel_range)
     fast = np.full(count, 2 * options.wheel_range / options.interval_s)

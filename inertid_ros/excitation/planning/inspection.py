@@ -43,29 +43,25 @@ class Inspection:
     Attributes
     ----------
     usage : ndarray, shape (4, n)
-        Fraction of the limits of position (half the range, about its middle), velocity, acceleration and prior-model
-        effort that the motion uses.
+        Fraction used of the limits of :data:`USAGE_CHANNELS`; of position, half the range about its middle.
     effort : ndarray, shape (N, n)
         Prior-model effort at the plan's points [N m or N], see :func:`.prior_effort`.
     condition_number : float
         Condition number of the column-scaled base regressor.
     spectrum : ndarray, shape (r,)
-        Singular values of that regressor, with the rows of earlier recordings if there are any, the largest first;
-        their squares add up to the number of columns.
+        Singular values of that regressor, with the rows of earlier recordings if there are any, the largest first.
     longest_stop : float
         Longest time from a failure of the sender to rest [s].
     spectrum_before : ndarray, shape (r,) or None
         Singular values of earlier recordings alone in the same scaling; None without any.
     clearance : Clearance or None
         Closest approach; None if nothing can meet.
-    constraint_usage : tuple of ConstraintUsage
-        Usage of each constraint, except the limits of position, velocity, acceleration.
     findings : tuple of Finding
         Unknown surroundings; parameters that the motion does not excite, and why.
+    surroundings : tuple of str
+        Sentences: what the motion keeps clear of, and what was not checked.
     directions : tuple of tuple of str
         Base parameters with the largest shares of each direction of ``spectrum``, largest first.
-    surroundings : tuple of str
-        What the motion keeps clear of, and what was not checked; sentences.
     """
 
     plan: Plan
@@ -103,6 +99,7 @@ def inspect_plan(
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = regressor_condition(model, limits)
     information = criterion.evaluate(motion_samples(criterion, plan))
+    weak = weak_parameters(criterion, information, limits, _tightest(constraint_usage))
     after, before, directions = _spectra(plan, model, limits, earlier)
     return Inspection(
         plan=plan,
@@ -115,10 +112,7 @@ def inspect_plan(
         clearance=_clearance(constraint_usage),
         spectrum_before=before,
         constraint_usage=constraint_usage,
-        findings=(
-            *(around.findings if around else ()),
-            *weak_parameters(criterion, information, limits, _tightest(constraint_usage)),
-        ),
+        findings=(*(around.findings if around else ()), *weak),
         surroundings=around.sentences if around else (),
         directions=directions,
     )
@@ -198,14 +192,8 @@ def weak_parameters(
 ) -> tuple[Finding, ...]:
     """Findings on parameters that barely show in a motion, and why; none if its condition number is good.
 
-    Parameters
-    ----------
-    criterion : Criterion
-        From :func:`~.criterion.regressor_condition`, as is the ``information`` of the motion.
-    limits : MotionLimits
-        Limits that the motion keeps.
-    constrained : ConstraintUsage, optional
-        Use of a constraint that may keep the motion small.
+    The criterion is :func:`.regressor_condition`, and has evaluated the ``information`` of the motion; ``constrained``
+    is the use of a constraint that may keep the motion small.
     """
     findings = [_hidden_columns(criterion, limits)]
     if not information.condition_number <= WELL_CONDITIONED:

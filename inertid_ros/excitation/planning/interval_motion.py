@@ -1,7 +1,7 @@
 """Motions of cycloidal intervals with two parameters per joint, start and range per interval; pruning of intervals.
 
-In each interval every joint moves one way. Direction combinations are those of [Naveen2019]_ sec. 5.2, start and range
-its seed parameters (eqs. 28-37), and pruning is its algorithm 1.
+In each interval every joint moves one way: direction combinations of [Naveen2019]_ sec. 5.2. Start and range are its
+seed parameters (eqs. 28-37), pruning is its algorithm 1.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,6 @@ _MAX_COMBINED_JOINTS = 40  # with more, the number of combinations does not fit 
 _GAIN_BISECTIONS = 10
 _MAX_PRUNING_GAIN = 0.5
 
-
 Directions = NDArray[np.int64]
 
 
@@ -29,10 +28,9 @@ def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
     """Combinations of +1 and -1, ``(K, n)``, each at most once: all ``2^(n-1)``, or ``most`` of them evenly spaced.
 
     They come in the order of a Gray code: from one interval to the next a single joint reverses. ``slowness`` holds
-    every joint's index once; the first joint never reverses, the next one once, and so on. Slow joints therefore sweep
-    wide ranges, while fast ones stay near their start. A shuffled order would keep all joints near theirs, and raise
-    the condition number by a factor, since some parameters differ by configuration alone. The source leaves the order
-    open.
+    every joint's index once; the first joint never reverses, the next one once, and so on. Slow joints sweep wide
+    ranges, fast ones stay near their start. A shuffled order, which the source allows, would keep all joints near their
+    start and raise the condition number by a factor, since some parameters differ by configuration alone.
     """
     joints = len(slowness)
     if sorted(slowness) != list(range(joints)) or not 1 <= joints <= _MAX_COMBINED_JOINTS:
@@ -55,12 +53,10 @@ class IntervalMotion:
     ----------
     directions : ndarray of int, shape (K, n)
         +1 or -1.
-    start : ndarray, shape (n,)
-        First waypoint [rad or m].
-    range : ndarray, shape (n,)
-        Distance that every joint moves in one interval, positive [rad or m].
+    start, range : ndarray, shape (n,)
+        First waypoint, and positive distance that every joint moves in one interval [rad or m].
     interval : float
-        [s]
+        Length [s].
     """
 
     directions: Directions
@@ -98,16 +94,8 @@ class IntervalMotion:
 class IntervalLimits:
     """Bounds and linear constraints on start and range for given directions ([Naveen2019]_ eqs. 33-37).
 
-    ``lower <= start + lowest range`` and ``start + highest range <= upper``, ``0 < range <= largest``.
-
-    Attributes
-    ----------
-    lowest, highest : ndarray, shape (n,)
-        Extremes of the waypoints from the start, in ranges: at most and at least zero.
-    lower, upper : ndarray, shape (n,)
-        Limits of position.
-    largest : ndarray, shape (n,)
-        Limit of the range.
+    ``lower <= start + lowest range`` and ``start + highest range <= upper``, ``0 < range <= largest``, ``(n,)`` each;
+    ``lowest`` and ``highest`` are the extremes of the waypoints from the start, in ranges.
     """
 
     lowest: Array
@@ -118,12 +106,8 @@ class IntervalLimits:
 
     @classmethod
     def from_directions(cls, directions: Directions, limits: MotionLimits, interval: float) -> "IntervalLimits":
-        """Limits for combinations in their order.
-
-        Peaks of a cycloid are ``2 range / T`` in velocity and ``2 pi range / T^2`` in acceleration ([Naveen2019]_ eqs.
-        34-36).
-        """
         steps = _steps(directions)
+        # Peaks of a cycloid: velocity 2 range / T, acceleration 2 pi range / T^2 ([Naveen2019]_ eqs. 34-36).
         fast = np.minimum(0.5 * interval * limits.velocity, interval**2 / (2 * np.pi) * limits.acceleration)
         lowest, highest = steps.min(axis=0), steps.max(axis=0)
         room = (limits.upper - limits.lower) / np.maximum(highest - lowest, 1)
@@ -142,14 +126,16 @@ class IntervalLimits:
     def random(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Random start and range within the limits; ranges are 0.7 to 1 of the largest."""
         ranges = self.largest * rng.uniform(0.7, 1.0, len(self.largest))
-        low, high = self.lower - self.lowest * ranges, self.upper - self.highest * ranges
-        return rng.uniform(low, np.maximum(low, high)), ranges
+        return rng.uniform(*self._starts(ranges)), ranges
 
     def fit(self, start: Array, ranges: Array) -> tuple[Array, Array]:
         """The nearest start and range within the limits: ranges are reduced, then starts moved."""
         ranges = np.minimum(ranges, self.largest)
+        return np.clip(start, *self._starts(ranges)), ranges
+
+    def _starts(self, ranges: Array) -> tuple[Array, Array]:
         low, high = self.lower - self.lowest * ranges, self.upper - self.highest * ranges
-        return np.clip(start, low, np.maximum(low, high)), ranges
+        return low, np.maximum(low, high)
 
 
 def _steps(directions: Directions) -> Array:
@@ -166,8 +152,7 @@ class PruningRule:
     significant : float
         Smallest fraction of the largest singular value that counts as significant (delta in the source).
     neutral : int
-        Number of intervals in a row that are kept although they neither raise the number of significant singular values
-        nor lower the condition number, so that the motion depends less on the prior (u_max in the source).
+        Intervals in a row that are kept without gain, so that the motion depends less on the prior (u_max).
     gain : float
         Fraction by which an interval must lower the condition number; zero in the source.
     """
@@ -182,9 +167,9 @@ def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> tuple[int, ...]
 
     An interval is kept if with it there are more significant singular values, or if the condition number is lower by
     ``rule.gain``, or if fewer than ``rule.neutral`` in a row were kept for no such reason. The first ones are kept
-    until there are more rows than columns. The source's listing starts counting again after every interval that it
-    drops, which keeps at least six of seven; counting goes on here until the number of significant values rises, as the
-    source's text says. ``blocks`` are the equations ``(rows, p)`` of each interval.
+    until there are more rows than columns. The neutral ones are counted until the number of significant values rises,
+    as in the source's text; its listing starts again after every dropped interval, which keeps at least six of seven.
+    ``blocks`` are the equations ``(rows, p)`` of each interval.
 
     Raises
     ------

@@ -1,12 +1,11 @@
 """Direction combinations: optimise start and ranges of all, prune, optimise the rest ([Naveen2019]_ sec. 5.1).
 
 The problem has two variables per joint, linear constraints and a smooth cost whose derivatives would need those of the
-base's motion; at some tens of milliseconds per cost, differences over a dozen variables are cheap. Sequential quadratic
-programming as in the source is SciPy's SLSQP: it takes linear constraints exactly, keeps its iterates within them, and
-such a small dense problem gains nothing from the sparse interior point of a larger library.
+base's motion; at some tens of milliseconds per cost, differences over a dozen variables are cheap. The solver, as in
+the source, is sequential quadratic programming: SciPy's SLSQP, which keeps its iterates within linear constraints.
 
-The planner serves robots on a fixed base, whose joint torques are measured (:func:`plan_fixed_base`), and free-floating
-robots with reaction wheels (:mod:`.floating_base`).
+The planner serves robots on a fixed base (:func:`plan_fixed_base`) and free-floating robots with reaction wheels
+(:mod:`.floating_base`).
 """
 
 import contextlib
@@ -23,7 +22,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.excitation.motions import Concatenation, QuinticRamp, Trajectory
+from inertid_ros.excitation.motions import Concatenation, QuinticRamp
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning.criterion import Criterion, regressor_condition
 from inertid_ros.excitation.planning.descent import OutOfTimeError, criterion_value, feasible_share
@@ -52,26 +51,14 @@ class MotionRegressor(Protocol):
     """Regressor of what will be measured along a planned motion."""
 
     def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """Equations ``(N, r, p)`` in independent columns, and measured velocities ``(N, t)``.
-
-        The motion ``(N, n)`` is that of all planned joints. The larger the velocities, the less noise in them matters.
-        """
+        """Equations ``(N, r, p)`` in independent columns, and measured velocities ``(N, t)``, of a motion ``(N, n)``."""
 
 
 @dataclass(frozen=True)
 class IntervalPlan:
-    """A planned motion of all planned joints, and the one that was pruned on the way.
+    """A planned motion, and the one of all combinations that was pruned (``whole``).
 
-    Attributes
-    ----------
-    condition_number : float
-        Condition number of the equations of ``motion`` under the prior.
-    significant : int
-        Number of significant singular values of these equations.
-    whole : IntervalMotion
-        The motion of all combinations that was pruned.
-    whole_condition : float
-        Its condition number.
+    Condition numbers, and the number of ``significant`` singular values, are those of the equations under the prior.
     """
 
     motion: IntervalMotion
@@ -87,8 +74,6 @@ class IntervalPlanningProblem:
 
     Attributes
     ----------
-    limits : MotionLimits
-        Limits of all planned joints.
     fixed_range : ndarray, shape (n,)
         Range per interval of joints for which it is fixed, NaN if start and range are variables; a joint of fixed range
         starts at zero and has no limits of position.
@@ -105,7 +90,7 @@ class IntervalPlanningProblem:
 
     @property
     def free(self) -> np.ndarray:
-        """``(n,)`` joints whose start and range are variables."""
+        """Joints ``(n,)`` whose start and range are variables."""
         return np.isnan(self.fixed_range)
 
     def motion(self, directions: Directions, start: Array, ranges: Array) -> IntervalMotion:
@@ -207,7 +192,7 @@ def _best_start(
 def improve_motion(
     problem: IntervalPlanningProblem, motion: IntervalMotion, iterations: int, deadline: float
 ) -> IntervalMotion:
-    """The best motion with the same directions that sequential quadratic programming meets."""
+    """The best motion with the same directions that sequential quadratic programming meets before the deadline."""
     limits, free = problem.interval_limits(motion.directions), problem.free
     count = int(free.sum())
     unit = np.concatenate([np.full(count, 1.0), limits.largest])
@@ -280,15 +265,18 @@ def plan_fixed_base(
     constraints = motion_constraints(model, limits, options)
     for constraint in constraints:
         constraint.check_start(start)
+    criterion = regressor_condition(model, limits)
     problem = fixed_base_problem(model, limits, options, constraints)
     best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
-    criterion = regressor_condition(model, limits)
+    ramp_limits = _RAMP_LIMIT_USE * problem.limits.velocity, _RAMP_LIMIT_USE * problem.limits.acceleration
 
     def plan(share: float) -> Plan:
         motion = replace(
             best.motion, start=start + share * (best.motion.start - start), range=share * best.motion.range
         )
-        whole = _there_and_back(motion, start, problem.limits)
+        there = QuinticRamp.within(start, motion.waypoints[0], *ramp_limits)
+        back = QuinticRamp.within(motion.waypoints[-1], start, *ramp_limits)
+        whole = Concatenation([there, motion.trajectory, back])
         candidate = plan_of(
             whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
             seed=options.seed,
@@ -296,11 +284,3 @@ def plan_fixed_base(
         return replace(candidate, condition_number=criterion_value(criterion, whole))
 
     return plan(feasible_share(plan, constraints)), best
-
-
-def _there_and_back(motion: IntervalMotion, start: Array, limits: MotionLimits) -> Trajectory:
-    velocity, acceleration = _RAMP_LIMIT_USE * limits.velocity, _RAMP_LIMIT_USE * limits.acceleration
-    waypoints = motion.waypoints
-    there = QuinticRamp.within(start, waypoints[0], velocity, acceleration)
-    back = QuinticRamp.within(waypoints[-1], start, velocity, acceleration)
-    return Concatenation([there, motion.trajectory, back])

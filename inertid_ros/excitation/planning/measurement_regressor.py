@@ -99,8 +99,7 @@ class MeasurementRegressor:
     ) -> MotionGradient:
         """Gradient along the motion of the elements of :meth:`regressor` weighted by ``weights`` ``(N, k, r)``.
 
-        ``joint_weights`` and ``base_weights`` are for further elements of the bodies' rows, without the weights of
-        measurements; see :class:`.Penalty`.
+        ``joint_weights`` and ``base_weights`` are those of a :class:`.Penalty`, without the weights of measurements.
         """
         bodies, drives = self._split(columns)
         joints = len(self.joints)
@@ -155,8 +154,8 @@ class MeasurementRegressor:
 def _independent_columns(rows: Array) -> Indices:
     """Ascending indices of a largest set of independent columns, by pivoted QR of the columns scaled to unit norm.
 
-    Of columns that are multiples of one another, such as the inertias of a first link, the longest is chosen and not
-    the one that rounding prefers: the others would be large multiples of a short one, and digits would be lost.
+    Of columns that are multiples of one another, such as the inertias of a first link, the longest is chosen: the
+    others would be large multiples of a short one, and digits would be lost.
     """
     norms = np.linalg.norm(rows, axis=0)
     used = np.flatnonzero(norms > 1e-12 * norms.max(initial=0.0))
@@ -169,14 +168,9 @@ def _independent_columns(rows: Array) -> Indices:
 
 @dataclass(frozen=True)
 class MotionInformation:
-    """Equations that a motion gives in the base parameters, together with those of earlier recordings.
+    """Weighted equations ``(m, r)`` in the base parameters: of a motion first, then of earlier recordings.
 
-    Attributes
-    ----------
-    rows : ndarray, shape (m, r)
-        Weighted regressor in the base parameters: of the motion first, then of earlier recordings.
-    scaled : ndarray, shape (m, r)
-        ``rows`` in the units of the scaling.
+    ``scaled`` are ``rows`` in the units of the scaling.
     """
 
     rows: Array
@@ -185,7 +179,7 @@ class MotionInformation:
 
     @property
     def eigenvalues(self) -> Array:
-        """Eigenvalues ``(r,)`` of the scaled information matrix, ascending: squared singular values of ``scaled``."""
+        """Eigenvalues ``(r,)`` of the scaled information matrix, ascending."""
         return self._spectrum[0]
 
     @property
@@ -207,8 +201,7 @@ class MotionInformation:
 def _right_spectrum(rows: Array) -> tuple[Array, Array]:
     """Squared singular values ``(r,)``, ascending, and right singular vectors ``(r, r)`` of ``(m, r)`` rows.
 
-    Columns may have very different sizes: the result comes from the normal matrix if that resolves it, else from the
-    rows.
+    They come from the normal matrix if that resolves them, else from the rows: columns may differ much in size.
     """
     values, vectors = np.linalg.eigh(rows.T @ rows)
     if values[0] > _PRECISE_RATIO * values[-1]:

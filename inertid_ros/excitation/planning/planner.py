@@ -128,7 +128,7 @@ class _Search:
 
         for index, candidate in improve_shapes(problem, shapes, self._deadline, report):
             self._keep_better(candidate)
-            del self._running[index]
+            self._running.pop(index, None)
             done[index] = 1.0
             self.report(float(done.mean()), float(np.exp(lowest)))
 

@@ -17,8 +17,13 @@ from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import (
-    Basis, CycloidalBasis, FourierBasis, LinearTrajectory, SplineBasis, knot_times,
-)  # fmt: skip
+    Basis,
+    CycloidalBasis,
+    FourierBasis,
+    LinearTrajectory,
+    SplineBasis,
+    knot_times,
+)
 from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion, regressor_condition
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.kinematics import TreeKinematics

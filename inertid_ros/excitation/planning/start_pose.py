@@ -28,13 +28,12 @@ def rest_pose(
     """``wanted`` ``(n,)`` if the robot can stand there; else a pose near it at which it can, with a warning.
 
     The pose minimises the excess of efforts by the prior, and the penalties of constraints on positions, from the
-    wanted pose and then from random ones farther and farther from it. Joints that are ``fixed`` ``(n,)`` stay at the
-    wanted pose.
+    wanted pose and then from random ones farther and farther from it. ``fixed`` joints ``(n,)`` stay as wanted.
 
     Raises
     ------
     ExcitationError
-        No pose was found; names the reason why the wanted one cannot be used.
+        No pose was found; gives the reason why the wanted one cannot be used.
     """
     refusal = _refusal(constraints, wanted)
     if not refusal:
