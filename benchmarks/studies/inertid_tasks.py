@@ -120,7 +120,7 @@ def _dense(robot: RobotModel, samples: Samples) -> tuple[Array, Array]:
 
 def _drives(robot: RobotModel, samples: Samples) -> Array:
     """``(N, n, 4 n)`` columns of the drives; in memory the samples of one element are neighbours."""
-    terms, motion = len(robot.layout.drive_terms), DriveMotion.of(robot.layout, samples)
+    terms, motion = len(robot.layout.drive_terms), DriveMotion.from_samples(robot.layout, samples)
     out = np.zeros((robot.joints, terms * robot.joints, len(samples)))
     for joint, columns in enumerate(drive_rows(robot.layout, motion)):
         out[joint, joint :: robot.joints] = columns

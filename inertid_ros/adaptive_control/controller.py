@@ -24,9 +24,8 @@ from inertid_ros.config.robot import TERM_SIGNALS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent
-from inertid_ros.regressors.drive_regressor import COLUMNS, DriveMotion, drive_columns
+from inertid_ros.regressors.drive_regressor import DriveMotion, drive_torque
 from inertid_ros.robot.drives import friction_direction, term_torque
-from inertid_ros.robot.layout import COUPLING_TERMS
 from inertid_ros.robot.model import RobotModel
 
 _MIN_TURNING_SPEED = 0.02  # rad/s or m/s; friction that turns within less would chatter while a robot holds still
@@ -79,20 +78,13 @@ class CalibratedDrives:
 
     def effort(self, position: Array, velocity: Array, acceleration: Array) -> Array:
         """Torque ``(n,)`` of all drives at a motion ``(n,)`` each [N m or N]."""
-        layout, x = self.model.layout, self.parameters
+        layout = self.model.layout
         turning = np.maximum(layout.transition_speed, _MIN_TURNING_SPEED)
         direction = friction_direction(layout.drive_ratios @ velocity, turning)
         n = self.model.joints
         fading = direction[:n] * np.exp(-np.abs(velocity) / layout.stribeck_speed)
         motion = DriveMotion(*(signal[None] for signal in (position, velocity, acceleration, direction, fading)))
-        joint_motion = motion._replace(direction=direction[None, :n])
-        torque = np.zeros(n)
-        for term in layout.drive_terms:
-            torque += x[layout.drive(term)] * COLUMNS[term](joint_motion)[0]
-        for index, ratios in enumerate(layout.coupling_ratios):
-            start = layout.coupling_start + index * len(COUPLING_TERMS)
-            columns = drive_columns(COUPLING_TERMS, motion.along(ratios, n + index))
-            torque += ratios * (columns @ x[start : start + len(COUPLING_TERMS)])[0]
+        torque = drive_torque(layout, self.parameters, motion)[0]
         return torque + self._user_terms(position, velocity, acceleration, direction[:n])
 
     def _user_terms(self, position: Array, velocity: Array, acceleration: Array, direction: Array) -> Array:

@@ -6,10 +6,10 @@ together. These are the base rows of a floating base, from the motion of the seg
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
+import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError, ModelError
@@ -21,23 +21,16 @@ from inertid_ros.robot.kinematics import turned_forces
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import JointLimits, ModelOptions, RobotModel
 
-from .equations import Equations, RowWriter, dense_equations
+from .equations import WholeRowEquations
 
-SEGMENT_CHANNELS = tuple(f"{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
+SegmentMotion = tuple[Array, Array]
 
 
-class MatrixEquations(Equations):
+class MatrixEquations(WholeRowEquations):
     """``A x = b`` with a given ``A (N, c, p)``: ``c`` channels at ``N`` instants.
 
     The rows come with the samples: ``q (N, c p)`` holds the rows of all channels one after another, ``tau (N, c)`` the
     measured side.
-
-    Parameters
-    ----------
-    model : RobotModel
-        Bodies, and the layout of ``x``.
-    channels : sequence of str
-        ``c`` names.
     """
 
     equation_type = "matrix"
@@ -46,9 +39,6 @@ class MatrixEquations(Equations):
     def __init__(self, model: RobotModel, channels: Sequence[str]) -> None:
         self.model = model
         self.channels = tuple(channels)
-        self.columns = (np.arange(model.layout.size),) * len(self.channels)
-        self.joint_channels = slice(0, 0)
-        self.optional = True
 
     @classmethod
     def from_matrix(
@@ -90,19 +80,11 @@ class MatrixEquations(Equations):
         return equations, equations.samples(A, b)
 
     def check(self, samples: Samples) -> None:
-        """Raise IdentificationError for samples of other equations."""
         if samples.q.shape[1] != self.count * self.model.layout.size or samples.channels != self.count:
             raise IdentificationError(f"{samples.name}: is of other equations; make it by samples() of these")
 
     def samples(self, A: Array, b: Array, name: str = "matrix") -> Samples:
-        """Samples of further data.
-
-        Parameters
-        ----------
-        A : ndarray, shape (N, c, p), or (N, p) for a single channel
-            Coefficients.
-        b : ndarray, shape (N, c) or (N,)
-            Measured side; NaN if not measured.
+        """Samples of further data, with the shapes of :meth:`from_matrix`.
 
         Raises
         ------
@@ -126,27 +108,8 @@ class MatrixEquations(Equations):
             np.asarray(measured.any(axis=1)), name, measured=measured,
         )  # fmt: skip
 
-    def writer(self) -> "MatrixWriter":
-        """Writer of all columns."""
-        return MatrixWriter(self)
-
-    def predict(self, parameters: Array, samples: Samples) -> Array:
-        """``(N, c)`` of ``A x``."""
-        self.check(samples)
-        return np.asarray(samples.q.reshape(len(samples), self.count, -1) @ parameters)
-
-
-class MatrixWriter(RowWriter):
-    """Writes all columns of the given rows."""
-
-    def __init__(self, equations: MatrixEquations) -> None:
-        size = equations.model.layout.size
-        self.spans, self.expansions = (slice(0, size + 1),) * equations.count, (np.eye(size),) * equations.count
-        self._shape = equations.count, size
-
-    def write(self, samples: Samples, rows: slice, out: Array) -> None:
-        """Fill ``out (c, p, k)`` for ``k`` rows of samples."""
-        out[:, : self._shape[1]] = samples.q[rows].reshape(-1, *self._shape).transpose(1, 2, 0)
+    def coefficients(self, samples: Samples, rows: slice) -> Array:
+        return samples.q[rows].reshape(-1, self.count, self.model.layout.size)
 
 
 def _with_channels(A: Array, b: Array) -> tuple[Array, Array]:
@@ -156,58 +119,79 @@ def _with_channels(A: Array, b: Array) -> tuple[Array, Array]:
     return A, b
 
 
-class BodySegmentEquations(Equations):
+class BodySegmentEquations(WholeRowEquations):
     """Force and torque about the origin of the first segment, in the axes of the world.
 
     Samples of ``nb`` segments hold ``q (N, 7 nb)`` poses, ``v, a (N, 6 nb)`` twists and their derivatives, each in the
-    segment's own frame as those of a free base, and ``tau (N, 6)``; see :func:`~.segment_samples`.
+    segment's own frame as those of a free base, and ``tau (N, 6)``; see :func:`segment_samples`.
     """
 
     equation_type = "segments"
     quantity = ("wrench", "N or N m")
+    channels = tuple(f"{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
 
     def __init__(self, model: RobotModel) -> None:
         self.model = model
-        self.channels = SEGMENT_CHANNELS
-        self.columns = (np.arange(model.layout.size),) * len(SEGMENT_CHANNELS)
-        self.joint_channels = slice(0, 0)
-        self.optional = True
 
-    def writer(self) -> "BodySegmentWriter":
-        """Writer of all ten columns of every segment."""
-        return BodySegmentWriter(self)
-
-    def predict(self, parameters: Array, samples: Samples) -> Array:
-        """``(N, 6)`` wrench that moves the segments [N, N m]."""
-        unmasked = replace(samples, mask=np.ones_like(samples.mask))
-        chunks = [[rows @ parameters for rows, _ in chunk] for chunk in dense_equations(self, unmasked)]
-        return np.hstack(chunks).T
-
-
-class BodySegmentWriter(RowWriter):
-    """Writes all ten columns of every segment."""
-
-    def __init__(self, equations: BodySegmentEquations) -> None:
-        size = equations.model.layout.size
-        self.spans = (slice(0, size + 1),) * len(SEGMENT_CHANNELS)
-        self.expansions = (np.eye(size),) * len(SEGMENT_CHANNELS)
-        self._gravity = np.array(equations.model.options.gravity)
-        self._bodies = len(equations.model.link_names)
-
-    def write(self, samples: Samples, rows: slice, out: Array) -> None:
-        """Fill ``out (6, 10 nb, k)`` for ``k`` rows of samples."""
+    def coefficients(self, samples: Samples, rows: slice) -> Array:
         q, v, a = samples.q[rows], samples.v[rows], samples.a[rows]
-        table = WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
-        for body in range(self._bodies):
+        gravity, table = np.array(self.model.options.gravity), WRENCH_TABLE.reshape(6 * BODY_PARAMETERS, -1)
+        wrenches = []
+        for body in range(len(self.model.link_names)):
             pose, twist = q[:, 7 * body : 7 * body + 7], v[:, 6 * body : 6 * body + 6]
             placement = np.tile(np.eye(4), (len(q), 1, 1))
             placement[:, :3, :3], placement[:, :3, 3] = rotation_matrices(pose[:, 3:]), pose[:, :3] - q[:, :3]
-            w, at_origin = twist[:, 3:], a[:, 6 * body : 6 * body + 3] - self._gravity @ placement[:, :3, :3]
+            w, at_origin = twist[:, 3:], a[:, 6 * body : 6 * body + 3] - gravity @ placement[:, :3, :3]
             at_origin = at_origin + cross(w, twist[:, :3])
             products = wrench_products(at_origin, a[:, 6 * body + 3 : 6 * body + 6], w)
             wrench = (products @ table.T).reshape(-1, 6, BODY_PARAMETERS)
-            columns = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
-            out[:, columns] = turned_forces(placement, wrench).transpose(1, 2, 0)
+            wrenches.append(turned_forces(placement, wrench))
+        return np.concatenate(wrenches, axis=2)
+
+
+def segment_samples(
+    time: Array,
+    poses: SegmentMotion,
+    twists: SegmentMotion,
+    accelerations: SegmentMotion,
+    wrench: tuple[Array, Array, Array],
+    name: str,
+) -> Samples:
+    """Samples for :class:`BodySegmentEquations` from motion capture.
+
+    Parameters
+    ----------
+    time : ndarray, shape (N,)
+        [s].
+    poses : tuple of ndarray, shapes (N, nb, 3, 3), (N, nb, 3)
+        Rotations of the segments and their origins [m].
+    twists, accelerations : tuple of ndarray, shapes (N, nb, 3), (N, nb, 3)
+        Linear, of the origins, and angular [m/s, rad/s, and per second].
+    wrench : tuple of ndarray, shape (N, 3) each
+        Total external force [N], its moment about a point [N m], and that point [m].
+    name : str
+        Name of the recording.
+    """
+    (rotation, origin), (v, w), (a, alpha) = poses, twists, accelerations
+    count, bodies = origin.shape[:2]
+    turns = scipy.spatial.transform.Rotation.from_matrix(rotation.reshape(-1, 3, 3))
+    quaternions = turns.as_quat().reshape(count, bodies, 4)
+
+    def local(values: Array) -> Array:
+        return np.einsum("kbji,kbj->kbi", rotation, values)
+
+    def joined(*parts: Array) -> Array:
+        return np.concatenate(parts, axis=2).reshape(count, -1)
+
+    # The components of the twist change as the frame turns, too.
+    linear = local(a) - np.cross(local(w), local(v))
+    force, moment, point = wrench
+    tau = np.hstack([force, moment + np.cross(point - origin[:, 0], force)])
+    every = np.ones(tau.shape, dtype=bool)
+    return Samples(
+        time, joined(origin, quaternions), joined(local(v), local(w)), joined(linear, local(alpha)), tau, every,
+        every[:, 0], name,
+    )  # fmt: skip
 
 
 def body_segment_model(

@@ -39,8 +39,7 @@ class DriveMotion(NamedTuple):
     fading: Array
 
     @classmethod
-    def of(cls, layout: ParameterLayout, samples: Samples) -> "DriveMotion":
-        """Motion along samples."""
+    def from_samples(cls, layout: ParameterLayout, samples: Samples) -> "DriveMotion":
         base_q, base_v = (motion.shape[1] - len(layout.joints) for motion in (samples.q, samples.v))
         q, v, a = samples.q[:, base_q:], samples.v[:, base_v:], samples.a[:, base_v:]
         return cls(q, v, a, *dry_friction_columns(layout, samples))
@@ -49,13 +48,18 @@ class DriveMotion(NamedTuple):
         """Some of the samples; in memory the samples of a column are neighbours."""
         return DriveMotion(*(np.asfortranarray(signal[rows]) for signal in self))
 
-    def along(self, ratios: Array, drive: int) -> "DriveMotion":
+    def of_joints(self) -> "DriveMotion":
+        """Motion of the drives of single joints."""
+        return self._replace(direction=self.direction[:, : self.v.shape[1]])
+
+    def of_coupling(self, ratios: Array, index: int) -> "DriveMotion":
         """Motion ``(N,)`` of one drive that turns with ``ratios`` of the joints."""
         v = self.v @ ratios
-        return DriveMotion(self.q @ ratios, v, self.a @ ratios, self.direction[:, drive], np.zeros_like(v))
+        direction = self.direction[:, self.v.shape[1] + index]
+        return DriveMotion(self.q @ ratios, v, self.a @ ratios, direction, np.zeros_like(v))
 
 
-COLUMNS = {
+_COLUMNS = {
     "rotor_inertia": lambda motion: motion.a,
     "viscous": lambda motion: motion.v,
     "coulomb": lambda motion: motion.direction,
@@ -69,7 +73,7 @@ def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:
     """``(N, len(terms))`` columns of one drive from its motion; in memory the samples of a column are neighbours."""
     if not terms:
         return np.zeros((len(motion.v), 0))
-    return np.stack([COLUMNS[term](motion) for term in terms]).T
+    return np.stack([_COLUMNS[term](motion) for term in terms]).T
 
 
 def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
@@ -82,11 +86,10 @@ def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
 
 def drive_rows(layout: ParameterLayout, motion: DriveMotion) -> list[list[Array]]:
     """Columns of every joint, ``(N,)`` each; shared ones are computed once."""
-    of_joints = motion._replace(direction=motion.direction[:, : len(layout.joints)])
-    signals = [COLUMNS[term](of_joints) for term in layout.drive_terms]
+    signals = [_COLUMNS[term](motion.of_joints()) for term in layout.drive_terms]
     rows = [[signal[:, joint] for signal in signals] for joint in range(len(layout.joints))]
     for index, ratios in enumerate(layout.coupling_ratios):
-        coupled = drive_columns(COUPLING_TERMS, motion.along(ratios, len(layout.joints) + index)).T
+        coupled = drive_columns(COUPLING_TERMS, motion.of_coupling(ratios, index)).T
         for joint in np.flatnonzero(ratios):
             rows[joint].extend(ratios[joint] * coupled)
     return rows
@@ -94,14 +97,12 @@ def drive_rows(layout: ParameterLayout, motion: DriveMotion) -> list[list[Array]
 
 def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion) -> Array:
     """``(N, n)`` torque of all drives and couplings."""
-    of_joints = motion._replace(direction=motion.direction[:, : len(layout.joints)])
     torque = np.zeros_like(motion.v)
     for term in layout.drive_terms:
-        torque += parameters[layout.drive(term)] * COLUMNS[term](of_joints)
+        torque += parameters[layout.drive(term)] * _COLUMNS[term](motion.of_joints())
     coupled = parameters[layout.coupling_start : layout.term_start].reshape(-1, len(COUPLING_TERMS))
     for index, (ratios, values) in enumerate(zip(layout.coupling_ratios, coupled, strict=True)):
-        columns = drive_columns(COUPLING_TERMS, motion.along(ratios, len(layout.joints) + index))
-        torque += np.outer(columns @ values, ratios)
+        torque += np.outer(drive_columns(COUPLING_TERMS, motion.of_coupling(ratios, index)) @ values, ratios)
     return torque
 
 
@@ -111,9 +112,7 @@ def channel_term_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype=int), *(np.arange(span.start, span.stop) for span in columns)])
 
 
-def term_rows(
-    model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice = slice(None)
-) -> list[list[Array]]:
+def term_rows(model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice) -> list[list[Array]]:
     """Columns of every joint's user terms, ``(N,)`` each, at some rows of samples; ``motion`` is that of these rows."""
     layout = model.layout
     columns: list[list[Array]] = [[] for _ in layout.joints]
@@ -132,9 +131,9 @@ def predicted_term_torque(model: RobotModel, parameters: Array, samples: Samples
 
 def _signals(model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice) -> Mapping[str, Array]:
     """``(N, n)`` signals by name, see :data:`~inertid_ros.config.robot.TERM_SIGNALS`."""
-    layout, joints = model.layout, model.joints
+    joints = model.joints
     signals = {"q": motion.q, "v": motion.v, "a": motion.a, "direction": motion.direction[:, :joints]}
-    if any(term.uses_load for term in layout.terms):
+    if any(term.uses_load for term in model.layout.terms):
         load = rigid_torque(model, model.load_bodies, samples.q[rows], samples.v[rows], samples.a[rows])
         signals["load"] = load[:, model.velocities - joints :]
     return signals

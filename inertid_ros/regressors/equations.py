@@ -7,6 +7,7 @@ robot). A further type is one more class, with its name in :data:`~inertid_ros.c
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -34,8 +35,6 @@ class Equations(ABC):
         The robot, whose ``layout`` orders ``x``.
     channels : tuple of str
         ``c`` names, for messages and reports; for channels of joints the joint names.
-    columns : tuple of ndarray
-        ``c`` arrays of columns of the layout that the channels depend on.
     joint_channels : slice
         Channels of the joints, in their order; may be empty.
     optional : bool
@@ -46,9 +45,13 @@ class Equations(ABC):
     quantity: ClassVar[tuple[str, str]] = ("torque", "N m or N")
     model: RobotModel
     channels: tuple[str, ...]
-    columns: tuple[np.ndarray, ...]
-    joint_channels: slice
-    optional: bool
+    joint_channels: slice = slice(0, 0)
+    optional: bool = True
+
+    @cached_property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """``c`` arrays of columns of the layout that the channels depend on; all of them by default."""
+        return (np.arange(self.model.layout.size),) * self.count
 
     @abstractmethod
     def writer(self) -> "RowWriter":
@@ -59,8 +62,7 @@ class Equations(ABC):
         """``(N, c)`` predicted measurements of the channels, from parameters ``(p,)``."""
 
     def noise(self, samples: Samples) -> Array | None:
-        """``(c,)`` mean variance of the channels, up to a common factor, if the regressor is noisy and not the measured
-        side; None if residuals show it."""
+        """Mean variance ``(c,)`` up to a common factor, if the regressor is noisy; None if residuals show it."""
         return None
 
     @property
@@ -70,7 +72,6 @@ class Equations(ABC):
 
     @property
     def count(self) -> int:
-        """Number of channels."""
         return len(self.channels)
 
     def check(self, samples: Samples) -> None:
@@ -114,6 +115,43 @@ class RowWriter(ABC):
     @abstractmethod
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         """Fill ``out[channel, span without its last]`` of ``out (c, width, k)`` for ``k`` rows of samples."""
+
+
+class WholeRowEquations(Equations):
+    """Equations whose coefficients are computed as one array; for types with few samples, where speed is no matter."""
+
+    @abstractmethod
+    def coefficients(self, samples: Samples, rows: slice) -> Array:
+        """``(k, c, p)`` coefficients of ``k`` rows of samples."""
+
+    def constant(self, samples: Samples) -> Array | float:
+        """``(c, p)`` to subtract from all coefficients of a recording."""
+        return 0.0
+
+    def writer(self) -> "WholeRowWriter":
+        return WholeRowWriter(self)
+
+    def predict(self, parameters: Array, samples: Samples) -> Array:
+        self.check(samples)
+        return np.concatenate([self.coefficients(samples, rows) @ parameters for rows in batches(len(samples))])
+
+
+class WholeRowWriter(RowWriter):
+    """Writes the columns of every channel as they are."""
+
+    def __init__(self, equations: WholeRowEquations) -> None:
+        self._equations = equations
+        self._recording: Samples | None = None  # of the constant, which is computed once
+        self._constant: Array | float = 0.0
+        self.spans = tuple(slice(0, len(columns) + 1) for columns in equations.columns)
+        self.expansions = tuple(np.eye(len(columns)) for columns in equations.columns)
+
+    def write(self, samples: Samples, rows: slice, out: Array) -> None:
+        if self._recording is not samples:
+            self._recording, self._constant = samples, self._equations.constant(samples)
+        coefficients = self._equations.coefficients(samples, rows) - self._constant
+        for channel, columns in enumerate(self._equations.columns):
+            out[channel, : len(columns)] = coefficients[:, channel, columns].T
 
 
 def equations_of(source: RobotModel | Equations, equation_type: str = "force") -> Equations:

@@ -19,18 +19,11 @@ from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
 from . import drive_regressor as drives
+from . import rigid_body_regressor as bodies
 from .equations import Equations, RowWriter
-from .rigid_body_regressor import (
-    RigidBodyRegressor,
-    RotorRegressor,
-    channel_rotor_columns,
-    moved_bodies,
-    regroup_to_parents,
-    rotor_torque,
-)
 
-MOMENTS = 4  # mass and first moments
-BASE_CHANNELS = tuple(f"base.{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
+_MASS_AND_MOMENTS = 4  # parameters of a body on which forces on the base depend, in their order
+_BASE_CHANNELS = tuple(f"base.{quantity}_{axis}" for quantity in ("force", "torque") for axis in "xyz")
 
 
 class ForceEquations(Equations):
@@ -41,32 +34,36 @@ class ForceEquations(Equations):
     def __init__(self, model: RobotModel) -> None:
         self.model = model
         self.base = model.velocities - model.joints
-        self.channels = BASE_CHANNELS[: self.base] + model.joint_names
+        self.channels = _BASE_CHANNELS[: self.base] + model.joint_names
         self.joint_channels = slice(self.base, len(self.channels))
         self.optional = model.free
 
     @cached_property
-    def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
-        """Of moved bodies, rotors, drives. Forces on the base do not depend on rotational inertia."""
-        columns = []
-        for velocity, bodies in enumerate(moved_bodies(self.model)):
-            count = self.parameters_per_body(velocity)
-            inertial = [BODY_PARAMETERS * body + k for body in bodies for k in range(count)]
-            rotors = channel_rotor_columns(self.model, velocity)
-            columns.append(np.concatenate([np.array(inertial, dtype=int), rotors, self.drive_columns(velocity)]))
-        return tuple(columns)
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """Columns of moved bodies, rotors, drives, user terms."""
+        return tuple(
+            np.concatenate([self.body_columns(velocity), *self.other_columns(velocity)])
+            for velocity in range(self.count)
+        )
 
-    def parameters_per_body(self, velocity: int) -> int:
-        """Number of parameters of a body that a row depends on, in their order: mass and first moments, or all."""
-        return MOMENTS if velocity < min(self.base, 3) else BODY_PARAMETERS
+    @property
+    def force_channels(self) -> int:
+        """Number of the first channels, forces on the base, that do not depend on rotational inertia."""
+        return min(self.base, 3)
 
-    def drive_columns(self, velocity: int) -> np.ndarray:
-        """Columns of the drives and user terms that act on a channel; a free base has none."""
+    def body_columns(self, velocity: int) -> np.ndarray:
+        """Columns of the bodies that a velocity moves."""
+        count = _MASS_AND_MOMENTS if velocity < self.force_channels else BODY_PARAMETERS
+        moved = bodies.moved_bodies(self.model)[velocity]
+        return np.array([BODY_PARAMETERS * body + k for body in moved for k in range(count)], dtype=int)
+
+    def other_columns(self, velocity: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Columns of the rotors, drives and user terms that act on a channel."""
+        rotors, layout = bodies.channel_rotor_columns(self.model, velocity), self.model.layout
         joint = velocity - self.base
         if joint < 0:
-            return np.zeros(0, dtype=int)
-        layout = self.model.layout
-        return np.concatenate([drives.channel_drive_columns(layout, joint), drives.channel_term_columns(layout, joint)])
+            return rotors, np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+        return rotors, drives.channel_drive_columns(layout, joint), drives.channel_term_columns(layout, joint)
 
     @property
     def fingerprint(self) -> str:
@@ -75,16 +72,15 @@ class ForceEquations(Equations):
         return self.equation_type if ground is None else f"{self.equation_type} about {ground.xyz} {ground.rpy}"
 
     def writer(self) -> "ForceWriter":
-        """Writer of the columns that cannot be regrouped."""
         return ForceWriter(self)
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
         """``(N, nv)`` generalized force of links, rotors and drives [N m or N]."""
         self.check(samples)
         layout, motion = self.model.layout, (samples.q, samples.v, samples.a)
-        drive_motion = drives.DriveMotion.of(layout, samples)
+        drive_motion = drives.DriveMotion.from_samples(layout, samples)
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
-        force += rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
+        force += bodies.rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
         force[:, self.joint_channels] += drives.drive_torque(layout, parameters, drive_motion)
         if layout.terms:
             force[:, self.joint_channels] += drives.predicted_term_torque(self.model, parameters, samples, drive_motion)
@@ -99,52 +95,51 @@ class ForceWriter(RowWriter):
 
     def __init__(self, equations: ForceEquations) -> None:
         model = equations.model
-        layout, grouping = model.layout, regroup_to_parents(model.tree)
-        self._model, self._layout, self._base, self._ground = model, layout, equations.base, model.ground
-        self._regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear, grouping.columns)
-        self._rotors = RotorRegressor(model) if layout.rotors else None
+        layout, grouping = model.layout, bodies.regroup_to_parents(model.tree)
+        self._model, self._base, self._forces = model, equations.base, equations.force_channels
+        self._regressor = bodies.RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear, grouping.columns)
+        self._rotors = bodies.RotorRegressor(model) if layout.rotors else None
         self._rotor_columns, spans, expansions = [], [], []
-        moments = [k < MOMENTS for columns in grouping.columns for k in columns]
+        moments = [k < _MASS_AND_MOMENTS for columns in grouping.columns for k in columns]
         self._moments, self._inertial = np.flatnonzero(moments), len(moments)
-        for velocity, bodies in enumerate(moved_bodies(model)):
-            written = np.arange(self._regressor.columns[bodies[0]].start, self._regressor.columns[bodies[-1]].stop)
+        for velocity, moved in enumerate(bodies.moved_bodies(model)):
+            written = np.arange(self._regressor.columns[moved[0]].start, self._regressor.columns[moved[-1]].stop)
             first = written[0]
-            if equations.parameters_per_body(velocity) == MOMENTS:  # the few columns are moved together
+            if velocity < self._forces:  # the few columns are moved together
                 written, first = self._moments, 0
-            rotors = channel_rotor_columns(model, velocity)
-            self._rotor_columns.append(rotors - layout.body_size)
-            rest = len(rotors) + len(equations.drive_columns(velocity))
+            others = equations.other_columns(velocity)
+            self._rotor_columns.append(others[0] - layout.body_size)
+            rest = sum(map(len, others))
             spans.append(slice(first, first + len(written) + rest + 1))
-            count = equations.parameters_per_body(velocity)
-            columns = [layout.body(body).start + k for body in bodies for k in range(count)]
-            expansions.append(block_diag(grouping.matrix[np.ix_(written, columns)], np.eye(rest)))
+            matrix = grouping.matrix[np.ix_(written, equations.body_columns(velocity))]
+            expansions.append(block_diag(matrix, np.eye(rest)))
         self.spans, self.expansions = tuple(spans), tuple(expansions)
-        self._forces = sum(equations.parameters_per_body(velocity) == MOMENTS for velocity in range(model.velocities))
         self._drives: tuple[Samples, drives.DriveMotion] | None = None
 
     def _motion(self, samples: Samples) -> drives.DriveMotion:
         """Motion of the drives, computed once for all batches of the same samples."""
         if self._drives is None or self._drives[0] is not samples:
-            self._drives = samples, drives.DriveMotion.of(self._layout, samples)
+            self._drives = samples, drives.DriveMotion.from_samples(self._model.layout, samples)
         return self._drives[1]
 
     def write(self, samples: Samples, rows: slice, out: Array) -> None:
         """Fill ``out (nv, width, k)`` for ``k`` rows of samples."""
         q, v, a = (np.asfortranarray(channel[rows]).T for channel in (samples.q, samples.v, samples.a))
+        ground, layout = self._model.ground, self._model.layout
         base_only = self._base > 0 and not samples.mask[rows, self._base :].any()
         self._regressor.write(q, v, a, out, base_only)
-        if self._ground is not None:
-            turn_base_rows(self._ground, q, out[:, : self._inertial])
+        if ground is not None:
+            turn_base_rows(ground, q, out[:, : self._inertial])
         for row in range(self._forces):
             out[row, : len(self._moments)] = out[row, self._moments]
         if base_only and self._rotors is None:
             return
         rotors = self._rotors.of(q, v, a) if self._rotors else None
-        if rotors is not None and self._ground is not None:
-            turn_base_rows(self._ground, q, rotors)
+        if rotors is not None and ground is not None:
+            turn_base_rows(ground, q, rotors)
         motion = self._motion(samples).select(rows)
         terms = drives.term_rows(self._model, samples, motion, rows)
-        joint_rows = [drive + term for drive, term in zip(drives.drive_rows(self._layout, motion), terms, strict=True)]
+        joint_rows = [drive + term for drive, term in zip(drives.drive_rows(layout, motion), terms, strict=True)]
         drive_rows: list[list[Array]] = [[]] * self._base + joint_rows
         for velocity, (span, signals) in enumerate(zip(self.spans, drive_rows, strict=True)):
             first = span.stop - 1 - len(signals)
@@ -162,9 +157,7 @@ def predict_torque(model: RobotModel, parameters: Array, samples: Samples) -> Ar
 
 def without_load(model: RobotModel, load: Array, samples: Samples) -> Samples:
     """Samples of force without the part of a load ``(nb, 10)``, see :func:`~.body_changes.load_bodies`."""
-    if not load.any():
-        return samples
-    return replace(samples, tau=samples.tau - load_torque(model, load, samples))
+    return replace(samples, tau=samples.tau - load_torque(model, load, samples)) if load.any() else samples
 
 
 def with_gains(model: RobotModel, gains: Array, load: Array, samples: Samples) -> Samples:

@@ -18,10 +18,9 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.robot.kinematics import BATCH, TreeJoint, batches
 from inertid_ros.robot.model import RobotModel
 
-from .equations import Equations, RowWriter
+from .equations import WholeRowEquations
 from .rigid_body_regressor import RigidBodyRegressor
 
-MOMENTUM_CHANNELS = tuple(f"momentum.{part}_{axis}" for part in ("linear", "angular") for axis in "xyz")
 _LINEAR_CHANNELS = 3  # linear momentum depends on masses and first moments only
 _MASS_AND_MOMENTS = 4  # parameters of a body
 _NOISE_POSES = 300  # over which noise is averaged
@@ -64,7 +63,7 @@ def momentum_regressor(
     return out.transpose(2, 0, 1)
 
 
-class MomentumEquations(Equations):
+class MomentumEquations(WholeRowEquations):
     """Momentum in the base frame, about the base's origin, if robot and wheels together have none.
 
     Drives are in no equation, and the model is that of the bodies alone.
@@ -72,6 +71,8 @@ class MomentumEquations(Equations):
 
     equation_type = "momentum"
     quantity = ("momentum", "N s or N m s")
+    channels = tuple(f"momentum.{part}_{axis}" for part in ("linear", "angular") for axis in "xyz")
+    optional = False
 
     def __init__(self, model: RobotModel) -> None:
         if not model.free:
@@ -79,16 +80,13 @@ class MomentumEquations(Equations):
                 f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free"
             )
         self.model = model.with_bodies_alone()
-        self.channels = MOMENTUM_CHANNELS
-        self.joint_channels = slice(0, 0)
-        self.optional = False
 
     @cached_property
-    def columns(self) -> tuple[np.ndarray, ...]:  # type: ignore[override]
+    def columns(self) -> tuple[np.ndarray, ...]:
         """Masses and first moments of all bodies; for angular momentum also their inertia."""
         every = np.arange(self.model.layout.inertial_size)
         moments = every[every % BODY_PARAMETERS < _MASS_AND_MOMENTS]
-        return tuple(moments if channel < _LINEAR_CHANNELS else every for channel in range(len(MOMENTUM_CHANNELS)))
+        return (moments,) * _LINEAR_CHANNELS + (every,) * (self.count - _LINEAR_CHANNELS)
 
     @cached_property
     def tree(self) -> tuple[TreeJoint, ...]:
@@ -100,10 +98,6 @@ class MomentumEquations(Equations):
         """Equations with other wheels differ."""
         wheels = self.model.wheels
         return f"{self.equation_type} {wheels.bodies} {np.round(wheels.axes, 9).tolist()}"
-
-    def writer(self) -> "MomentumWriter":
-        """Writer of all inertial columns."""
-        return MomentumWriter(self)
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
         """``(N, 6)`` momentum of base and joints [N s, N m s]."""
@@ -118,12 +112,15 @@ class MomentumEquations(Equations):
         inertial = self.model.prior[: self.model.layout.inertial_size]
         min_noise = _MIN_NOISE_RATIO * np.abs(samples.v).max()
         deviations = np.full(count, min_noise) if samples.noise is None else np.maximum(samples.noise, min_noise)
-        out = np.zeros(len(MOMENTUM_CHANNELS))
+        out = np.zeros(self.count)
         for rate, deviation in enumerate(deviations):
             v = np.zeros((len(chosen), count))
             v[:, rate] = deviation
             out += np.mean((self.regressor(q, v) @ inertial) ** 2, axis=0)
         return out
+
+    def coefficients(self, samples: Samples, rows: slice) -> Array:
+        return self.regressor(samples.q[rows], samples.v[rows])
 
     def regressor(self, q: Array, v: Array) -> Array:
         """``(k, 6, p)`` regressor in all inertial parameters, from positions ``(k, nq)`` and velocities ``(k, nv)``."""
@@ -133,10 +130,6 @@ class MomentumEquations(Equations):
     def pose(self, q: Array) -> Array | None:
         """``(k, 7)`` pose of the base; None: momentum is in the base frame."""
         return None
-
-    def constant(self, samples: Samples) -> Array | float:
-        """``(6, p)`` to subtract from the rows of a recording."""
-        return 0.0
 
 
 class MomentumChangeEquations(MomentumEquations):
@@ -153,28 +146,8 @@ class MomentumChangeEquations(MomentumEquations):
         return momentum - momentum[samples.usable].mean(axis=0)
 
     def pose(self, q: Array) -> Array | None:
-        """``(k, 7)`` of the base."""
         return q[:, :7]
 
     def constant(self, samples: Samples) -> Array:
-        """``(6, p)`` mean of the rows."""
+        """Mean of the coefficients."""
         return np.asarray(self.regressor(samples.q, samples.v)[samples.usable].mean(axis=0))
-
-
-class MomentumWriter(RowWriter):
-    """Writes all parameters of every body: there are few samples, and nothing to save."""
-
-    def __init__(self, equations: MomentumEquations) -> None:
-        self.equations = equations
-        self._recording: Samples | None = None  # of the constant, which is computed once
-        self._constant: Array | float = 0.0
-        self.spans = tuple(slice(0, len(columns) + 1) for columns in equations.columns)
-        self.expansions = tuple(np.eye(len(columns)) for columns in equations.columns)
-
-    def write(self, samples: Samples, rows: slice, out: Array) -> None:
-        """Fill ``out (6, width, k)`` for ``k`` rows of samples."""
-        if self._recording is not samples:
-            self._recording, self._constant = samples, self.equations.constant(samples)
-        regressor = self.equations.regressor(samples.q[rows], samples.v[rows]) - self._constant
-        for channel, columns in enumerate(self.equations.columns):
-            out[channel, : len(columns)] = regressor[:, channel, columns].T

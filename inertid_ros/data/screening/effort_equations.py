@@ -7,9 +7,8 @@ by the logarithm of their share, so that one joint without a sensor does not dom
 negative log-likelihoods, which can be compared.
 """
 
-from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +19,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, from_pseudo_inertia, pseudo_inertia
 from inertid_ros.robot.drives import term_columns
 from inertid_ros.robot.dynamics import body_torques, rigid_torque
-from inertid_ros.robot.layout import Coupling, UserTerm
+from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 EFFORT_FLOOR_SHARE = 0.1  # of a joint's effort: error that friction and elasticity beyond these models leave
@@ -49,15 +48,8 @@ _BASIS = _basis()
 
 @dataclass(frozen=True)
 class Motion:
-    """Motion of ``N`` samples.
-
-    Attributes
-    ----------
-    q, v, a : ndarray, shapes (N, nq), (N, nv), (N, nv)
-        In the model's order.
-    direction : ndarray, shape (N, n + couplings)
-        Direction of sliding of every drive, -1 to 1.
-    """
+    """Position, velocity, acceleration ``(N, nq), (N, nv), (N, nv)`` in the model's order, and the direction of sliding
+    of every drive, -1 to 1, ``(N, n + couplings)``."""
 
     q: Array
     v: Array
@@ -65,90 +57,25 @@ class Motion:
     direction: Array
 
 
-class TorqueColumns:
-    """Columns in which the torque of the joints is linear along a motion: bodies near those of the URDF, and drives."""
+class BodyColumns:
+    """Columns in which the torque of the joints is linear along a motion: bodies near those of a robot's URDF."""
 
     def __init__(self, model: RobotModel, motion: Motion) -> None:
-        self.model, self.motion = model, motion
+        self._model, self._motion = model, motion
         self._joints = slice(model.velocities - model.joints, None)
-        self._bodies: dict[tuple[float, ...], Array] = {}
-        self._bases: dict[int, Array] = {}  # orthonormal columns of the drives of a joint
+        self._deviations: dict[tuple[float, ...], Array] = {}
 
-    def drives(self, joint: int) -> tuple[list[int], Array]:
-        """Indices of the parameters of drives that act on a joint, of ``d``, and their columns ``(N, k)``.
-
-        Parameters are rotor inertia, viscous and Coulomb friction and offset of the joints, then of the couplings, then
-        those of the user terms.
-        """
-        n, (gearing, motions) = self.model.joints, self._gears
-        count = len(gearing) - n
-        columns, values = [3 * n + joint], [np.ones(len(self.motion.q))]
-        for gear in np.flatnonzero(gearing[:, joint]).tolist():
-            for index, motion in enumerate(motions):
-                columns.append(index * n + gear if gear < n else 4 * n + index * count + gear - n)
-                values.append(gearing[gear, joint] * motion[:, gear])
-        for index, (term_joint, column) in enumerate(self._terms):
-            if term_joint == joint:
-                columns.append(4 * n + 3 * count + index)
-                values.append(column)
-        return columns, np.stack(values, axis=1)
-
-    @cached_property
-    def _gears(self) -> tuple[Array, tuple[Array, Array, Array]]:
-        """Gearing ``(n + couplings, n)`` of every drive; its acceleration, speed and direction."""
-        gearing = np.vstack([np.eye(self.model.joints), self.model.layout.coupling_ratios])
-        v, a = (channel[:, self._joints] @ gearing.T for channel in (self.motion.v, self.motion.a))
-        return gearing, (a, v, self.motion.direction)
-
-    @cached_property
-    def _terms(self) -> list[tuple[int, Array]]:
-        """Joint and column ``(N,)`` of every user term's parameter."""
-        layout, count = self.model.layout, self.model.joints
-        v, a = self.motion.v[:, self._joints], self.motion.a[:, self._joints]
-        signals = {"q": self.motion.q[:, -count:], "v": v, "a": a, "direction": self.motion.direction[:, :count]}
-        if any(term.uses_load for term in layout.terms):
-            signals["load"] = self.torque_of_urdf
-        return term_columns(layout.terms, layout.joints, signals)
-
-    @property
-    def not_negative(self) -> NDArray[np.bool_]:
-        """Flag the drive parameters ``(d,)`` that are not negative: all but offsets and some user terms."""
-        n, layout = self.model.joints, self.model.layout
-        of_terms = [term.non_negative for term in layout.terms for _ in term.expressions]
-        return np.r_[np.ones(3 * n), np.zeros(n), np.ones(3 * len(layout.couplings)), of_terms] > 0
-
-    def with_coupling(self, coupling: Coupling) -> "TorqueColumns":
-        """Same motion of a robot with one more drive that turns with several joints."""
-        layout = replace(self.model.layout, couplings=(*self.model.layout.couplings, coupling))
-        speed = self.motion.v[:, self._joints] @ layout.coupling_ratios[-1]
-        direction = np.column_stack([self.motion.direction, np.sign(speed)])
-        return TorqueColumns(replace(self.model, layout=layout), replace(self.motion, direction=direction))
-
-    def with_terms(self, terms: tuple[UserTerm, ...]) -> "TorqueColumns":
-        """Same motion of a robot with more torques on it."""
-        layout = replace(self.model.layout, terms=(*self.model.layout.terms, *terms))
-        return TorqueColumns(replace(self.model, layout=layout), self.motion)
-
-    def without_drives(self, joint: int, values: Array) -> Array:
-        """Remainder of values ``(N, k)`` of a joint's torque that its friction, rotor and offset cannot explain."""
-        if joint not in self._bases:
-            drives = self.drives(joint)[1]
-            columns, size, _ = np.linalg.svd(drives[:, np.any(drives != 0, axis=0)], full_matrices=False)
-            self._bases[joint] = columns[:, size > 1e-9 * size.max(initial=0.0)]
-        basis = self._bases[joint]
-        return np.asarray(values - basis @ (basis.T @ values))
-
-    def bodies(self, gravity: Array) -> Array:
+    def deviations(self, gravity: Array) -> Array:
         """Columns ``(n, N, 10 nb)`` of ``1 + E`` of all bodies, for a gravity ``(3,)`` [m/s^2]."""
         key = tuple(gravity.tolist())
-        if key not in self._bodies:
+        if key not in self._deviations:
             inertial, weights = self._parameters
             out = inertial.copy()
             out[..., :_MOMENT_PARAMETERS] += np.tensordot(gravity, weights, 1)
             n, rows, count, _ = out.shape
-            columns = np.swapaxes(out.reshape(n * rows, count, -1), 0, 1) @ _directions(self.model)
-            self._bodies[key] = np.swapaxes(columns, 0, 1).reshape(n, rows, -1)
-        return self._bodies[key]
+            columns = np.swapaxes(out.reshape(n * rows, count, -1), 0, 1) @ self._directions
+            self._deviations[key] = np.swapaxes(columns, 0, 1).reshape(n, rows, -1)
+        return self._deviations[key]
 
     def moments(self, body: int, gravity: Array) -> Array:
         """Torques ``(n, N, 4)`` of mass and first moment of a body, for a gravity ``(3,)`` [m/s^2]."""
@@ -158,34 +85,94 @@ class TorqueColumns:
     @cached_property
     def torque_of_urdf(self) -> Array:
         """Torque ``(N, n)`` of the bodies of the URDF [N m or N]."""
-        motion = self.motion
-        return rigid_torque(self.model, self.model.consistent_body_prior, motion.q, motion.v, motion.a)[:, self._joints]
+        return self._rigid_torque(self._motion.v, self._motion.a)
 
     @property
     def weight_of_urdf(self) -> Array:
         """Torque ``(N, n)`` of the bodies of the URDF at rest [N m or N]."""
-        q, still = self.motion.q, np.zeros_like(self.motion.v)
-        return rigid_torque(self.model, self.model.consistent_body_prior, q, still, still)[:, self._joints]
+        still = np.zeros_like(self._motion.v)
+        return self._rigid_torque(still, still)
+
+    def _rigid_torque(self, v: Array, a: Array) -> Array:
+        return rigid_torque(self._model, self._model.consistent_body_prior, self._motion.q, v, a)[:, self._joints]
 
     @cached_property
     def _parameters(self) -> tuple[Array, Array]:
         """Torques ``(n, N, nb, 10)`` of the parameters without gravity, and ``(3, n, N, nb, 4)`` of unit gravities."""
-        q, v, a = self.motion.q, self.motion.v, self.motion.a
+        q, v, a = self._motion.q, self._motion.v, self._motion.a
         still = np.zeros_like(v)
-        inertial = body_torques(self.model, np.zeros(3), (q, v, a))[self._joints]
+        inertial = body_torques(self._model, np.zeros(3), (q, v, a))[self._joints]
         at_rest = (q, still, still)
-        weights = [body_torques(self.model, axis, at_rest, _MOMENT_PARAMETERS)[self._joints] for axis in np.eye(3)]
+        weights = [body_torques(self._model, axis, at_rest, _MOMENT_PARAMETERS)[self._joints] for axis in np.eye(3)]
         return inertial, np.array(weights)
 
+    @cached_property
+    def _directions(self) -> Array:
+        """Parameters ``(nb, 10, 10)`` of ``L E_k L^T`` for the basis ``E_k`` of symmetric matrices."""
+        roots = np.linalg.cholesky(pseudo_inertia(self._model.consistent_body_prior))
+        out = np.empty((len(roots), BODY_PARAMETERS, BODY_PARAMETERS))
+        for k, basis in enumerate(_BASIS):
+            out[:, :, k] = from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2))
+        return out
 
-def _directions(model: RobotModel) -> Array:
-    """Parameters ``(nb, 10, 10)`` of ``L E_k L^T`` for an orthonormal basis ``E_k`` of symmetric matrices."""
-    matrices = pseudo_inertia(model.consistent_body_prior)
-    roots = np.linalg.cholesky(matrices)
-    out = np.empty((len(roots), BODY_PARAMETERS, BODY_PARAMETERS))
-    for k, basis in enumerate(_BASIS):
-        out[:, :, k] = from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2))
-    return out
+
+class DriveColumns:
+    """Columns in which the torque of the joints is linear along a motion: drives, couplings and user terms.
+
+    The parameters are rotor inertia, viscous and Coulomb friction and offset of the joints, then the first three of the
+    couplings, then those of the user terms.
+    """
+
+    def __init__(self, layout: ParameterLayout, motion: Motion, bodies: BodyColumns) -> None:
+        self._layout, self._motion, self._bodies = layout, motion, bodies
+        self._bases: dict[int, Array] = {}  # orthonormal columns of the drives of a joint
+
+    def of_joint(self, joint: int) -> tuple[list[int], Array]:
+        """Indices of the parameters that act on a joint, and their columns ``(N, k)``."""
+        n, count = len(self._layout.joints), len(self._layout.couplings)
+        columns, values = [3 * n + joint], [np.ones(len(self._motion.q))]
+        for gear in np.flatnonzero(self._layout.drive_ratios[:, joint]).tolist():
+            for index, signal in enumerate(self._signals):
+                columns.append(index * n + gear if gear < n else 4 * n + index * count + gear - n)
+                values.append(self._layout.drive_ratios[gear, joint] * signal[:, gear])
+        for index, (term_joint, column) in enumerate(self._terms):
+            if term_joint == joint:
+                columns.append(4 * n + 3 * count + index)
+                values.append(column)
+        return columns, np.stack(values, axis=1)
+
+    @property
+    def not_negative(self) -> NDArray[np.bool_]:
+        """Flag the parameters ``(d,)`` that are not negative: all but offsets and some user terms."""
+        n, layout = len(self._layout.joints), self._layout
+        of_terms = [term.non_negative for term in layout.terms for _ in term.expressions]
+        return np.r_[np.ones(3 * n), np.zeros(n), np.ones(3 * len(layout.couplings)), of_terms] > 0
+
+    def unexplained(self, joint: int, values: Array) -> Array:
+        """Remainder of values ``(N, k)`` of a joint's torque that its drives cannot explain."""
+        if joint not in self._bases:
+            drives = self.of_joint(joint)[1]
+            columns, size, _ = np.linalg.svd(drives[:, np.any(drives != 0, axis=0)], full_matrices=False)
+            self._bases[joint] = columns[:, size > 1e-9 * size.max(initial=0.0)]
+        basis = self._bases[joint]
+        return np.asarray(values - basis @ (basis.T @ values))
+
+    @cached_property
+    def _signals(self) -> tuple[Array, Array, Array]:
+        """Acceleration, speed and direction of every drive, joints first."""
+        n, ratios = len(self._layout.joints), self._layout.drive_ratios
+        v, a = (channel[:, channel.shape[1] - n :] @ ratios.T for channel in (self._motion.v, self._motion.a))
+        return a, v, self._motion.direction
+
+    @cached_property
+    def _terms(self) -> list[tuple[int, Array]]:
+        """Joint and column ``(N,)`` of every user term's parameter."""
+        motion, layout, n = self._motion, self._layout, len(self._layout.joints)
+        signals = {"q": motion.q[:, -n:], "v": motion.v[:, -n:], "a": motion.a[:, -n:]}
+        signals["direction"] = motion.direction[:, :n]
+        if any(term.uses_load for term in layout.terms):
+            signals["load"] = self._bodies.torque_of_urdf
+        return term_columns(layout.terms, layout.joints, signals)
 
 
 @dataclass(frozen=True)
@@ -230,33 +217,28 @@ class EffortEquations:
     Parameters
     ----------
     bodies : ndarray, shape (n, N, 10 nb)
-        Columns, see :meth:`.TorqueColumns.bodies`.
-    drives : sequence of tuple
-        Parameters and columns of the drives of every joint, see :meth:`.TorqueColumns.drives`.
-    not_negative : ndarray of bool, shape (d,)
-        Drives.
+        Columns, see :meth:`BodyColumns.deviations`.
+    drives : DriveColumns
     efforts : ndarray, shape (N, n)
         As measured [N m or N].
     counted : ndarray of bool, shape (n,)
         Joints whose efforts are compared.
     """
 
-    def __init__(
-        self, bodies: Array, drives: Sequence[tuple[list[int], Array]], not_negative: NDArray[np.bool_],
-        efforts: Array, counted: NDArray[np.bool_],
-    ) -> None:
+    def __init__(self, bodies: Array, drives: DriveColumns, efforts: Array, counted: NDArray[np.bool_]) -> None:
         self._bodies, self._counted = bodies, np.flatnonzero(counted)
         # Columns whose parameters may have either sign come first.
+        not_negative = drives.not_negative
         order = np.argsort(not_negative, kind="stable")
         place = np.argsort(order)
         size, self._rows = bodies.shape[2], len(efforts)
         self._joints = []  # a joint's torque depends on the bodies that it moves, and on its own drives
-        for of_bodies, (driven, of_drives) in zip(bodies, drives, strict=True):
+        for joint, of_bodies in enumerate(bodies):
+            driven, of_drives = drives.of_joint(joint)
             moved = np.flatnonzero(of_bodies.any(axis=0))
             columns, values = np.append(moved, size + place[driven]), np.hstack([of_bodies[:, moved], of_drives])
             self._joints.append(_JointEquations(columns, values, values.T @ values))
-        self._start = np.zeros(size + len(order))
-        self._start[:size] = self.unchanged(size)
+        self._start = np.append(no_deviation(size), np.zeros(len(order)))
         self._size, self._free = size, size + len(order) - int(not_negative.sum())
         self._share = np.full(len(order), _FRICTION_RATIO)
         self._share[3 * len(counted) : 4 * len(counted)] = _OFFSET_SHARE
@@ -272,11 +254,6 @@ class EffortEquations:
     def _take(self, efforts: Array) -> None:
         self._cross = [joint.values.T @ efforts for joint in self._joints]
         self._squares, self._mean = efforts.T @ efforts, efforts.mean(axis=0)
-
-    @staticmethod
-    def unchanged(size: int) -> Array:
-        """Values ``(10 nb,)`` of the bodies' columns for the bodies of the URDF."""
-        return np.tile(np.eye(4)[_PAIRS[:, 0], _PAIRS[:, 1]], size // BODY_PARAMETERS)
 
     def fit(self, mixing: Array) -> EffortFit:
         """Fit the efforts ``mixing @ efforts``, ``(n, n)``."""
@@ -297,10 +274,9 @@ class EffortEquations:
         share = np.zeros_like(error)
         share[at] = np.sqrt(error[at] / variance[at])
         unlikely = 0.5 * INDEPENDENT_SAMPLES * np.log1p((share[at] / EFFORT_FLOOR_SHARE) ** 2).sum()
-        far = divergence(x[: self._size]) / _PRIOR_SPREAD**2
+        far = _divergence(x[: self._size]) / _PRIOR_SPREAD**2
         drives = 0.5 * np.sum(precision * x[self._size :] ** 2)
-        rigid = self._bodies @ x[: self._size]
-        return EffortFit(float(unlikely + far + drives), share, far, rigid)
+        return EffortFit(float(unlikely + far + drives), share, far, self._bodies @ x[: self._size])
 
     def _within(self, before: Array, after: Array) -> Array:
         """Step every body as far as it stays a mass distribution; drives go all the way."""
@@ -358,7 +334,12 @@ class EffortEquations:
         return np.asarray(scale * x)
 
 
-def divergence(bodies: Array) -> float:
+def no_deviation(size: int) -> Array:
+    """Values ``(10 nb,)`` of the bodies' columns for the bodies of the URDF."""
+    return np.tile(np.eye(4)[_PAIRS[:, 0], _PAIRS[:, 1]], size // BODY_PARAMETERS)
+
+
+def _divergence(bodies: Array) -> float:
     """Mean Bregman divergence of all bodies ``(10 nb,)`` from those of the URDF and in reverse.
 
     That is ``tr(X + 1/X - 2) / 2`` for ``X = 1 + E``, which is convex.

@@ -1,6 +1,6 @@
 """Hypotheses on what may be wrong with efforts or with the motion beside them, and what each costs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from inertid_ros.config.robot import TERM_SHAPES
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.findings import Severity, remedy_for
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel
 
-from .effort_equations import EFFORT_FLOOR_SHARE, INDEPENDENT_SAMPLES, EffortEquations, EffortFit, Motion, TorqueColumns
+from . import effort_equations as equations
+from .effort_equations import BodyColumns, DriveColumns, EffortEquations, EffortFit, Motion
 
 _ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # by which zeros are wrong
 _LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
@@ -26,7 +28,9 @@ _MAX_LOAD_DISTANCE_M = 1.0  # from the joint that carries it
 _LOAD_RADIUS_RATIO = 0.3  # of a ball, over the distance of its centre; the fit finds the inertia
 _MIN_GRAVITY_SHARE = 0.3  # of its size; a smaller estimate of gravity has no direction
 _BALANCED_WEIGHT_SHARE = 0.4  # of the largest weight on any joint; springs and counterweights carry the heaviest
-_EQUATION_FIELDS = ("motion", "gravity", "coupling", "terms", "bodies")  # of a hypothesis, that make its equations
+_UNITS = {1e3: "N mm or mN m", 1e-3: "kN m"}  # of torque, by the factor of their values
+_UNIT_LOG_SPREAD = np.log(2.0)  # factors of joints this close to a power of ten are a unit, not currents
+_NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors of efforts that wrong masses of the URDF do, or may, explain
 
 
 @dataclass(frozen=True)
@@ -35,18 +39,18 @@ class Hypothesis:
 
     Attributes
     ----------
-    cause : str
-        Key of the table of causes; empty for what was recorded.
+    cause, evidence, remedy : str
+        As in a :class:`~inertid_ros.core.findings.Finding`; empty for what was recorded.
     mixing : ndarray, shape (n, n)
         From recorded to correct efforts.
     motion : Motion
         Correct motion.
     gravity : ndarray, shape (3,)
         m/s^2 in the root frame.
+    gravest : Severity
+        That a finding may have: no coupling, gain or load makes a recording worthless.
     joints : tuple of int
         Affected joints; empty: all.
-    amount : tuple of float
-        Factors of the efforts, degrees, seconds, ratios, m/s^2 or kg, by the cause.
     lag : float
         How much later than the motion efforts were reported [s].
     coupling : Coupling, optional
@@ -62,11 +66,13 @@ class Hypothesis:
     """
 
     cause: str
+    evidence: str
+    remedy: str
     mixing: Array
     motion: Motion
     gravity: Array
+    gravest: Severity = Severity.REFUSE
     joints: tuple[int, ...] = ()
-    amount: tuple[float, ...] = ()
     lag: float = 0.0
     coupling: Coupling | None = None
     terms: tuple[UserTerm, ...] = ()
@@ -74,51 +80,21 @@ class Hypothesis:
     bodies: Array | None = None
     penalty: float = 0.0
 
-    @property
-    def as_recorded(self) -> "Hypothesis":
-        """The same as the recorded state, with which further causes are compared."""
-        return replace(self, joints=(), amount=(), link="", penalty=0.0)
+    @classmethod
+    def as_recorded(cls, model: RobotModel, motion: Motion) -> "Hypothesis":
+        return cls("", "", "", np.eye(model.joints), motion, np.array(model.options.gravity, dtype=float))
 
     def robot(self, model: RobotModel) -> RobotModel:
         """Robot with these bodies."""
         return model if self.bodies is None else model.with_prior_bodies(self.bodies)
 
+    def same_motion(self, other: "Hypothesis") -> bool:
+        """Whether motion and bodies are those of another hypothesis."""
+        return self.motion is other.motion and self.bodies is other.bodies
 
-def exchanged(count: int, one: int, other: int) -> list[int]:
-    """Order of ``count`` joints with two of them exchanged."""
-    order = list(range(count))
-    order[one], order[other] = other, one
-    return order
-
-
-def reordered(model: RobotModel, motion: Motion, order: list[int]) -> Motion:
-    """Motion with joints in another order; a free base stays."""
-    n = model.joints
-
-    def moved(values: Array, first: int) -> Array:
-        return np.hstack([values[:, :first], values[:, first:][:, order]])
-
-    return Motion(
-        moved(motion.q, model.positions - n), moved(motion.v, model.velocities - n),
-        moved(motion.a, model.velocities - n), np.hstack([motion.direction[:, order], motion.direction[:, n:]]),
-    )
-
-
-def turned(model: RobotModel, motion: Motion, joint: int, angle: float) -> Motion:
-    """Motion with a joint turned by an angle [rad]."""
-    q = motion.q.copy()
-    q[:, model.positions - model.joints + joint] += angle
-    return replace(motion, q=q)
-
-
-def scaled(model: RobotModel, motion: Motion, joints: list[int], factor: float) -> Motion:
-    """Motion of some joints times a factor."""
-    changed = {}
-    for key in ("q", "v", "a"):
-        values = getattr(motion, key).copy()
-        values[:, [values.shape[1] - model.joints + joint for joint in joints]] *= factor
-        changed[key] = values
-    return replace(motion, **changed)
+    def same_drives(self, other: "Hypothesis") -> bool:
+        """Whether the torques on the joints are those of another hypothesis."""
+        return self.coupling is other.coupling and self.terms is other.terms
 
 
 @dataclass(frozen=True)
@@ -142,10 +118,14 @@ class EffortComparison:
     counted: NDArray[np.bool_]
     recorded: Hypothesis
 
+    def corrected(self, hypothesis: Hypothesis) -> "EffortComparison":
+        """Comparison of further causes with one put right."""
+        return replace(self, recorded=replace(hypothesis, joints=(), link="", penalty=0.0))
+
     @cached_property
     def weights(self) -> tuple[Array, Array]:
         """Least and largest weight ``(n,)`` of the URDF's bodies on each joint (5th and 95th percentile)."""
-        least, most = np.percentile(np.abs(self._columns.weight_of_urdf), (5, 95), axis=0)
+        least, most = np.percentile(np.abs(self._bodies.weight_of_urdf), (5, 95), axis=0)
         return least, most
 
     @property
@@ -156,32 +136,54 @@ class EffortComparison:
     def fit(self, hypothesis: Hypothesis) -> EffortFit:
         """Best explanation under a hypothesis; its cost includes the penalty."""
         base = self.recorded
-        same = all(getattr(hypothesis, key) is getattr(base, key) for key in _EQUATION_FIELDS)
-        equations = self._equations if same else self._made(hypothesis)
-        if same and hypothesis.lag != base.lag:
-            equations = equations.with_efforts(self.efforts_after(hypothesis.lag))
-        fit = equations.fit(hypothesis.mixing)
+        if hypothesis.same_motion(base) and hypothesis.same_drives(base) and hypothesis.gravity is base.gravity:
+            joint_equations = self._equations
+            if hypothesis.lag != base.lag:
+                joint_equations = joint_equations.with_efforts(self.efforts_after(hypothesis.lag))
+        else:
+            joint_equations = self._equations_of(hypothesis)
+        fit = joint_equations.fit(hypothesis.mixing)
         return replace(fit, cost=fit.cost + hypothesis.penalty)
 
-    def signs(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """One drive's effort, or that of all, has the wrong sign."""
-        n = self.model.joints
-        yield self._other("effort_sign", mixing=-self.recorded.mixing)
-        signs = [np.where(np.arange(n) == joint, -1.0, 1.0)[:, None] * self.recorded.mixing for joint in joints]
-        pairs = zip(joints, signs, strict=True)
-        yield from self._best([self._other("effort_sign", n, mixing=mixing, joints=(j,)) for j, mixing in pairs])
+    def hypotheses(self, joints: list[int]) -> Iterator[Hypothesis]:
+        """All hypotheses; those on single joints are on some ``joints`` only."""
+        yield from self._best(list(self._loads()), _LONG_SHORTLIST_COUNT)
+        yield from self._signs(joints)
+        yield from self._best(list(self._effort_exchanges(joints)))
+        yield from self._factors()
+        yield from self._gravities()
+        yield from self._delays()
+        yield from self._best(list(self._couplings(joints)), _LONG_SHORTLIST_COUNT)
+        yield from self._counterbalances(joints)
+        yield from self._best([*self._joint_exchanges(joints), *self._position_offsets(), *self._position_units()])
 
-    def exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
+    def _signs(self, joints: list[int]) -> Iterator[Hypothesis]:
+        """One drive's effort, or that of all, has the wrong sign."""
+        cause, names, n = "effort_sign", self.model.joint_names, self.model.joints
+
+        def described(whose: str, opposite: Sequence[str]) -> dict:
+            remedy = remedy_for(cause, scales=_mapping(dict.fromkeys(opposite, -1.0)))
+            return {"evidence": f"effort of {whose} opposes what the URDF predicts", "remedy": remedy}
+
+        yield self._other(cause, mixing=-self.recorded.mixing, **described("all joints", self._counted_names))
+        signs = [np.where(np.arange(n) == joint, -1.0, 1.0)[:, None] * self.recorded.mixing for joint in joints]
+        yield from self._best([
+            self._other(cause, n, mixing=mixing, joints=(joint,), **described(names[joint], [names[joint]]))
+            for joint, mixing in zip(joints, signs, strict=True)
+        ])  # fmt: skip
+
+    def _effort_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         """The efforts of two joints are exchanged."""
         pairs = list(combinations(joints, 2))
-        mixings = [self.recorded.mixing[exchanged(self.model.joints, *pair)] for pair in pairs]
-        candidates = [
-            self._other("effort_exchange", len(pairs), mixing=mixing, joints=pair)
-            for pair, mixing in zip(pairs, mixings, strict=True)
-        ]
-        yield from self._best(candidates)
+        for pair in pairs:
+            one, other = (self.model.joint_names[joint] for joint in pair)
+            yield self._other(
+                "effort_exchange", len(pairs), mixing=self.recorded.mixing[_exchanged(self.model.joints, *pair)],
+                joints=pair, evidence=f"efforts of {one} and {other} fit one another's motion",
+                remedy=remedy_for("effort_exchange", one=one, other=other),
+            )  # fmt: skip
 
-    def factors(self) -> Iterator[Hypothesis]:
+    def _factors(self) -> Iterator[Hypothesis]:
         """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort shows it."""
         rigid, factor = self._rigid_of_urdf(self.recorded.gravity), np.ones(self.model.joints)
         for _ in range(3):
@@ -193,61 +195,68 @@ class EffortComparison:
             factor = factor * np.where(determined, ratio, common)
             mixing = np.diag(1 / factor) @ self.recorded.mixing
             rigid = self._equations.fit(mixing).rigid
-        amount = tuple(np.where(determined, factor, np.nan).tolist())
-        yield self._other("effort_current", 1, int(determined.sum()), mixing=mixing, amount=amount)
-        median = float(np.median(factor[determined]))
-        power = 10.0 ** round(np.log10(median))
+        known = factor[determined]
+        described = _gains(known, self._counted_names)
+        yield self._other(parameters=int(determined.sum()), mixing=mixing, **described)
+        power = 10.0 ** round(np.log10(float(np.median(known))))
         if power != 1.0:
-            amount = (power,) * self.model.joints
-            yield self._other("effort_unit", 1, 1, mixing=self.recorded.mixing / power, amount=amount)
+            described = _unit(power, self._counted_names)
+            yield self._other(parameters=1, mixing=self.recorded.mixing / power, **described)
 
-    def gravities(self) -> Iterator[Hypothesis]:
+    def _gravities(self) -> Iterator[Hypothesis]:
         """Gravity has been taken out of the efforts, or points elsewhere: along an axis, or anywhere."""
         size = float(np.linalg.norm(self.recorded.gravity))
         if not size:
             return
-        yield self._other("gravity_compensated", gravity=np.zeros(3))
+        yield self._other(
+            "gravity_compensated", gravity=np.zeros(3), evidence="efforts lack the torque of gravity",
+            remedy=remedy_for("gravity_compensated"),
+        )  # fmt: skip
         axes = [size * sign * axis for axis in np.eye(3) for sign in (1, -1)]
-        for gravity in axes:
-            if not np.allclose(gravity, self.recorded.gravity, atol=0.1 * size):
-                yield self._other("gravity_direction", len(axes), gravity=gravity, amount=tuple(gravity.tolist()))
+        others = [axis for axis in axes if not np.allclose(axis, self.recorded.gravity, atol=0.1 * size)]
+        candidates = [(gravity, len(axes), 0) for gravity in others]
         fitted = self._gravity_of_urdf()
         length = float(np.linalg.norm(fitted))
         if length > _MIN_GRAVITY_SHARE * size:
-            gravity = size * fitted / length
-            yield self._other("gravity_direction", 1, 2, gravity=gravity, amount=tuple(gravity.tolist()))
+            candidates.append((size * fitted / length, 1, 2))
+        for gravity, tried, parameters in candidates:
+            vector = "[" + ", ".join(f"{round(x, 2) + 0.0:g}" for x in gravity.tolist()) + "]"
+            yield self._other(
+                "gravity_direction", tried, parameters, gravity=gravity,
+                evidence=f"efforts fit a gravity of {vector} in the root frame",
+                remedy=remedy_for("gravity_direction", vector=vector),
+            )  # fmt: skip
 
-    def delays(self) -> Iterator[Hypothesis]:
+    def _delays(self) -> Iterator[Hypothesis]:
         """Efforts come later than the motion, or earlier."""
         for lag in (*_LAGS_S, *(-lag for lag in _LAGS_S)):
-            yield self._other("delay", 1, 1, lag=lag, amount=(lag,))
-
-    def couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """A drive turns with two neighbouring joints at once."""
-        yield from self._best(list(self._couplings(joints)), _LONG_SHORTLIST_COUNT)
+            order = "after" if lag > 0 else "before"
+            evidence = f"efforts are stamped about {abs(1e3 * lag):.0f} ms {order} the motion"
+            yield self._other("delay", 1, 1, lag=lag, evidence=evidence, remedy=remedy_for("delay"))
 
     def _couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
+        """A drive turns with two neighbouring joints at once."""
         parents = [joint.parent for joint in self.model.tree]
         first = len(parents) - self.model.joints
-        names = self.model.joint_names
         for joint in range(self.model.joints):
             before = parents[first + joint] - first
             if before < 0 or not {joint, before} & set(joints):
                 continue
-            for ratio in (1.0, -1.0):
-                coupling = Coupling("coupling", (names[before], names[joint]), (1.0, ratio))
-                if not any(set(other.joints) >= set(coupling.joints) for other in self.model.layout.couplings):
-                    yield self._other(
-                        "coupling", 2 * len(joints), 3, coupling=coupling, joints=(before, joint), amount=(1.0, ratio)
-                    )
-
-    def loads(self) -> Iterator[Hypothesis]:
-        """A link at an end of the robot carries something that the URDF lacks, such as a gripper."""
-        yield from self._best(list(self._loads()), _LONG_SHORTLIST_COUNT)
+            pair = (self.model.joint_names[before], self.model.joint_names[joint])
+            if any(set(other.joints) >= set(pair) for other in self.model.layout.couplings):
+                continue
+            for ratio, speeds in ((1.0, "sum"), (-1.0, "difference")):
+                drive = f"{{wrist: {{joints: [{', '.join(pair)}], ratios: [1, {ratio:g}]}}}}"
+                yield self._other(
+                    "coupling", 2 * len(joints), 3, coupling=Coupling("coupling", pair, (1.0, ratio)),
+                    joints=(before, joint), gravest=Severity.REJECT, remedy=remedy_for("coupling", drive=drive),
+                    evidence=f"efforts of {pair[0]} and {pair[1]} follow the {speeds} of their speeds",
+                )  # fmt: skip
 
     def _loads(self) -> Iterator[Hypothesis]:
+        """A link at an end of the robot carries something that the URDF lacks, such as a gripper."""
         ends = sorted(set(range(len(self.model.tree))) - {joint.parent for joint in self.model.tree})
-        bodies = self._robot.consistent_body_prior
+        bodies = self.recorded.robot(self.model).consistent_body_prior
         for end in ends:
             mass, *moment = self._load_of_urdf(end)
             centre = np.array(moment) / max(mass, 1e-9)
@@ -255,12 +264,15 @@ class EffortComparison:
             if 0 < mass < bodies[:, 0].sum() and np.linalg.norm(centre) < _MAX_LOAD_DISTANCE_M:
                 radius = _LOAD_RADIUS_RATIO * float(np.linalg.norm(centre))
                 load = from_mass_com_inertia(mass, centre, 0.4 * mass * radius**2 * np.eye(3))
-                loaded = bodies.copy()
+                loaded, link = bodies.copy(), self.model.link_names[end]
                 loaded[end] += load
-                changed = {"link": self.model.link_names[end], "bodies": loaded, "amount": (mass,)}
-                yield self._other("undeclared_load", len(ends), 4, **changed)
+                yield self._other(
+                    "undeclared_load", len(ends), 4, link=link, bodies=loaded, gravest=Severity.NOTICE,
+                    evidence=f"{link} carries about {mass:.2g} kg more than in the URDF",
+                    remedy=remedy_for("undeclared_load"),
+                )  # fmt: skip
 
-    def counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
+    def _counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
         """A spring or a weight that the URDF lacks carries the load of a joint."""
         heavy = self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max()
         balanced = {term.joint for term in (*self.model.layout.terms, *self.recorded.terms)}
@@ -268,27 +280,55 @@ class EffortComparison:
         turning = [joint for joint in joints if heavy[joint] and self._turns[joint] and names[joint] not in balanced]
         for joint in turning:
             term = UserTerm("counterbalance", names[joint], TERM_SHAPES["counterbalance"][0])
-            yield self._other("counterbalance", len(turning), 2, terms=(*self.recorded.terms, term), joints=(joint,))
+            yield self._other(
+                "counterbalance", len(turning), 2, terms=(*self.recorded.terms, term), joints=(joint,),
+                evidence=f"a torque that follows the position of {names[joint]} acts beside the URDF's bodies",
+                remedy=remedy_for("counterbalance", joint=names[joint]), gravest=Severity.REJECT,
+            )  # fmt: skip
 
-    def motions(self, joints: list[int]) -> list[Hypothesis]:
-        """Joints are exchanged, zeros are off, or angles are in degrees: those that the URDF's bodies explain best."""
+    def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
+        """Two joints are exchanged, with positions and efforts."""
         n, motion = self.model.joints, self.recorded.motion
-        turning = [joint for joint in range(n) if self._turns[joint]]
-        candidates = []
         pairs = [pair for pair in combinations(range(n), 2) if self._turns[pair[0]] == self._turns[pair[1]]]
         pairs = [pair for pair in pairs if set(pair) & set(joints)]
         for pair in pairs:
-            order = exchanged(n, *pair)
-            moved, mixing = reordered(self.model, motion, order), self.recorded.mixing[order]
-            candidates.append(self._other("joint_exchange", len(pairs), mixing=mixing, motion=moved, joints=pair))
+            order, (one, other) = _exchanged(n, *pair), (self.model.joint_names[joint] for joint in pair)
+            moved = self._moved(lambda values, order=order: values[:, order])
+            moved = replace(moved, direction=np.hstack([motion.direction[:, order], motion.direction[:, n:]]))
+            yield self._other(
+                "joint_exchange", len(pairs), mixing=self.recorded.mixing[order], motion=moved, joints=pair,
+                evidence=f"positions and efforts of {one} and {other} fit one another's place in the URDF",
+                remedy=remedy_for("joint_exchange", one=one, other=other),
+            )  # fmt: skip
+
+    def _position_offsets(self) -> Iterator[Hypothesis]:
+        """The zero of a joint is turned."""
+        turning, motion = np.flatnonzero(self._turns).tolist(), self.recorded.motion
         for joint in turning:
+            name = self.model.joint_names[joint]
             for turn in _ZERO_TURNS_DEG:
-                moved = turned(self.model, motion, joint, -np.radians(turn))
-                tried, amount = len(_ZERO_TURNS_DEG) * len(turning), (float(turn),)
-                candidates.append(self._other("position_offset", tried, motion=moved, joints=(joint,), amount=amount))
-        if turning:
-            candidates.append(self._other("position_unit", motion=scaled(self.model, motion, turning, np.pi / 180)))
-        return self._best(candidates)
+                q = motion.q.copy()
+                q[:, self.model.positions - self.model.joints + joint] += -np.radians(turn)
+                yield self._other(
+                    "position_offset", len(_ZERO_TURNS_DEG) * len(turning), motion=replace(motion, q=q),
+                    joints=(joint,), evidence=f"gravity of {name} fits positions that are {-turn:g} degrees further",
+                    remedy=remedy_for("position_offset", turn=f"{turn:g}", joint=name),
+                )  # fmt: skip
+
+    def _position_units(self) -> Iterator[Hypothesis]:
+        """Angles are in degrees."""
+        if self._turns.any():
+            factors = np.where(self._turns, np.pi / 180, 1.0)
+            yield self._other(
+                "position_unit", motion=self._moved(lambda values: values * factors),
+                evidence="efforts fit positions in degrees", remedy=remedy_for("position_unit", "by_effort"),
+            )  # fmt: skip
+
+    def _moved(self, change: Callable[[Array], Array]) -> Motion:
+        """Recorded motion with a change of the joints' ``q``, ``v`` and ``a``, ``(N, n)``; a free base stays."""
+        motion, n = self.recorded.motion, self.model.joints
+        channels = {key: np.split(getattr(motion, key), [-n], axis=1) for key in ("q", "v", "a")}
+        return replace(motion, **{key: np.hstack([base, change(values)]) for key, (base, values) in channels.items()})
 
     def _best(self, candidates: list[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:
         """Candidates that the URDF's bodies explain best, and that are worth bodies of their own."""
@@ -300,11 +340,12 @@ class EffortComparison:
     def _other(self, cause: str, tried: int = 1, parameters: int = 0, **changes: object) -> Hypothesis:
         """The recorded state with changes; one of ``tried`` alternatives, with fitted parameters."""
         penalty = float(np.log(tried)) + _COST_PER_PARAMETER * parameters
+        changes = {"gravest": Severity.REFUSE, **changes}
         return replace(self.recorded, cause=cause, penalty=penalty, **changes)  # type: ignore[arg-type]
 
-    @cached_property
-    def _columns(self) -> TorqueColumns:
-        return TorqueColumns(self._robot, self.recorded.motion)
+    @property
+    def _counted_names(self) -> list[str]:
+        return [name for name, counted in zip(self.model.joint_names, self.counted, strict=True) if counted]
 
     @cached_property
     def _turns(self) -> NDArray[np.bool_]:
@@ -313,47 +354,53 @@ class EffortComparison:
         return np.asarray((axes[:, :3] == 0).all(axis=1))
 
     @cached_property
-    def _with_drives(self) -> TorqueColumns:
-        """Columns with the torques found so far."""
-        return _driven(self._columns, self.recorded)
+    def _bodies(self) -> BodyColumns:
+        return BodyColumns(self.recorded.robot(self.model), self.recorded.motion)
 
-    @property
-    def _robot(self) -> RobotModel:
-        """The robot as given, with the load found so far."""
-        return self.recorded.robot(self.model)
+    @cached_property
+    def _drives(self) -> DriveColumns:
+        return self._drives_of(self.recorded, self.recorded.motion, self._bodies)
 
     @cached_property
     def _equations(self) -> EffortEquations:
-        return self._made(self.recorded)
+        return self._equations_of(self.recorded)
 
     @cached_property
     def _efforts(self) -> Array:
         """Efforts ``(N, n)`` without any other change."""
         return np.asarray(self.efforts_after(self.recorded.lag) @ self.recorded.mixing.T)
 
-    def _made(self, hypothesis: Hypothesis) -> EffortEquations:
-        columns = self._columns_of(hypothesis)
-        bodies, efforts = columns.bodies(hypothesis.gravity), self.efforts_after(hypothesis.lag)
-        columns = _driven(columns, hypothesis)
-        drives = [columns.drives(joint) for joint in range(self.model.joints)]
-        return EffortEquations(bodies, drives, columns.not_negative, efforts, self.counted)
+    def _equations_of(self, hypothesis: Hypothesis) -> EffortEquations:
+        bodies = self._bodies_of(hypothesis)
+        drives = self._drives_of(hypothesis, hypothesis.motion, bodies)
+        efforts = self.efforts_after(hypothesis.lag)
+        return EffortEquations(bodies.deviations(hypothesis.gravity), drives, efforts, self.counted)
 
-    def _columns_of(self, hypothesis: Hypothesis) -> TorqueColumns:
-        """Columns of its motion and bodies, without a coupling."""
-        same = hypothesis.motion is self.recorded.motion and hypothesis.bodies is self.recorded.bodies
-        return self._columns if same else TorqueColumns(hypothesis.robot(self.model), hypothesis.motion)
+    def _bodies_of(self, hypothesis: Hypothesis) -> BodyColumns:
+        if hypothesis.same_motion(self.recorded):
+            return self._bodies
+        return BodyColumns(hypothesis.robot(self.model), hypothesis.motion)
+
+    def _drives_of(self, hypothesis: Hypothesis, motion: Motion, bodies: BodyColumns) -> DriveColumns:
+        layout = self.model.layout
+        layout = replace(layout, terms=(*layout.terms, *hypothesis.terms))
+        if hypothesis.coupling is not None:
+            layout = replace(layout, couplings=(*layout.couplings, hypothesis.coupling))
+            speed = motion.v[:, self.model.velocities - self.model.joints :] @ layout.coupling_ratios[-1]
+            motion = replace(motion, direction=np.column_stack([motion.direction, np.sign(speed)]))
+        return DriveColumns(layout, motion, bodies)
 
     def _rigid_of_urdf(self, gravity: Array) -> Array:
         """Torque ``(n, N)`` of the URDF's bodies."""
-        bodies = self._columns.bodies(gravity)
-        return np.asarray(bodies @ EffortEquations.unchanged(bodies.shape[2]))
+        bodies = self._bodies.deviations(gravity)
+        return np.asarray(bodies @ equations.no_deviation(bodies.shape[2]))
 
     def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
         """Cost with the bodies of the URDF: one inverse dynamics, or none if only efforts change."""
         base, changed = self.recorded, np.ones(len(self.counted), dtype=bool)
-        if self._columns_of(hypothesis) is self._columns and hypothesis.lag == base.lag:
+        if hypothesis.same_motion(base) and hypothesis.lag == base.lag:
             changed = (hypothesis.mixing != base.mixing).any(axis=1)
-            if hypothesis.coupling is not base.coupling or hypothesis.terms is not base.terms:
+            if not hypothesis.same_drives(base):
                 changed[list(hypothesis.joints)] = True
         unchanged = self._costs_of_recorded[~changed].sum()
         return float(hypothesis.penalty + unchanged + self._costs_of_urdf(hypothesis, changed).sum())
@@ -365,17 +412,18 @@ class EffortComparison:
 
     def _costs_of_urdf(self, hypothesis: Hypothesis, wanted: NDArray[np.bool_]) -> Array:
         """Costs ``(n,)`` of some joints with the bodies of the URDF and any friction; zero for others."""
-        columns, costs = self._columns_of(hypothesis), np.zeros(len(self.counted))
+        bodies, costs, drives = self._bodies_of(hypothesis), np.zeros(len(self.counted)), self._drives
         rest = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
         variance = np.maximum(np.var(rest, axis=0), 1e-300)
-        rest = rest - columns.torque_of_urdf
-        if hypothesis.motion.v is self.recorded.motion.v:
-            columns = self._columns  # friction is the same
-        columns = _driven(columns, hypothesis)
+        rest = rest - bodies.torque_of_urdf
+        if hypothesis.motion.v is not self.recorded.motion.v:
+            drives = self._drives_of(hypothesis, hypothesis.motion, bodies)
+        elif not hypothesis.same_drives(self.recorded):  # at the same speeds, single drives are the same
+            drives = self._drives_of(hypothesis, self.recorded.motion, self._bodies)
         for joint in np.flatnonzero(self.counted & wanted).tolist():
-            error = columns.without_drives(joint, rest[:, [joint]])
-            share = np.mean(error**2) / (EFFORT_FLOOR_SHARE**2 * variance[joint])
-            costs[joint] = 0.5 * INDEPENDENT_SAMPLES * np.log1p(share)
+            error = drives.unexplained(joint, rest[:, [joint]])
+            share = np.mean(error**2) / (equations.EFFORT_FLOOR_SHARE**2 * variance[joint])
+            costs[joint] = 0.5 * equations.INDEPENDENT_SAMPLES * np.log1p(share)
         return costs
 
     def _ratios(self, rigid: Array, efforts: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -383,13 +431,13 @@ class EffortComparison:
         ratio, determined = np.ones(len(rigid)), np.zeros(len(rigid), dtype=bool)
         for joint in np.flatnonzero(self.counted).tolist():
             both = np.column_stack([rigid[joint], efforts[:, joint]])
-            torque, effort = self._with_drives.without_drives(joint, both).T
+            torque, effort = self._drives.unexplained(joint, both).T
             power = float(torque @ torque)
             if power <= 1e-12 * float(rigid[joint] @ rigid[joint]):
                 continue
             ratio[joint] = torque @ effort / power
             rest = effort - ratio[joint] * torque
-            deviation = np.sqrt(float(rest @ rest) / INDEPENDENT_SAMPLES / power)
+            deviation = np.sqrt(float(rest @ rest) / equations.INDEPENDENT_SAMPLES / power)
             determined[joint] = deviation < _MAX_FACTOR_DEVIATION * abs(ratio[joint])
         return ratio, determined
 
@@ -400,8 +448,7 @@ class EffortComparison:
 
     def _load_of_urdf(self, body: int) -> Array:
         """Mass and first moment ``(4,)`` [kg, kg m] to be added to a body of the URDF."""
-        columns = self._columns.moments(body, self.recorded.gravity)
-        return self._explained(columns, self._columns.torque_of_urdf)
+        return self._explained(self._bodies.moments(body, self.recorded.gravity), self._bodies.torque_of_urdf)
 
     def _explained(self, columns: Array, known: Array) -> Array:
         """Factors ``(p,)`` of columns ``(n, N, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""
@@ -409,14 +456,45 @@ class EffortComparison:
         normal, right = np.zeros((count, count)), np.zeros(count)
         for joint in np.flatnonzero(self.counted).tolist():
             free = np.column_stack([columns[joint], self._efforts[:, joint] - known[:, joint]])
-            free = self._with_drives.without_drives(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
+            free = self._drives.unexplained(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
             normal += free[:, :count].T @ free[:, :count]
             right += free[:, :count].T @ free[:, count]
         return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-6)[0])
 
 
-def _driven(columns: TorqueColumns, hypothesis: Hypothesis) -> TorqueColumns:
-    """Columns with the torques on the joints under a hypothesis."""
-    if hypothesis.coupling is not None:
-        columns = columns.with_coupling(hypothesis.coupling)
-    return columns.with_terms(hypothesis.terms) if hypothesis.terms else columns
+def _exchanged(count: int, one: int, other: int) -> list[int]:
+    """Order of ``count`` joints with two of them exchanged."""
+    order = list(range(count))
+    order[one], order[other] = other, one
+    return order
+
+
+def _gains(factors: Array, names: Sequence[str]) -> dict:
+    """Cause of efforts that are factors ``(k,)`` times the torques: a unit if these are alike, or currents."""
+    power = float(10.0 ** np.round(np.log10(np.median(factors))))
+    if power in _UNITS and np.mean(np.abs(np.log(factors / power)) < _UNIT_LOG_SPREAD) > 0.75:
+        return _unit(power, names)
+    largest = float(np.exp(np.max(np.abs(np.log(factors)))))
+    gravest = Severity.REFUSE
+    if largest < _CARE_FACTOR:
+        gravest = Severity.CARE if largest > _NOTICE_FACTOR else Severity.NOTICE
+    evidence = f"efforts are {', '.join(f'{x:.3g}' for x in factors)} times the torques that the URDF predicts"
+    scales = _mapping(dict(zip(names, 1 / factors, strict=False))) if len(names) == len(factors) else ""
+    remedy = remedy_for("effort_current", "estimated" if scales else "", scales=scales)
+    return {"cause": "effort_current", "evidence": evidence, "remedy": remedy, "gravest": gravest}
+
+
+
+def _unit(power: float, names: Sequence[str]) -> dict:
+    """Cause of efforts that are a power of ten times the torques."""
+    if power in _UNITS:
+        evidence = f"efforts are {power:g} times the torques that the URDF predicts (they look like {_UNITS[power]})"
+        remedy = remedy_for("effort_unit", scales=_mapping(dict.fromkeys(names, 1 / power)))
+        return {"cause": "effort_unit", "evidence": evidence, "remedy": remedy}
+    evidence = f"efforts are about {power:g} times the torques that the URDF predicts, which is no unit of torque"
+    remedy = remedy_for("effort_current", "estimated", scales=f"{1 / power:g}")
+    return {"cause": "effort_current", "evidence": evidence, "remedy": remedy}
+
+
+def _mapping(values: dict[str, float]) -> str:
+    return "{" + ", ".join(f"{name}: {value:.3g}" for name, value in values.items()) + "}"
