@@ -47,21 +47,18 @@ class Block:
     def __len__(self) -> int:
         return len(self.stamps_ns)
 
+    @property
+    def layout(self) -> tuple[object, ...]:
+        """Joints and channels."""
+        return self.joint_names, self.velocity is None, set(self.wrenches), set(self.base)
+
 
 def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str, ...] = ()) -> Recording:
     """Join consecutive blocks to one recording; time counts from the first stamp, ``(ns - ns0) * 1e-9``.
 
     Joints without an effort interface (NaN throughout) are noticed, unless there are wrenches, whose equations need no
     effort. If the velocity of some joint is NaN throughout, velocity counts as not measured, with a notice.
-
-    Parameters
-    ----------
-    name : str
-        Name of the recording.
-    blocks : iterable of Block
-        In the order of time; empty ones are skipped.
-    notices : tuple of str
-        How the recording was obtained, one line each.
+    Empty blocks are skipped. ``notices`` say how the recording was obtained, one line each.
 
     Raises
     ------
@@ -72,36 +69,31 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
     if not blocks:
         raise RecordingError(f"{name}: holds no joint states; record the joint_states topic while the robot moves")
     first = blocks[0]
-    for block in blocks[1:]:
-        same = (block.velocity is None) == (first.velocity is None) and set(block.wrenches) == set(first.wrenches)
-        same = same and set(block.base) == set(first.base)
-        if block.joint_names != first.joint_names or not same:
-            raise RecordingError(f"{name}: joints or channels change within the recording; start a new recording")
+    if any(block.layout != first.layout for block in blocks):
+        raise RecordingError(f"{name}: joints or channels change within the recording; start a new recording")
     stamps = np.concatenate([block.stamps_ns for block in blocks])
-    position, effort = (np.concatenate([getattr(block, key) for block in blocks]) for key in ("position", "effort"))
-    velocity = None
-    if first.velocity is not None:
-        velocity = np.concatenate([block.velocity for block in blocks if block.velocity is not None])
-    silent = np.isnan(effort).all(axis=0) & (not (first.wrenches or first.base))
+    channels: dict[str, Any] = {
+        channel: np.concatenate([getattr(block, channel) for block in blocks])
+        for channel in ("position", "effort", "velocity")
+        if getattr(first, channel) is not None
+    }
+    silent = np.isnan(channels["effort"]).all(axis=0) & (not (first.wrenches or first.base))
     if silent.all():
         raise RecordingError(f"{name}: effort is NaN for every joint; enable the effort state interface of the driver")
     if silent.any():
         lost = ", ".join(joint for joint, gone in zip(first.joint_names, silent, strict=True) if gone)
         notices = (*notices, f"effort is NaN throughout of {lost}")
-    if velocity is not None and np.isnan(velocity).all(axis=0).any():
+    if "velocity" in channels and np.isnan(channels["velocity"]).all(axis=0).any():
         notices = (*notices, "velocity is NaN throughout for some joint and is not used")
-        velocity = None
-    base: dict[str, Any] = {key: np.concatenate([block.base[key] for block in blocks]) for key in first.base}
+        del channels["velocity"]
     for notice in notices:
         _log.warning("%s: %s", name, notice)
     return Recording(
         joint_names=first.joint_names,
         time=(stamps - stamps[0]) * 1e-9,
-        position=position,
-        effort=effort,
-        velocity=velocity,
+        **channels,
         wrenches={frame: np.concatenate([block.wrenches[frame] for block in blocks]) for frame in first.wrenches},
-        **base,
+        **{channel: np.concatenate([block.base[channel] for block in blocks]) for channel in first.base},
         name=name,
         notices=notices,
     )
@@ -109,26 +101,13 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples of a recording as they are sent.
+    """Samples of a recording as they are sent."""
 
-    Attributes
-    ----------
-    recording : str
-        Name.
-    sequence : int
-        Number of the batch within the recording, from 0.
-    last : bool
-        Whether it completes the recording.
-    block : Block
-    gaps : ndarray of bool, shape (N,)
-        Samples before which others were lost.
-    """
-
-    recording: str
-    sequence: int
-    last: bool
+    recording: str  # its name
+    sequence: int  # of the batch within the recording, from 0
+    last: bool  # completes the recording
     block: Block
-    gaps: NDArray[np.bool_]
+    gaps: NDArray[np.bool_]  # (N,) samples before which others were lost
 
 
 @dataclass
@@ -140,13 +119,7 @@ class _Incoming:
 
 
 class ReceivedRecordings:
-    """Batches by the name of their recording.
-
-    Parameters
-    ----------
-    keep : int
-        Number of recordings that are kept; the oldest are dropped first.
-    """
+    """Batches by the name of their recording; of more than ``keep`` recordings the oldest are dropped."""
 
     def __init__(self, keep: int = 20) -> None:
         self._keep = keep
@@ -167,7 +140,6 @@ class ReceivedRecordings:
             self._incoming.pop(next(iter(self._incoming)))
 
     def clear(self) -> None:
-        """Forget everything."""
         self._incoming.clear()
 
     def __contains__(self, name: str) -> bool:

@@ -50,8 +50,17 @@ class LongRecording:
     def from_parts(cls, read: Callable[[], Iterator[Recording]], most: int = KEPT_PARTS) -> "LongRecording":
         """Read all parts once, and keep ``most`` of them; up to twice as many until their number is known."""
         parts: dict[int, Recording] = {}
-        stride, steps = 1, _Steps()
-        for index, part in enumerate(in_context(steps.counted(read()), KEPT_CONTEXT_SAMPLES)):
+        stride = 1
+        samples, regular_steps, seconds = 0, 0, 0.0
+        first = last = longest = np.nan
+        for index, part in enumerate(in_context(read(), KEPT_CONTEXT_SAMPLES)):
+            time = part.time[part.own_rows]
+            steps = np.diff(time if index == 0 else np.concatenate([[last], time]))
+            if index == 0:
+                first, longest = float(time[0]), LOST_SAMPLE_PERIODS * float(np.median(steps))
+            regular = steps[steps <= longest]
+            regular_steps, seconds = regular_steps + len(regular), seconds + float(regular.sum())
+            samples, last = samples + len(time), float(time[-1])
             if index % stride == 0:
                 parts[index] = part
             if len(parts) > 2 * most:
@@ -60,7 +69,7 @@ class LongRecording:
         indices = list(parts)
         chosen = [indices[place] for place in np.linspace(0, len(parts) - 1, min(most, len(parts))).astype(int)]
         kept = {place: parts[place] for place in dict.fromkeys(chosen)}
-        return cls(kept[0].name, kept, read, index + 1, steps.samples, steps.last - steps.first, steps.mean)
+        return cls(kept[0].name, kept, read, index + 1, samples, last - first, seconds / regular_steps)
 
     def __len__(self) -> int:
         return self.samples
@@ -88,33 +97,7 @@ def all_parts(recording: Recording | LongRecording) -> Iterable[Recording]:
 
 def kept_parts(recordings: Iterable[Recording | LongRecording]) -> list[Recording]:
     """Recordings, and of long ones the parts in memory."""
-    parts = ((entry.parts if isinstance(entry, LongRecording) else (entry,)) for entry in recordings)
-    return [part for group in parts for part in group]
-
-
-class _Steps:
-    """Sums over the stamp steps of consecutive parts."""
-
-    def __init__(self) -> None:
-        self.samples, self.first, self.last = 0, np.nan, np.nan
-        self._regular, self._seconds, self._longest = 0, 0.0, np.inf
-
-    def counted(self, parts: Iterator[Recording]) -> Iterator[Recording]:
-        """Pass parts on, and add their steps."""
-        for part in parts:
-            time = part.time if self.samples == 0 else np.concatenate([[self.last], part.time])
-            steps = np.diff(time)
-            if self.samples == 0:
-                self.first, self._longest = float(time[0]), LOST_SAMPLE_PERIODS * float(np.median(steps))
-            regular = steps[steps <= self._longest]
-            self._regular, self._seconds = self._regular + len(regular), self._seconds + float(regular.sum())
-            self.samples, self.last = self.samples + len(part), float(part.time[-1])
-            yield part
-
-    @property
-    def mean(self) -> float:
-        """Mean step without losses [s]."""
-        return self._seconds / self._regular
+    return [part for entry in recordings for part in (entry.parts if isinstance(entry, LongRecording) else [entry])]
 
 
 def in_context(parts: Iterable[Recording], samples: int) -> Iterator[Recording]:

@@ -15,48 +15,34 @@ from inertid_ros.robot.recorded_joints import RecordedJoints
 
 WRENCH_PREFIX = "wrench/"  # of the names of channels that hold wrenches
 OPTIONAL_CHANNELS = ("velocity", "acceleration", "base_pose", "base_twist", "base_acceleration", "imu")
+_BASE_WIDTHS = {"base_pose": 7, "base_twist": 6, "base_acceleration": 6, "imu": 6}
 LOST_SAMPLE_PERIODS = 2.0
 """A longer step lost samples; jitter of up to half a period to either side does not make one."""
 MAX_OTHER_CLOCK_SHARE = 0.02  # of the stamps; with more, the user must decide which clock is right
 LATE_MESSAGES = 3  # periods by which messages of several threads cross
 _OTHER_CLOCK_STEP_RATIO = 1000.0  # times the span of all other steps: no pause in a recording is as long
+_COUNTS = ("late", "repeated", "elsewhere", "total", "stale")
 
 
 @dataclass(frozen=True)
 class StampRepairs:
-    """Counts of repaired stamps of a recording or of one channel.
+    """Repairs of the stamps of a recording or of one channel, counted in samples.
 
-    Attributes
-    ----------
-    late : int
-        Stamps that went back by less than a few periods and were put in order.
-    repeated : int
-        Samples left out because of a repeated stamp.
-    elsewhere : int
-        Samples left out because their stamps go back further or are of another clock.
-    total : int
-        Stamps before the repair.
-    arrival_jitter : float
-        Standard deviation of the steps over the period if times are those of arrival; NaN for header stamps.
-    stale : int
-        Samples left out because they repeat the previous state under a new stamp.
-    scatter : float
-        Standard deviation of the removed jitter over the period; 0 if stamps were not evened.
+    ``arrival_jitter`` and ``scatter`` are standard deviations over the period: of the steps if times are those of
+    arrival (NaN for header stamps), and of the jitter that was removed (0 if stamps were not evened).
     """
 
-    late: int = 0
-    repeated: int = 0
-    elsewhere: int = 0
-    total: int = 0
+    late: int = 0  # put in order: stamps that went back by less than a few periods
+    repeated: int = 0  # left out: a repeated stamp
+    elsewhere: int = 0  # left out: stamps that go back further or are of another clock
+    total: int = 0  # before the repair
     arrival_jitter: float = float("nan")
-    stale: int = 0
+    stale: int = 0  # left out: the previous state under a new stamp
     scatter: float = 0.0
 
     def __add__(self, other: "StampRepairs") -> "StampRepairs":
-        late, repeated = self.late + other.late, self.repeated + other.repeated
-        elsewhere, total = self.elsewhere + other.elsewhere, self.total + other.total
-        stale, scatter = self.stale + other.stale, max(self.scatter, other.scatter)
-        return StampRepairs(late, repeated, elsewhere, total, self.arrival_jitter, stale, scatter)
+        sums = {key: getattr(self, key) + getattr(other, key) for key in _COUNTS}
+        return replace(self, **sums, scatter=max(self.scatter, other.scatter))
 
     @property
     def too_many_elsewhere(self) -> bool:
@@ -72,11 +58,7 @@ class StampRepairs:
 def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[np.intp], StampRepairs]:
     """Sort samples by their stamps ``(N,)``, without repeats and those of another clock.
 
-    Returns
-    -------
-    chosen : ndarray of int, shape (K,)
-        Indices of the remaining samples, by increasing stamp.
-    repairs : StampRepairs
+    Returns indices ``(K,)`` of the remaining samples by increasing stamp, and the repairs.
     """
     one_clock = on_one_clock(stamps)
     regular, rest = np.flatnonzero(one_clock), np.flatnonzero(~one_clock)
@@ -175,7 +157,6 @@ class Recording:
     effort : ndarray, shape (N, n)
         Joint torque or force, joint side [N m or N]; NaN throughout for joints without a sensor.
     velocity, acceleration : ndarray, shape (N, n), optional
-        Joint velocity and acceleration [rad or m, per s and s^2].
     wrenches : mapping of str to ndarray, shape (N, 6)
         Frame name to force [N] and torque [N m] acting on the robot, in that frame.
     base_pose : ndarray, shape (N, 7), optional
@@ -189,8 +170,6 @@ class Recording:
         rest the force points up.
     name : str
         Name in messages (a file or topic name).
-    repairs : StampRepairs
-        Repairs of the stamps.
     notices : tuple of str
         Circumstances that matter to its use, such as a bag that was not closed; one line each.
     continued : tuple of bool
@@ -222,22 +201,34 @@ class Recording:
     context: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "joint_names", tuple(str(name) for name in self.joint_names))
-        object.__setattr__(self, "time", self._array("time", self.time, ()))
-        n = len(self.joint_names)
-        if n == 0:
+        names = tuple(str(name) for name in self.joint_names)
+        time = self._array("time", self.time, ())
+        if not names:
             raise RecordingError(f"{self.name}: joint_names is empty; record joint_states with names")
-        duplicates = sorted(name for name, count in Counter(self.joint_names).items() if count > 1)
+        duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
         if duplicates:
             raise RecordingError(f"{self.name}: joint_names lists {duplicates} twice; rename or drop one")
-        object.__setattr__(self, "wrenches", {str(frame): wrench for frame, wrench in dict(self.wrenches).items()})
-        widths = {"position": n, "effort": n, "velocity": n, "acceleration": n}
-        widths |= {"base_pose": 7, "base_twist": 6, "base_acceleration": 6, "imu": 6}
-        for channel, width in widths.items():
-            self._check(channel, (width,))
-        wrenches = {frame: self._array(f"wrench/{frame}", w, (6,)) for frame, w in self.wrenches.items()}
-        object.__setattr__(self, "wrenches", wrenches)
-        self._check_time()
+        checked: dict[str, object] = {"joint_names": names, "time": time}
+        for channel in ("position", "effort", *OPTIONAL_CHANNELS):
+            value = getattr(self, channel)
+            if value is not None:
+                checked[channel] = self._array(channel, value, (_BASE_WIDTHS.get(channel, len(names)),))
+            elif channel not in OPTIONAL_CHANNELS:
+                raise RecordingError(f"{self.name}: {channel} is missing; record joint_states with {channel} filled")
+        checked["wrenches"] = {
+            str(frame): self._array(f"{WRENCH_PREFIX}{frame}", wrench, (6,)) for frame, wrench in self.wrenches.items()
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if len(time) < 2:
+            raise RecordingError(f"{self.name}: holds {len(time)} samples; record at least a few seconds")
+        step = np.diff(time)
+        if (step <= 0).any():
+            row = int(np.argmax(step <= 0)) + 1
+            raise RecordingError(
+                f"{self.name}: time goes back or repeats at sample {row} ({time[row - 1]:.6f} s to"
+                f" {time[row]:.6f} s); check the clock of the publisher or cut the recording there"
+            )
 
     def __len__(self) -> int:
         return len(self.time)
@@ -265,14 +256,6 @@ class Recording:
         """Rows without the context of neighbouring parts."""
         return slice(self.context[0], len(self) - self.context[1])
 
-    def _check(self, channel: str, tail: tuple[int, ...]) -> None:
-        value = getattr(self, channel)
-        if value is None:
-            if channel in ("position", "effort"):
-                raise RecordingError(f"{self.name}: {channel} is missing; record joint_states with {channel} filled")
-            return
-        object.__setattr__(self, channel, self._array(channel, value, tail))
-
     def _array(self, channel: str, value: object, tail: tuple[int, ...]) -> Array:
         try:
             array = np.asarray(value, dtype=float)
@@ -287,17 +270,6 @@ class Recording:
         array = array.copy()
         array.flags.writeable = False
         return array
-
-    def _check_time(self) -> None:
-        if len(self.time) < 2:
-            raise RecordingError(f"{self.name}: holds {len(self.time)} samples; record at least a few seconds")
-        step = np.diff(self.time)
-        if (step <= 0).any():
-            row = int(np.argmax(step <= 0)) + 1
-            raise RecordingError(
-                f"{self.name}: time goes back or repeats at sample {row} ({self.time[row - 1]:.6f} s to"
-                f" {self.time[row]:.6f} s); check the clock of the publisher or cut the recording there"
-            )
 
 
 def renamed(recording: Recording, joints: RecordedJoints) -> Recording:

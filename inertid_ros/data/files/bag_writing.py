@@ -99,55 +99,55 @@ class _SampleMessages:
             force, torque = self._vector(values[row, :3]), self._vector(values[row, 3:])
             wrench = self._make("geometry_msgs/msg/Wrench", force=force, torque=torque)
             yield f"/wrench/{frame}", self._make(WRENCH_STAMPED, header=self._header(stamp, frame), wrench=wrench)
+        pose = twist = None
         if recording.base_pose is not None:
-            yield self._base(row, stamp, recording.base_pose, recording.base_twist)
-        elif recording.base_twist is not None:
-            twist = self._twist(recording.base_twist[row])
+            pose = self._pose(recording.base_pose[row])
+        if recording.base_twist is not None:
+            linear, angular = self._vector(recording.base_twist[row, :3]), self._vector(recording.base_twist[row, 3:])
+            twist = self._make("geometry_msgs/msg/Twist", linear=linear, angular=angular)
+        if pose is not None and twist is not None:
+            yield "/odometry", self._odometry(stamp, pose, twist)
+        elif pose is not None:
+            yield "/pose", self._make(POSE_STAMPED, header=self._header(stamp, _WORLD_FRAME), pose=pose)
+        elif twist is not None:
             yield "/twist", self._make(TWIST_STAMPED, header=self._header(stamp, _BASE_FRAME), twist=twist)
         if recording.imu is not None:
-            yield "/imu", self._imu(row, stamp, recording.imu)
+            yield "/imu", self._imu(stamp, recording.imu[row])
 
-    def _base(self, row: int, stamp: int, poses: Array, twists: Array | None) -> tuple[str, Any]:
-        header = self._header(stamp, _WORLD_FRAME)
-        pose = self._make(
-            "geometry_msgs/msg/Pose",
-            position=self._make("geometry_msgs/msg/Point", **dict(zip("xyz", map(float, poses[row, :3]), strict=True))),
-            orientation=self._quaternion(poses[row, 3:]),
-        )
-        if twists is None:
-            return "/pose", self._make(POSE_STAMPED, header=header, pose=pose)
-        twist = self._twist(twists[row])
+    def _odometry(self, stamp: int, pose: Any, twist: Any) -> Any:
         covariance = np.zeros(36)  # unknown
-        return "/odometry", self._make(
+        return self._make(
             ODOMETRY,
-            header=header,
+            header=self._header(stamp, _WORLD_FRAME),
             child_frame_id=_BASE_FRAME,
             pose=self._make("geometry_msgs/msg/PoseWithCovariance", pose=pose, covariance=covariance),
             twist=self._make("geometry_msgs/msg/TwistWithCovariance", twist=twist, covariance=covariance),
         )
 
-    def _twist(self, twist: Array) -> Any:
-        return self._make("geometry_msgs/msg/Twist", linear=self._vector(twist[:3]), angular=self._vector(twist[3:]))
-
-    def _imu(self, row: int, stamp: int, imu: Array) -> Any:
+    def _imu(self, stamp: int, values: Array) -> Any:
         no_orientation = np.zeros(9)
         no_orientation[0] = -1.0  # by the definition of the message
         return self._make(
             IMU,
             header=self._header(stamp, _IMU_FRAME),
-            orientation=self._quaternion(np.array([0.0, 0.0, 0.0, 1.0])),
+            orientation=self._axes("geometry_msgs/msg/Quaternion", "xyzw", (0.0, 0.0, 0.0, 1.0)),
             orientation_covariance=no_orientation,
-            angular_velocity=self._vector(imu[row, 3:]),
+            angular_velocity=self._vector(values[3:]),
             angular_velocity_covariance=np.zeros(9),
-            linear_acceleration=self._vector(imu[row, :3]),
+            linear_acceleration=self._vector(values[:3]),
             linear_acceleration_covariance=np.zeros(9),
         )
 
-    def _vector(self, values: Array) -> Any:
-        return self._make("geometry_msgs/msg/Vector3", **dict(zip("xyz", map(float, values), strict=True)))
+    def _pose(self, pose: Array) -> Any:
+        position = self._axes("geometry_msgs/msg/Point", "xyz", pose[:3])
+        orientation = self._axes("geometry_msgs/msg/Quaternion", "xyzw", pose[3:])
+        return self._make("geometry_msgs/msg/Pose", position=position, orientation=orientation)
 
-    def _quaternion(self, values: Array) -> Any:
-        return self._make("geometry_msgs/msg/Quaternion", **dict(zip("xyzw", map(float, values), strict=True)))
+    def _vector(self, values: Array) -> Any:
+        return self._axes("geometry_msgs/msg/Vector3", "xyz", values)
+
+    def _axes(self, message_type: str, axes: str, values: Iterable[float]) -> Any:
+        return self._make(message_type, **dict(zip(axes, map(float, values), strict=True)))
 
     def _header(self, stamp: int, frame: str) -> Any:
         time = self._make("builtin_interfaces/msg/Time", sec=stamp // 1_000_000_000, nanosec=stamp % 1_000_000_000)

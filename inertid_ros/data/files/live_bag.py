@@ -21,9 +21,9 @@ from inertid_ros.core.outputs import check_directory
 
 from . import mcap_format as mcap
 from .bag_opening import FINALISED_KEY, INFORMATION_KEY, METADATA
-from .mcap_format import Topic
 
 _MIB = 2**20
+_REMEDY = "free space or choose another directory"
 
 
 @dataclass
@@ -45,14 +45,6 @@ class _Statistics:
 class LiveBag:
     """Bag that is written while the robot moves. Use :meth:`write`, call :meth:`commit` often, then :meth:`close`.
 
-    Parameters
-    ----------
-    path : str or Path
-        Directory to make.
-    topics : list of Topic
-    options : BagWritingOptions, optional
-        Free space and size of messages.
-
     Raises
     ------
     OutputError
@@ -61,7 +53,7 @@ class LiveBag:
         The disk is nearly full or fails.
     """
 
-    def __init__(self, path: str | Path, topics: list[Topic], options: BagWritingOptions | None = None) -> None:
+    def __init__(self, path: str | Path, topics: list[mcap.Topic], options: BagWritingOptions | None = None) -> None:
         self.path = Path(path)
         self.options = options or BagWritingOptions()
         self._topics = topics
@@ -92,13 +84,7 @@ class LiveBag:
             )
 
     def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
-        """Take one serialised message of the topic with an index; it is safe after the next commit.
-
-        Raises
-        ------
-        RecordingError
-            It is larger than ``max_message_mb``.
-        """
+        """Take one serialised message of the topic with an index; it is safe after the next commit."""
         self.check(topic, data)
         self._records += mcap.message(topic, self._taken.counts[topic], stamp_ns, data)
         self._taken.add(topic, stamp_ns)
@@ -120,7 +106,7 @@ class LiveBag:
 
     def check_space(self) -> None:
         """Raise RecordingError if less than ``min_free_mb`` are free."""
-        _check_space(self.path, self.options.min_free_mb * _MIB)
+        _check_space(self.path, self.options.min_free_mb)
 
     def save_metadata(self, finalised: bool = False) -> None:
         """Write the committed counts into ``metadata.yaml``, marked as finalised or not."""
@@ -151,11 +137,10 @@ class LiveBag:
             committed = self._committed
             statistics = mcap.statistics(committed.counts, committed.start_ns, committed.end_ns)
             self._put(mcap.end(self._end, mcap.schemas_and_channels(self._topics) + statistics))
-            try:
-                os.fsync(self._descriptor)
-            except OSError as error:
-                raise self._failure(error) from None
+            os.fsync(self._descriptor)
             self.save_metadata(finalised=True)
+        except OSError as error:
+            raise self._failure(error) from None
         finally:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -172,7 +157,7 @@ class LiveBag:
             raise RecordingError(f"{self.path}: exists already; choose another name or remove it")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _check_space(self.path.parent, self.options.min_free_mb * _MIB)
+            _check_space(self.path.parent, self.options.min_free_mb)
             self.path.mkdir()
             self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         except OSError as error:
@@ -186,18 +171,14 @@ class LiveBag:
             while written < len(content):  # a signal or a full disk; the next call shows which
                 written += os.pwrite(self._descriptor, content[written:], self._end + written)
         except OSError as error:
-            self._restore()
+            tail = mcap.end(self._end)
+            with contextlib.suppress(OSError):  # a reader of cut files still finds every committed record
+                os.pwrite(self._descriptor, tail, self._end)
+                os.ftruncate(self._descriptor, self._end + len(tail))
             raise self._failure(error) from None
 
-    def _restore(self) -> None:
-        tail = mcap.end(self._end)
-        with contextlib.suppress(OSError):  # a reader of cut files still finds every committed record
-            os.pwrite(self._descriptor, tail, self._end)
-            os.ftruncate(self._descriptor, self._end + len(tail))
-
     def _failure(self, error: OSError) -> RecordingError:
-        remedy = "free space or choose another directory"
-        return RecordingError(f"{self.path}: cannot be written ({error.strerror}); {remedy}")
+        return RecordingError(f"{self.path}: cannot be written ({error.strerror}); {_REMEDY}")
 
 
 class Committer:
@@ -234,16 +215,13 @@ def _free(path: Path) -> int:
     return status.f_bavail * status.f_frsize
 
 
-def _check_space(path: Path, needed: int) -> None:
+def _check_space(path: Path, min_free_mb: int) -> None:
     free = _free(path)
-    if free < needed:
-        raise RecordingError(
-            f"{path}: only {free // 2**20} MiB free, {needed // 2**20} MiB are required; free space or choose another"
-            " directory"
-        )
+    if free < min_free_mb * _MIB:
+        raise RecordingError(f"{path}: only {free // _MIB} MiB free, {min_free_mb} MiB are required; {_REMEDY}")
 
 
-def _metadata(file: str, topics: Sequence[Topic], statistics: _Statistics, finalised: bool) -> str:
+def _metadata(file: str, topics: Sequence[mcap.Topic], statistics: _Statistics, finalised: bool) -> str:
     """Content of ``metadata.yaml`` for a bag of one MCAP file."""
 
     def extent() -> dict[str, object]:  # new objects each time: YAML would write a second use as a reference
@@ -253,19 +231,13 @@ def _metadata(file: str, topics: Sequence[Topic], statistics: _Statistics, final
             "message_count": statistics.total,
         }
 
-    topic_counts = [
-        {
-            "topic_metadata": {
-                "name": topic.name,
-                "type": topic.type,
-                "serialization_format": "cdr",
-                "offered_qos_profiles": [],
-                "type_description_hash": "",
-            },
-            "message_count": statistics.counts[index],
-        }
-        for index, topic in enumerate(topics)
-    ]
+    topic_counts = []
+    for topic, count in zip(topics, statistics.counts.values(), strict=True):
+        described = {
+            "name": topic.name, "type": topic.type, "serialization_format": "cdr", "offered_qos_profiles": [],
+            "type_description_hash": "",
+        }  # fmt: skip
+        topic_counts.append({"topic_metadata": described, "message_count": count})
     content = {
         "version": 9,
         "storage_identifier": "mcap",

@@ -18,10 +18,10 @@ from inertid_ros.data.messages import UnsuitableError
 from inertid_ros.data.recording import OPTIONAL_CHANNELS, WRENCH_PREFIX, Recording, StampRepairs, in_order, renamed
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .bag_opening import SQLITE_MAGIC
 from .bag_reading import bag_parts, read_bag
 from .column_reading import TooLongError
-from .mcap_format import MCAP_MAGIC as MCAP_MAGIC
+from .mcap_format import MCAP_MAGIC
+from .sqlite_format import SQLITE_MAGIC
 
 ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
 MAX_SAMPLES_AT_ONCE = 300_000  # of a recording that is read as a whole: five minutes at 1 kHz
@@ -39,23 +39,18 @@ def load_recording(
     joints: RecordedJoints | None = None,
     stamps: str = "header",
 ) -> Recording:
-    """Load an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file.
+    """Load an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file; its content decides the format.
 
     Parameters
     ----------
     path : str or Path
-        Its content decides the format, not its name.
     topics : RecordingTopics, optional
         Topics of a bag, and joints by their names in it; ignored for npz.
     joints : RecordedJoints, optional
-        Joints of the robot and their names in recordings; messages of a bag with none of them are skipped.
+        Joints of the robot and their names in recordings: the result has those of the URDF. Messages of a bag with
+        none of them are skipped.
     stamps : str
         Time of the messages of a bag: "header", or "arrival" if headers are empty.
-
-    Returns
-    -------
-    Recording
-        Its joints have the names of the URDF.
 
     Raises
     ------
@@ -169,30 +164,25 @@ def read_npz(path: str | Path) -> Recording:
         raise RecordingError(f"{path}: joint_names is not a list of names; save it as an array of strings")
     if len(names) > _MAX_JOINTS:
         raise RecordingError(f"{path}: joint_names holds {len(names)} names; save those of one robot")
+    text = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in names.tolist()]
+    content.setdefault("effort", np.full(content["position"].shape, np.nan))
+    content, repairs = _in_order(content)
     frames = [key for key in content if key.startswith(WRENCH_PREFIX)]
     wrenches = {key.removeprefix(WRENCH_PREFIX): content.pop(key) for key in frames}
-    text = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in names.tolist()]
     channels: dict[str, Any] = content
-    channels.setdefault("effort", np.full(channels["position"].shape, np.nan))
-    channels, wrenches, repairs = _in_order(channels, wrenches)
     return Recording(joint_names=tuple(text), **channels, wrenches=wrenches, name=str(path), repairs=repairs)
 
 
-def _in_order(
-    channels: dict[str, Any], wrenches: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any], StampRepairs]:
-    """Channels and wrenches in the order of their stamps, without repeats and a few of another clock."""
-    time = channels["time"]
+def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], StampRepairs]:
+    """Channels in the order of their stamps, without repeats and a few of another clock."""
+    time = content["time"]
     if time.ndim != 1 or len(time) < 2 or not np.isfinite(time).all():
-        return channels, wrenches, StampRepairs()
+        return content, StampRepairs()
     chosen, repairs = in_order(time.astype(float))
     if not repairs.count or repairs.too_many_elsewhere:
-        return channels, wrenches, StampRepairs()
-
-    def selected(group: dict[str, Any]) -> dict[str, Any]:
-        return {key: value[chosen] if value.shape[:1] == time.shape else value for key, value in group.items()}
-
-    return selected(channels), selected(wrenches), repairs
+        return content, StampRepairs()
+    ordered = {key: value[chosen] if value.shape[:1] == time.shape else value for key, value in content.items()}
+    return ordered, repairs
 
 
 def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) -> Path:
