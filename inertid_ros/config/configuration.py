@@ -164,14 +164,10 @@ def check_effects(effects: Iterable[Effect], values: Mapping[str, Any], known: I
 
     Parameters
     ----------
-    effects : iterable of Effect
-        Those about options that are not known here are left alone.
-    values : mapping of str to object
-        Dotted key to value.
-    known : iterable of Option
-        All options that the values belong to.
-    where : str
-        File or node, for messages.
+    effects : those about options that are not known here are left alone.
+    values : dotted key to value.
+    known : all options that the values belong to.
+    where : file or node, for messages.
 
     Raises
     ------

@@ -106,10 +106,8 @@ class BalanceOptions:
 
     Attributes
     ----------
-    support : AreaOptions
-        Area of contact, in which the zero-moment point stays; without corners it is not checked.
-    com_region : AreaOptions
-        Area above which the centre of mass stays; without corners that of contact with its margin.
+    support : area of contact, in which the zero-moment point stays; without corners it is not checked.
+    com_region : area above which the centre of mass stays; without corners that of contact with its margin.
     """
 
     support: AreaOptions = section(AreaOptions)

@@ -25,26 +25,16 @@ class Option:
 
     Attributes
     ----------
-    key : str
-        Dotted path, such as ``prepare.cutoff_hz``; with ``<name>`` for the name where it belongs to a named element.
-    scalar : type
-        bool, int, float or str; of the elements where ``is_list``.
-    is_list : bool
-        Whether it is a tuple.
-    default : object
-        Or REQUIRED.
-    description : str
-        With the unit in brackets.
-    minimum, maximum : float or None
-        Inclusive range, of each element where it is a tuple.
-    choices : tuple of str
-        Allowed values, of each element where it is a tuple; empty allows all.
-    length : int or None
-        Number of elements of a tuple; None allows any.
-    names : str
-        Key of the list of names, where it belongs to a named element.
-    lists : str
-        Key of the mapping, where this is a list of names; such a list exists as ROS parameter only.
+    key : dotted path, such as ``prepare.cutoff_hz``; with ``<name>`` for the name where it belongs to a named element.
+    scalar : bool, int, float or str; of the elements where ``is_list``.
+    is_list : whether it is a tuple.
+    default : or REQUIRED.
+    description : with the unit in brackets.
+    minimum, maximum : inclusive range, of each element where it is a tuple.
+    choices : allowed values, of each element where it is a tuple; empty allows all.
+    length : number of elements of a tuple; None allows any.
+    names : key of the list of names, where it belongs to a named element.
+    lists : key of the mapping, where this is a list of names; such a list exists as ROS parameter only.
     """
 
     key: str
@@ -112,14 +102,11 @@ def option(
     ----------
     default : bool, int, float, str, tuple or REQUIRED
         Value where nothing is given.
-    description : str
-        One line with the unit in brackets, such as ``of every interval [s]``.
+    description : one line with the unit in brackets, such as ``of every interval [s]``.
     minimum, maximum, choices, length
         As of :class:`Option`.
-    of : type, optional
-        Type if the default does not show it: of a required value, and of an empty tuple that is not of text.
-    many : bool
-        Whether it is a tuple, if the default does not show it.
+    of : type if the default does not show it: of a required value, and of an empty tuple that is not of text.
+    many : whether it is a tuple, if the default does not show it.
     """
     many = many or isinstance(default, tuple)
     scalar = of or (type(default[0]) if default else str) if isinstance(default, tuple) else of or type(default)
@@ -148,14 +135,10 @@ def named(
 
     Parameters
     ----------
-    element : type
-        Scalar type or option class of every value.
-    description : str
-        One line, with the unit of a scalar in brackets.
-    names : str
-        ROS parameter that lists the names, beside the mapping itself.
-    many : bool
-        Whether every value is a tuple of scalars.
+    element : scalar type or option class of every value.
+    description : one line, with the unit of a scalar in brackets.
+    names : ROS parameter that lists the names, beside the mapping itself.
+    many : whether every value is a tuple of scalars.
     **limits
         ``minimum``, ``maximum``, ``choices`` and ``length`` of every scalar, as of :class:`Option`.
     """

@@ -18,26 +18,12 @@ if TYPE_CHECKING:  # configurations are read, and their formulas checked, withou
 _MAX_FORMULA_LENGTH = 500  # characters
 _MAX_CONSTANT = 1e300
 _OPERATORS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Pow: operator.pow, ast.UAdd: operator.pos, ast.USub: operator.neg,
 }
 FUNCTIONS = {
-    "sin": ("sin", 1),
-    "cos": ("cos", 1),
-    "tan": ("tan", 1),
-    "exp": ("exp", 1),
-    "log": ("log", 1),
-    "sqrt": ("sqrt", 1),
-    "abs": ("abs", 1),
-    "sign": ("sign", 1),
-    "tanh": ("tanh", 1),
-    "min": ("minimum", 2),
-    "max": ("maximum", 2),
+    "sin": ("sin", 1), "cos": ("cos", 1), "tan": ("tan", 1), "exp": ("exp", 1), "log": ("log", 1), "sqrt": ("sqrt", 1),
+    "abs": ("abs", 1), "sign": ("sign", 1), "tanh": ("tanh", 1), "min": ("minimum", 2), "max": ("maximum", 2),
 }
 """Function of formulas to its name in NumPy and its number of arguments."""
 CONSTANTS = {"pi": math.pi}
@@ -51,8 +37,7 @@ class Expression:
     text : str
         Numbers, ``pi``, signals by name, those of another joint as ``signal["joint"]``, ``+ - * / **``, brackets and
         :data:`FUNCTIONS`.
-    signals : sequence of str
-        Allowed names.
+    signals : allowed names.
 
     Attributes
     ----------
@@ -84,8 +69,7 @@ class Expression:
         ----------
         own : mapping of str to ndarray, shape (N,)
             Signals by name.
-        others : mapping of str to mapping
-            Signal to joint to its samples ``(N,)``.
+        others : signal to joint to its samples ``(N,)``.
         """
         import numpy as np
 

@@ -12,8 +12,7 @@ class Cause:
 
     Attributes
     ----------
-    meaning : str
-        One clause, without punctuation at its end.
+    meaning : one clause, without punctuation at its end.
     remedies : Mapping[str, str]
         Case to an imperative; messages fill in the words in braces. The case is empty for the remedy of all messages.
     """
@@ -56,8 +55,7 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             positions="they are filtered as they are; read positions at the rate at which they are published",
         ),
         "arrival_times": _cause(
-            "times are those of arrival, not of measurement",
-            "let the publisher stamp its messages",
+            "times are those of arrival, not of measurement", "let the publisher stamp its messages",
             scatter="even ones are taken; let the driver stamp states when it reads them",
         ),
         "time_unit": _cause("stamps are not in seconds", "divide the stamps by {factor} (they look like {unit})"),
@@ -67,8 +65,7 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
     },
     "Positions do not fit the URDF": {
         "position_unit": _cause(
-            "positions are not in radians or metres",
-            "convert the positions to {wanted} (they look like {unit})",
+            "positions are not in radians or metres", "convert the positions to {wanted} (they look like {unit})",
             by_effort="convert the positions to radians",
         ),
         "position_offset": _cause(
@@ -112,8 +109,7 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
             "exchange the efforts of {one} and {other} in the driver or the recording",
         ),
         "joint_exchange": _cause(
-            "the names of joints are exchanged",
-            "exchange the names {one} and {other} in the driver or the recording",
+            "the names of joints are exchanged", "exchange the names {one} and {other} in the driver or the recording",
             by_limits="exchange the names {one} and {other} if they are exchanged, or correct the limits of the URDF",
         ),
         "gravity_compensated": _cause(
@@ -219,15 +215,13 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = {
     },
     "The error stays large": {
         "worse_than_nothing": _cause(
-            "the error is not below what is measured itself",
-            "check sign and units of effort and position",
+            "the error is not below what is measured itself", "check sign and units of effort and position",
             momentum=_RATES,
         ),
         "worse_than_urdf": _cause(
             "the error is not below that of the URDF as given",
             "check the effort of this joint, and record a motion that moves it more",
-            all_joints="record a richer motion, and check that these recordings are of this robot",
-            momentum=_RATES,
+            all_joints="record a richer motion, and check that these recordings are of this robot", momentum=_RATES,
         ),
         "above_noise": _cause(
             "the torque error is far above the noise of the effort",
@@ -279,17 +273,12 @@ class Finding:
 
     Attributes
     ----------
-    cause : str
-        Likely cause, a key of :data:`CAUSES`; any other is a ValueError.
+    cause : likely cause, a key of :data:`CAUSES`; any other is a ValueError.
     severity : Severity
-    evidence : str
-        What was found, where and by how much, as a clause that begins with its subject.
-    remedy : str
-        Imperative from :func:`remedy_for`; names the option that helps if there is one.
-    subjects : tuple of str
-        Joints, links or contacts concerned; empty for all.
-    recording : str
-        Name of the recording; empty for a finding about a result.
+    evidence : what was found, where and by how much, as a clause that begins with its subject.
+    remedy : imperative from :func:`remedy_for`; names the option that helps if there is one.
+    subjects : joints, links or contacts concerned; empty for all.
+    recording : name of the recording; empty for a finding about a result.
     """
 
     cause: str

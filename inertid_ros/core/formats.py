@@ -247,8 +247,7 @@ def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda 
     ----------
     source : Path or binary file
         An open file is closed afterwards.
-    wanted : callable, optional
-        Whether to read the array of a name; all others are skipped unseen.
+    wanted : whether to read the array of a name; all others are skipped unseen.
 
     Raises
     ------

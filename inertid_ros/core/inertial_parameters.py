@@ -179,10 +179,8 @@ class Ellipsoid:
 
     Attributes
     ----------
-    centre : ndarray, shape (3,)
-        Centre [m].
-    shape : ndarray, shape (3, 3)
-        Positive definite [m^2]; semi-axes are the roots of its eigenvalues.
+    centre : (3,), centre [m].
+    shape : (3, 3), positive definite [m^2]; semi-axes are the roots of its eigenvalues.
     """
 
     centre: Array

@@ -52,10 +52,8 @@ def check_file(target: str | Path, force: bool | None = None, inputs: Iterable[s
 
     Parameters
     ----------
-    force : bool, optional
-        Whether a regular file may be replaced; None: the caller has no option ``--force`` for messages to name.
-    inputs : iterable of path-like
-        Inputs of the command; neither an input nor a file in one is replaced.
+    force : whether a regular file may be replaced; None: the caller has no option ``--force`` for messages to name.
+    inputs : inputs of the command; neither an input nor a file in one is replaced.
 
     Raises
     ------
@@ -86,14 +84,11 @@ def check_directory(
 
     Parameters
     ----------
-    kind : str
-        Of the output, such as "result"; outputs of another kind are not replaced.
+    kind : of the output, such as "result"; outputs of another kind are not replaced.
     force : bool, optional
         Whether an output of this kind may be replaced; None: the caller has no option ``--force`` for messages to name.
-    inputs : iterable of path-like
-        Inputs of the command; no input is replaced, nor a directory that holds one or lies in one.
-    file : str
-        Longest name of a file in it.
+    inputs : inputs of the command; no input is replaced, nor a directory that holds one or lies in one.
+    file : longest name of a file in it.
 
     Raises
     ------

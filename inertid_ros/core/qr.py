@@ -28,10 +28,8 @@ def append_rows(R: Array, columns: Array) -> Array:
 
     Parameters
     ----------
-    R : ndarray, shape (c, c)
-        R factor, in Fortran's order; overwritten.
-    columns : ndarray, shape (c, k)
-        Transpose of the new rows; overwritten.
+    R : (c, c), r factor, in Fortran's order; overwritten.
+    columns : (c, k), transpose of the new rows; overwritten.
     """
     if not len(R):
         return R
@@ -44,8 +42,7 @@ def append_triangle(R: Array, triangle: Array) -> Array:
 
     Parameters
     ----------
-    R, triangle : ndarray, shapes (c, c), (k, c)
-        Upper triangles, ``k <= c``, in Fortran's order; overwritten.
+    R, triangle : (c, c), (k, c), upper triangles, ``k <= c``, in Fortran's order; overwritten.
     """
     if not len(triangle):
         return R

@@ -73,8 +73,7 @@ def checked_quaternions(quaternions: Array, name: str) -> tuple[Array, NDArray[n
 
     Parameters
     ----------
-    name : str
-        Recording, for messages.
+    name : recording, for messages.
 
     Returns
     -------

@@ -29,10 +29,8 @@ class UndecimatedVelocity:
     ----------
     pieces : tuple of ndarray, shape (N_i, n)
         Velocity of each piece without gaps [rad/s or m/s].
-    low_pass : callable
-        ``(N_i, k)`` to ``(N_i, k)``, the filter of the torque.
-    rows : ndarray of int, shape (N,)
-        Rows of the concatenated pieces that are the samples.
+    low_pass : ``(N_i, k)`` to ``(N_i, k)``, the filter of the torque.
+    rows : int (N,), rows of the concatenated pieces that are the samples.
     """
 
     pieces: tuple[Array, ...]
@@ -77,36 +75,27 @@ class Samples:
 
     Attributes
     ----------
-    time : ndarray, shape (N,)
-        Time [s].
-    q, v, a : ndarray, shape (N, nq), (N, nv), (N, nv)
-        Position, velocity, acceleration [rad or m, per s, per s^2].
+    time : (N,), time [s].
+    q, v, a : (N, nq), (N, nv), (N, nv), position, velocity, acceleration [rad or m, per s, per s^2].
     tau : ndarray, shape (N, c)
         Measured side of the equations, one column per channel of
         :class:`~inertid_ros.regressors.equations.Equations`. Of forces: joint torque or force [N m or N], to which the
         external wrenches, by their contact Jacobians, have been added; before them, on a free base, the sum of the
         external wrenches on it, in its frame [N, N m]. What was not measured is zero, and masked.
-    mask : ndarray of bool, shape (N, c)
-        Whether an equation enters the fit.
+    mask : bool (N, c), whether an equation enters the fit.
     usable : ndarray of bool, shape (N,)
         False at filter edges, gaps and transients. Torque errors are reported where it is true, however slow a joint
         is.
-    name : str
-        Recording that the samples come from.
-    undecimated : UndecimatedVelocity, optional
-        Joint velocity for friction; None: friction is computed from ``v``.
+    name : recording that the samples come from.
+    undecimated : joint velocity for friction; None: friction is computed from ``v``.
     sliding : ndarray of bool, shape (N, c), optional
         Whether all drives that act on a channel slide, so that friction has a direction; None: always.
-    cutoff_hz : float
-        Cutoff of the low-pass that was applied [Hz]; 0 without a low-pass.
-    measured : ndarray of bool, shape (N, c), optional
-        Whether ``tau`` was measured; None: always.
-    noise : ndarray, shape (nv,), optional
-        Standard deviation of the noise of ``v``; None if not estimated.
+    cutoff_hz : cutoff of the low-pass that was applied [Hz]; 0 without a low-pass.
+    measured : bool (N, c), whether ``tau`` was measured; None: always.
+    noise : (nv,), standard deviation of the noise of ``v``; None if not estimated.
     effort_noise : ndarray, shape (n,), optional
         Standard deviation of the noise of every joint's effort below the cutoff [N m or N]; None if not estimated.
-    findings : tuple of Finding
-        Of the checks of the recording.
+    findings : of the checks of the recording.
     """
 
     time: Array

@@ -40,17 +40,14 @@ class WorkerProcess:
 
     Parameters
     ----------
-    module : str
-        Imported in advance; empty for none.
-    memory_mb : int
-        Limit of its address space [MiB]; 0 for none.
+    module : imported in advance; empty for none.
+    memory_mb : limit of its address space [MiB]; 0 for none.
     nice : int
         Minimum of its nice value, so that a node that watches a robot has priority; 0 if its owner waits for it anyway.
 
     Attributes
     ----------
-    connection : Connection
-        To the process, which ends once this is closed.
+    connection : to the process, which ends once this is closed.
     process : subprocess.Popen
     """
 
@@ -59,10 +56,8 @@ class WorkerProcess:
         with other:
             numbers = (str(number) for number in (other.fileno(), memory_mb, nice))
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "inertid_ros.core.worker", *numbers, module],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(other.fileno(),),
-                start_new_session=True,
+                [sys.executable, "-m", "inertid_ros.core.worker", *numbers, module], stdin=subprocess.DEVNULL,
+                pass_fds=(other.fileno(),), start_new_session=True,
                 env={**os.environ, **dict.fromkeys(_THREAD_VARIABLES, "1")},
             )
 
@@ -72,8 +67,7 @@ class Standby:
 
     Parameters
     ----------
-    module : str
-        Module of the function to call.
+    module : module of the function to call.
     """
 
     def __init__(self, module: str) -> None:
@@ -101,34 +95,23 @@ class Worker(Generic[Progress, Result]):
 
     Parameters
     ----------
-    name : str
-        Of the work, in error messages.
+    name : of the work, in error messages.
     function : callable
         Importable at module level; called with ``*arguments`` and ``progress=report``. ``report(value)`` may be called
         at any time with any value that can be pickled, usually a frozen dataclass.
-    arguments : tuple
-        Positional arguments, which are pickled.
-    timeout_s : float
-        The process is killed after this time [s].
-    process : WorkerProcess, optional
-        Default a new one.
-    reports : int
-        Number of latest reported values to keep.
+    arguments : positional arguments, which are pickled.
+    timeout_s : the process is killed after this time [s].
+    process : default a new one.
+    reports : number of latest reported values to keep.
 
     Attributes
     ----------
-    reports : deque
-        Latest reported values, in their order.
+    reports : latest reported values, in their order.
     """
 
     def __init__(
-        self,
-        name: str,
-        function: Callable[..., Result],
-        arguments: tuple[Any, ...],
-        timeout_s: float = 600.0,
-        process: WorkerProcess | None = None,
-        reports: int = 1,
+        self, name: str, function: Callable[..., Result], arguments: tuple[Any, ...], timeout_s: float = 600.0,
+        process: WorkerProcess | None = None, reports: int = 1,
     ) -> None:
         self.name = name
         self.reports: deque[Progress] = deque(maxlen=reports)
