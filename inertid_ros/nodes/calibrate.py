@@ -21,7 +21,7 @@ from inertid_ros.config.nodes import CalibrateOptions
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, RecorderStatus
 from inertid_ros.ros.topics import LATCHED
 
-from .flow import AT_REST, DONE, MOTION_TIMEOUT_S, REJECTED, ExcitationMover, run_flow
+from .flow import AT_REST, DONE, MOTION_TIMEOUT_S, REJECTED, ExcitationMover, Mover, run_flow
 from .flow_client import FlowClient, FlowError
 
 _IDENTIFY_TIMEOUT_S = 1800.0
@@ -39,21 +39,19 @@ class SelfMovingRobot:
 
     @property
     def rest(self) -> str:
-        """What is known of the robot's motion."""
         return "the robot moves by itself" if self._is_moving() else AT_REST
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until its service is there."""
         self._client.wait_for_service(Trigger, self._options.move_service, timeout_s)
 
     def arm(self) -> None:
-        """Nothing to do."""
+        pass
 
     def disarm(self) -> None:
-        """Nothing to do."""
+        pass
 
     def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
-        """Ask the robot to move and wait until it has; ``goal`` has no effect. See :meth:`.ExcitationMover.move`."""
+        """Ask the robot to move and wait until it has; ``goal`` has no effect."""
         client, options = self._client, self._options
         answer = client.trigger(options.move_service)
         if not answer.success:
@@ -81,14 +79,12 @@ class CalibrationFlow:
         self.identifier = client.serving_node("identifier", IdentifierStatus, "recordings are kept by the recorder")
         self.report = client.received(IdentificationReport, "identifier/report", LATCHED)
         self.recorder = client.serving_node("recorder", RecorderStatus)
-        self.mover: ExcitationMover | SelfMovingRobot = (
-            SelfMovingRobot(client, options) if options.moved_by == "robot" else ExcitationMover(client, options.wait_s)
-        )
+        by_itself = options.moved_by == "robot"
+        self.mover: Mover = SelfMovingRobot(client, options) if by_itself else ExcitationMover(client, options.wait_s)
         self.recording = ""  # name of the present recording
         client.note = lambda: self._coverage(self.recording)
 
     def run(self) -> int:
-        """Run all steps and return the exit status."""
         self._wait_for_nodes()
         self.mover.arm()
         options = self.options
@@ -103,11 +99,6 @@ class CalibrationFlow:
             result = self._identify(train, held_out, result.result_directory)
         self._end_motions()
         return self._conclude(result)
-
-    @property
-    def rest(self) -> str:
-        """What is known of the robot's motion."""
-        return self.mover.rest
 
     def _end_motions(self) -> None:
         """Disarm; the identifier goes on without the nodes that move and record."""
@@ -142,14 +133,9 @@ class CalibrationFlow:
             return f"the identifier is not ready: {self.identifier.last.message}"
 
         client.until(are_ready, problem, wait)
-        self._end_recording()
-
-    def _end_recording(self) -> None:
-        """End a recording that runs already, such as one of a flow that was killed."""
-        name = self.recorder.last.name
-        if name:
-            answer = self.client.trigger("recorder/stop")
-            self.client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
+        if name := self.recorder.last.name:  # as of a flow that was killed
+            answer = client.trigger("recorder/stop")
+            client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
 
     def _record(self, purpose: str, goal: Excite.Goal) -> str:
         """Move along one motion with the recorder running; return the recording's name."""
@@ -207,10 +193,13 @@ class CalibrationFlow:
             least_gain=options.least_gain,
         )
 
-        def describe(feedback: Identify.Feedback) -> tuple[str, float]:
-            return f"identifying: {feedback.stage or 'starting'}", feedback.fraction
-
-        status, result = client.run_action(Identify, "identifier/identify", goal, describe, _IDENTIFY_TIMEOUT_S)
+        status, result = client.run_action(
+            Identify,
+            "identifier/identify",
+            goal,
+            lambda feedback: (f"identifying: {feedback.stage or 'starting'}", feedback.fraction),
+            _IDENTIFY_TIMEOUT_S,
+        )
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
         if options.rounds > 1:
@@ -219,7 +208,6 @@ class CalibrationFlow:
         return result
 
     def _conclude(self, result: Identify.Result) -> int:
-        """Show the result and return the exit status."""
         client = self.client
 
         def has_arrived() -> bool:
@@ -240,7 +228,6 @@ class CalibrationFlow:
         return REJECTED if result.verdict == InertialParameters.DO_NOT_USE else DONE
 
     def leave(self) -> None:
-        """Leave nothing armed or recording."""
         steps: list[Callable[[], object]] = [self.mover.disarm]
         if self.recording:
             steps.append(lambda: self.client.trigger("recorder/stop"))

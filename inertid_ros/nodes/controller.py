@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from rcl_interfaces.srv import GetParameters
-from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from rclpy.task import Future
@@ -63,46 +62,35 @@ def of_controller(controller: str, name: str) -> str:
 class ControllerManager:
     """Asks the controller manager in the namespace of the node, if its messages are installed, and never waits.
 
-    Parameters
-    ----------
-    controller : str
-        Name of the controller; if empty, nothing is asked.
-
-    Attributes
-    ----------
-    joints : tuple of str
-        Joints to be moved, as controllers call them.
+    ``joints`` are those to be moved, as controllers call them. Nothing is asked without the name of a controller.
     """
 
     def __init__(self, node: Node, controller: str) -> None:
         self.joints: tuple[str, ...] = ()
         self._name = controller.strip("/").rpartition("/")[2]
         self._controllers: list[Any] | None = None  # of the last answer
-        self._tolerances: dict[str, float] | None = None
-        self._list, self._parameters = _Question(node), _Question(node)
-        self._request = _list_controllers()
-        if self._name and self._request is not None:
-            self._list.ask_of(self._request, "controller_manager/list_controllers")
-            self._parameters.ask_of(GetParameters, f"{controller}/get_parameters")
+        self._tolerances: list[float] | None = None
+        self._questions: tuple[_Question, _Question] | None = None
+        service = _list_controllers()
+        if self._name and service is not None:
+            self._questions = (
+                _Question(node, service, "controller_manager/list_controllers"),
+                _Question(node, GetParameters, f"{controller}/get_parameters"),
+            )
 
     def poll(self, now: float) -> None:
         """Take answers and ask again when that is due; call it at every tick with the steady clock [s]."""
-        if self._request is None or not self._name:
+        if self._questions is None:
             return
-        answer = self._list.poll(now, self._request.Request)
-        if answer is not None:
+        controllers, parameters = self._questions
+        if (answer := controllers.poll(now)) is not None:
             self._controllers = answer.controller
-        if self._controllers is not None and self._tolerances is None and self.joints:
-            self._take_tolerances(self._parameters.poll(now, self._tolerance_request))
-
-    def _tolerance_request(self) -> GetParameters.Request:
-        return GetParameters.Request(names=[f"constraints.{joint}.trajectory" for joint in self.joints])
-
-    def _take_tolerances(self, answer: Any) -> None:
-        if answer is not None:
+        if self._controllers is None or self._tolerances is not None or not self.joints:
+            return
+        names = [f"constraints.{joint}.trajectory" for joint in self.joints]
+        if (answer := parameters.poll(now, names=names)) is not None:
             values = map(parameter_value_to_python, answer.values)
-            pairs = zip(self.joints, values, strict=False)
-            self._tolerances = {joint: value for joint, value in pairs if isinstance(value, float) and value > 0}
+            self._tolerances = [value for value in values if isinstance(value, float) and value > 0]
 
     def problem(self) -> str:
         """Why the controller cannot move the joints, in one line; empty if it can, or if that is unknown."""
@@ -116,7 +104,7 @@ class ControllerManager:
     @property
     def tolerance(self) -> float | None:
         """Smallest distance from a trajectory at which the controller gives up [rad or m]; None if unknown."""
-        return min((self._tolerances or {}).values(), default=None)
+        return min(self._tolerances or (), default=None)
 
 
 def controller_problem(controllers: Sequence[Any], name: str, joints: Sequence[str]) -> str:
@@ -150,19 +138,13 @@ def _inactivity(controller: Any) -> str:
 class _Question:
     """A service that is asked now and then, and never waited for."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._client: Client | None = None
+    def __init__(self, node: Node, service: Any, name: str) -> None:
+        self._service, self._client = service, node.create_client(service, name)
         self._answer: Future | None = None
         self._asked = -float("inf")
 
-    def ask_of(self, service: Any, name: str) -> None:
-        self._client = self._node.create_client(service, name)
-
-    def poll(self, now: float, request: Any) -> Any:
-        """Return the answer once when it has come; ask when that is due."""
-        if self._client is None:
-            return None
+    def poll(self, now: float, **request: Any) -> Any:
+        """Return the answer once when it has come; ask, with these fields of the request, when that is due."""
         if self._answer is not None and self._answer.done():
             answer, self._answer = self._answer.result(), None
             return answer
@@ -170,7 +152,7 @@ class _Question:
             self._client.remove_pending_request(self._answer)
             self._answer = None
         if self._answer is None and now - self._asked >= _QUESTION_PERIOD_S and self._client.service_is_ready():
-            self._asked, self._answer = now, self._client.call_async(request())
+            self._asked, self._answer = now, self._client.call_async(self._service.Request(**request))
         return None
 
 

@@ -25,8 +25,35 @@ _STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)
 T = TypeVar("T")
 
 
+class Mover(Protocol):
+    """What moves the robot for a flow."""
+
+    name: str
+
+    @property
+    def rest(self) -> str:
+        """What is known of the robot's motion once the flow moves it no more."""
+        ...
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until its services are there."""
+        ...
+
+    def arm(self) -> None: ...
+
+    def disarm(self) -> None:
+        """End what :meth:`arm` has begun, if it has."""
+        ...
+
+    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
+        """Move; ``check`` returns why the motion has become useless, empty while it has not."""
+        ...
+
+
 class Flow(Protocol):
     """Steps in order, each of which raises FlowError with one line that names the remedy."""
+
+    mover: Mover
 
     def run(self) -> int:
         """Run all of them and return the exit status."""
@@ -34,11 +61,6 @@ class Flow(Protocol):
 
     def leave(self) -> None:
         """Leave nothing armed, recording or running after a failure or an interruption."""
-        ...
-
-    @property
-    def rest(self) -> str:
-        """What is known of the robot's motion once the flow is interrupted."""
         ...
 
 
@@ -66,7 +88,7 @@ def _run(client: FlowClient, flow: Flow) -> int:
     except (InertidError, Interrupted) as error:
         client.fail(error)
         if client.is_interrupted:
-            client.show(f"interrupted; {flow.rest}")
+            client.show(f"interrupted; {flow.mover.rest}")
         flow.leave()
         return INTERRUPTED if client.is_interrupted else FAILED
 
@@ -85,7 +107,6 @@ class ExcitationMover:
 
     @property
     def rest(self) -> str:
-        """What is known of the robot's motion once the flow moves it no more."""
         status = self._node.last
         has_ended = status is not None and status.state in _STATES_WITHOUT_GOAL
         if has_ended or _EXCITE_ACTION not in self._client.open_goals:
@@ -93,7 +114,6 @@ class ExcitationMover:
         return self._node.lost or "excitation has not told yet that the robot is at rest; its commands end at rest"
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until its services and its action are there."""
         for service_type, name in ((GetState, "get_state"), (ChangeState, "change_state")):
             self._client.wait_for_service(service_type, f"excitation/{name}", timeout_s)
         self._client.wait_for_action(Excite, _EXCITE_ACTION, timeout_s)
@@ -114,20 +134,13 @@ class ExcitationMover:
         client.show("excitation is armed")
 
     def disarm(self) -> None:
-        """Deactivate the node if this flow has activated it."""
         self._node.needed = False
         if self._armed:
             self._armed = False
             self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
 
     def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
-        """Have the node plan and execute a motion, which is shown before it begins.
-
-        Parameters
-        ----------
-        check : callable
-            Returns why the motion has become useless; empty while it has not.
-        """
+        """Have the node plan and execute a motion, which is shown before it begins."""
         shown = False
 
         def describe(feedback: Excite.Feedback) -> tuple[str, float | None]:

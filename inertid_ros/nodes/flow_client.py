@@ -30,6 +30,8 @@ from inertid_ros.ros.topics import COMMAND, LATCHED
 
 from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_impossible_times, ignore_signals
 
+T = TypeVar("T")
+
 _BAR_CHARACTERS = 30
 _LOG_PERIOD_S = 20.0  # a log of `ros2 launch` shows progress if no other line has come for this long
 
@@ -37,10 +39,7 @@ _LOG_PERIOD_S = 20.0  # a log of `ros2 launch` shows progress if no other line h
 class ProgressLine:
     """Progress on a terminal, whose last line is rewritten as the fraction grows, or else in a log.
 
-    Parameters
-    ----------
-    log : callable
-        Takes a line if ``stream``, by default the standard output, is no terminal.
+    ``log`` takes a line if ``stream``, by default the standard output, is no terminal.
     """
 
     def __init__(self, log: Callable[[str], object], stream: TextIO | None = None) -> None:
@@ -83,9 +82,8 @@ class ProgressLine:
         self._open, self._note = False, 0
 
 
-T = TypeVar("T")
-
 _ANSWER_TIMEOUT_S = 10.0
+_RETRY_PERIOD_S = 0.5
 _LEAVING_TIMEOUT_S = 1.8  # for all that is left to do after a failure or an interruption
 _SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` comes to all nodes, to some of them that much later
 _LEASE_PERIOD_S = 0.1
@@ -116,28 +114,15 @@ class ReceivedMessages:
         self.last: Any = None
 
     def take(self, message: Any) -> None:
-        """Keep a message that was received now."""
         self.last = message
 
 
 class ServingNode(ReceivedMessages):
     """A node that serves a flow: its last status, and whether it lives.
 
-    Parameters
-    ----------
-    node : Node
-        Of the flow.
-    name : str
-        Relative to the namespace of the flow.
-    status : type, optional
-        Message type of its topic ``status``.
-    left : str
-        What remains when the node is lost, for the message.
-
-    Attributes
-    ----------
-    needed : bool
-        Whether the flow ends if the node is lost.
+    ``node`` is that of the flow; ``name`` is relative to its namespace; ``status`` is the message type of the topic
+    ``status``, if there is one; ``left`` is what remains when the node is lost, for the message. If a node that is
+    ``needed`` is lost, the flow ends.
     """
 
     def __init__(self, node: Node, name: str, status: Any = None, left: str = "") -> None:
@@ -149,7 +134,6 @@ class ServingNode(ReceivedMessages):
             node.create_subscription(status, f"{name}/status", self.take, LATCHED)
 
     def take(self, message: Any) -> None:
-        """Keep a status that was received now."""
         self.last, self._received_at = message, time.monotonic()
 
     @property
@@ -166,6 +150,8 @@ class FlowClient:
 
     Attributes
     ----------
+    on_terminal : bool
+        Whether messages go to a terminal and not to the log.
     note : callable
         Text to show beside the progress of an action.
     open_goals : set of str
@@ -187,6 +173,7 @@ class FlowClient:
         self._lease = self.node.create_publisher(Empty, "excitation/lease", COMMAND)
         self.node.create_timer(_LEASE_PERIOD_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._line, self._step = ProgressLine(self.node.get_logger().info), "starting"
+        self.on_terminal = self._line.on_terminal
         self._servers: dict[str, ServingNode] = {}
         self._clients: dict[str, Client] = {}
         self._discovered: set[str] = set()  # services that know their clients
@@ -211,11 +198,6 @@ class FlowClient:
 
     # Messages to the user
 
-    @property
-    def on_terminal(self) -> bool:
-        """Whether messages go to a terminal and not to the log."""
-        return self._line.on_terminal
-
     def show(self, message: str) -> None:
         """Print one line of progress."""
         self._step = message
@@ -223,19 +205,18 @@ class FlowClient:
 
     def show_warning(self, message: str) -> None:
         """Print one line that asks for care."""
-        if self.on_terminal:
-            self._line.end()
-            print(f"warning: {message}", file=sys.stderr, flush=True)
-        else:
-            self.node.get_logger().warning(message)
+        self._report("warning", self.node.get_logger().warning, message)
 
     def show_error(self, message: str) -> None:
         """Print one line of what went wrong."""
+        self._report("error", self.node.get_logger().error, message)
+
+    def _report(self, kind: str, log: Callable[[str], object], message: str) -> None:
         if self.on_terminal:
             self._line.end()
-            print(f"error: {message}", file=sys.stderr, flush=True)
+            print(f"{kind}: {message}", file=sys.stderr, flush=True)
         else:
-            self.node.get_logger().error(message)
+            log(message)
 
     # Requests to nodes
 
@@ -256,19 +237,14 @@ class FlowClient:
     ) -> None:
         """Spin until a condition holds.
 
-        Parameters
-        ----------
-        otherwise : str or callable
-            Message, or what returns it, if the condition does not hold within the time.
-        server : str
-            Node that is asked: the only one whose loss matters while the flow leaves.
+        While the flow leaves, only the loss of the ``server`` that is asked matters.
 
         Raises
         ------
         LostNodeError
             A node that is needed is gone.
         FlowError
-            The time is over.
+            The time is over; its message is ``otherwise``, or what that returns.
         Interrupted
             A signal came.
         """
@@ -308,18 +284,15 @@ class FlowClient:
             self.show_error(str(error))
 
     def wait_for_service(self, service_type: Any, name: str, timeout_s: float) -> None:
-        """Wait until a service is there; raise FlowError if it does not appear."""
         client = self._client(service_type, name)
         full = self.node.resolve_service_name(name)
         self.until(client.service_is_ready, f"{full} is not there; start {full.rpartition('/')[0]}", timeout_s)
 
     def wait_for_action(self, action_type: Any, name: str, timeout_s: float) -> None:
-        """Wait until an action is there; raise FlowError if it does not appear."""
         ready = self.action(action_type, name).server_is_ready
         self.until(ready, f"action {name} is not there; start {_server(name)}", timeout_s)
 
     def action(self, action_type: Any, name: str) -> ActionClient:
-        """Return the client of an action, always the same one."""
         if name not in self._actions:
             self._actions[name] = ActionClient(self.node, action_type, name)
         return self._actions[name]
@@ -348,7 +321,6 @@ class FlowClient:
         return self._clients[name]
 
     def trigger(self, name: str) -> Trigger.Response:
-        """Return the answer of a Trigger service."""
         answer: Trigger.Response = self.call(Trigger, name, Trigger.Request())
         return answer
 
@@ -373,7 +345,8 @@ class FlowClient:
             except FlowError:
                 if time.monotonic() > end:
                     raise
-                self._pause(0.5)
+                again = time.monotonic() + _RETRY_PERIOD_S
+                self.until(lambda again=again: time.monotonic() > again, "", 2 * _RETRY_PERIOD_S)
 
     def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
         """Take every step, also after one has failed, and show what went wrong; nodes that have ended need no step."""
@@ -395,14 +368,9 @@ class FlowClient:
     ) -> tuple[int, Any]:
         """Send a goal, wait for its end, and return its status and result. An interruption cancels it.
 
-        While a goal with the field ``lease`` set is open, the lease is renewed.
-
-        Parameters
-        ----------
-        describe : callable
-            Label and fraction of a feedback, None if unknown; :attr:`note` is shown beside them.
-        watch : callable
-            Asked all the time for the reason why the goal has become useless; empty while it has not.
+        While a goal with the field ``lease`` set is open, the lease is renewed. ``describe`` returns label and fraction
+        of a feedback, None if unknown; ``watch`` is asked all the time why the goal has become useless, empty while it
+        has not.
 
         Raises
         ------
@@ -460,10 +428,6 @@ class FlowClient:
             ended = sent.result().get_result_async()
             self.until(ended.done, "", _ANSWER_TIMEOUT_S, server)
         self.open_goals.discard(name)
-
-    def _pause(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        self.until(lambda: time.monotonic() > end, "", seconds + 1.0)
 
     def _statuses(self) -> list[Status]:
         return [Status("flow", OK, self._step, {"Moves the robot": self._leasing})]

@@ -13,7 +13,7 @@ from inertid_ros.action import Excite, IdentifyPayload
 from inertid_ros.config.nodes import MeasurePayloadOptions
 from inertid_ros.msg import ExcitationStatus
 
-from .flow import DONE, ExcitationMover, run_flow
+from .flow import DONE, ExcitationMover, Mover, run_flow
 from .flow_client import FlowClient, FlowError
 
 _PAYLOAD_ACTION = "online/identify_payload"
@@ -25,7 +25,7 @@ class PayloadFlow:
 
     def __init__(self, client: FlowClient, options: MeasurePayloadOptions) -> None:
         self.client, self.options = client, options
-        self.mover = ExcitationMover(client, options.wait_s)
+        self.mover: Mover = ExcitationMover(client, options.wait_s)
         self.excitation = client.serving_node("excitation")
         client.serving_node("online")
         self.payload = client.action(IdentifyPayload, _PAYLOAD_ACTION)
@@ -33,7 +33,6 @@ class PayloadFlow:
         self.ended: Future | None = None
 
     def run(self) -> int:
-        """Run all steps and return the exit status."""
         client, options = self.client, self.options
         client.show("waiting for excitation and online")
         self.mover.wait(options.wait_s)
@@ -44,21 +43,13 @@ class PayloadFlow:
         self.mover.disarm()
         return self._conclude()
 
-    @property
-    def rest(self) -> str:
-        """What is known of the robot's motion."""
-        return self.mover.rest
-
     def _watch(self) -> str:
         """Ask for the payload once the robot is on the motion; return why the motion is useless, empty if it is not."""
         status = self.excitation.last
         if self.asked is None and status is not None and status.state == ExcitationStatus.MOVING:
             options = self.options
-            goal = IdentifyPayload.Goal(
-                frame=options.frame,
-                duration=options.duration_s / options.speed_scale,
-                reference=list(options.reference),
-            )
+            seconds = options.duration_s / options.speed_scale
+            goal = IdentifyPayload.Goal(frame=options.frame, duration=seconds, reference=list(options.reference))
             self.asked = self.payload.send_goal_async(goal)
         if self.ended is None and self.asked is not None and self.asked.done():
             if not self.asked.result().accepted:
@@ -71,8 +62,6 @@ class PayloadFlow:
         return self.ended.result().result if self.ended is not None and self.ended.done() else None
 
     def _conclude(self) -> int:
-        """Show the payload."""
-
         def has_arrived() -> bool:
             if problem := self._watch():
                 raise FlowError(problem)
@@ -89,7 +78,6 @@ class PayloadFlow:
         return DONE
 
     def leave(self) -> None:
-        """Leave nothing armed and no goal running."""
         if self.asked is not None and self.asked.done() and self.asked.result().accepted and self._answer() is None:
             self.asked.result().cancel_goal_async()
         self.client.attempt_all([self.mover.disarm])

@@ -249,7 +249,9 @@ def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
     print(f"every link physically consistent: {'yes' if smallest > 0 else 'NO'} (smallest eigenvalue {smallest:.2g})")
 
 
-def describe_centre_of_mass(comparison: "Comparison", report: Mapping[str, Any], configuration: Path, work: Path) -> str:
+def describe_centre_of_mass(
+    comparison: Comparison, report: Mapping[str, Any], configuration: Path, work: Path
+) -> str:
     """Return a line on the whole robot's centre of mass against the truth, in the last recording, which is held out."""
     options, model = load_configuration(configuration), comparison.given
     bag = sorted((work / "recordings").iterdir())[-1]
@@ -262,9 +264,8 @@ def describe_centre_of_mass(comparison: "Comparison", report: Mapping[str, Any],
         return np.array([pin.centerOfMass(kinematics, data, q).copy() for q in configurations])
 
     true = centres(comparison.truth)
-    before, after = (
-        float(np.sqrt(np.mean(np.sum((centres(bodies) - true) ** 2, axis=1)))) for bodies in (model.body_prior, calibrated)
-    )
+    errors = (centres(bodies) - true for bodies in (model.body_prior, calibrated))
+    before, after = (float(np.sqrt(np.mean(np.sum(error**2, axis=1)))) for error in errors)
     return (
         f"centre of mass off by {1e3 * before:.1f} mm → {1e3 * after:.2f} mm on held-out data,"
         f" {before / after:.1f} times closer; total mass {calibrated[:, 0].sum():.2f} kg of"
