@@ -17,7 +17,6 @@ from inertid_ros.core.findings import Finding, Severity, remedy_for
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.torque_confidence import bodies_as_given
 from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, compared, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum
@@ -79,8 +78,7 @@ def run(options: argparse.Namespace) -> int:
         errors = torque_errors(equations, subject.parameters, samples)
         prior = torque_errors(equations, subject.baseline, samples) if subject.baseline is not None else None
         reference = subject.parameters if subject.baseline is None else subject.baseline
-        typical = bodies_as_given(model.layout, reference, subject.parameters)
-        comparison = compared(equations, typical, samples, (errors, prior))
+        comparison = compared(equations, (reference, subject.parameters), samples, (errors, prior))
     findings = [finding for prepared in samples for finding in prepared.findings]
     fitted_before = subject.fitted([recording.first for recording in dataset.recordings])
     gate = GateDecision.from_findings([*findings, *fitted_before, *check_errors(comparison)])

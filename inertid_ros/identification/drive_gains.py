@@ -16,12 +16,12 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.posterior import INTERVAL_COVERAGE
-from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations
@@ -183,7 +183,7 @@ class GainFit:
             parameters = np.zeros(model.layout.size)
             parameters[: load.size] = load.ravel()
             padded.append((parameters, information))
-        coordinates = prior_coordinates(model, _sum([information for _, information in blocks]))
+        coordinates = prior_coordinates(model, merged(information for _, information in blocks))
         root = _FLAT_PRIOR_FACTOR * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
         return cls(equations, padded, root, model.prior, np.ones(model.joints)).converged()
 
@@ -227,7 +227,7 @@ class GainFit:
     def merged(self) -> list[tuple[Array, Information]]:
         loads = {load.tobytes(): load for load, _ in self.blocks}
         return [
-            (load, _sum([information for of_block, information in self.blocks if of_block.tobytes() == key]))
+            (load, merged(information for of_block, information in self.blocks if of_block.tobytes() == key))
             for key, load in loads.items()
         ]
 
@@ -282,13 +282,6 @@ class GainFit:
         J, _ = self.system(self.weights(fraction))
         size = len(self.root)
         return np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
-
-
-def _sum(parts: Sequence[Information]) -> Information:
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + part
-    return whole
 
 
 def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Finding, ...]:
@@ -346,7 +339,7 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
             f"the load of {mass:.4g} kg acts as if its centre of mass were {distance:.2g} m from where it is"
             f" declared, at ({place}) m in {link}"
         )
-        findings.append(Finding("load_elsewhere", Severity.CARE, evidence, remedy_for("load_elsewhere"), (link,)))
+        findings.append(Finding.with_remedy("load_elsewhere", Severity.CARE, evidence, link))
     return tuple(findings)
 
 

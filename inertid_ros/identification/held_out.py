@@ -16,7 +16,6 @@ from inertid_ros.core.findings import Finding, Severity, remedy_for
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.screening.motion_checks import RepeatedMotion, repeated_motion
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.torque_confidence import bodies_as_given
 from inertid_ros.identification.assessment.validation import (
     Validation,
     check_errors,
@@ -25,7 +24,7 @@ from inertid_ros.identification.assessment.validation import (
     torque_errors,
 )
 from inertid_ros.identification.information.data_checks import without_outliers
-from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.prior.constraints import Constraints
 
 from .least_squares import least_squares
@@ -50,21 +49,22 @@ def validate_on_blocks(
     """
     residuals = [samples.tau - estimate.torque(samples) for samples in recordings]
     kept, _ = without_outliers(estimate.equations.channels, recordings, residuals, options.outlier_threshold)
-    blocks = [block for samples in kept for block in _cut(samples, sum(map(_duration, kept)) / HELD_OUT_BLOCKS)]
+    durations = [float(samples.time[-1] - samples.time[0]) for samples in kept]
+    length = sum(durations) / HELD_OUT_BLOCKS
+    cuts = [max(1, round(duration / length)) if length > 0 else 1 for duration in durations]
+    blocks = [block for samples, count in zip(kept, cuts, strict=True) for block in samples.blocks(count)]
     trimmed = [_without_ends(block) for block in blocks]
     if len(blocks) < 2 or any(block.usable.sum() < _MIN_SAMPLES_PER_BLOCK for block in trimmed):
         return None
     information = [compress(estimate.equations, [block]) for block in blocks]
     predictions = []
     for index, block in enumerate(trimmed):
-        first, *others = information[:index] + information[index + 1 :]
-        rest = blocks[:index] + blocks[index + 1 :]
-        parameters = refitted(estimate, rest, sum(others, start=first), options, constraints)
+        rest, others = (parts[:index] + parts[index + 1 :] for parts in (blocks, information))
+        parameters = refitted(estimate, rest, merged(others), options, constraints)
         predictions.append((parameters, block))
     calibrated = errors_of_each(estimate.equations, predictions)
     prior = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
-    typical = bodies_as_given(estimate.layout, estimate.prior, estimate.parameters)
-    errors = compared(estimate.equations, typical, trimmed, (calibrated, prior))
+    errors = compared(estimate.equations, (estimate.prior, estimate.parameters), trimmed, (calibrated, prior))
     return Validation(calibrated, prior, check_errors(errors), blocks=len(blocks))
 
 
@@ -89,14 +89,6 @@ def refitted(
     information = replace(information, earlier=estimate.information.earlier)
     data = FitData(estimate.equations, (), information, prior_spreads=estimate.own_prior_spreads)
     return MapFit.of(data, options, constraints).refitted(estimate)
-
-
-def _duration(samples: Samples) -> float:
-    return float(samples.time[-1] - samples.time[0])
-
-
-def _cut(samples: Samples, duration: float) -> list[Samples]:
-    return samples.blocks(max(1, round(_duration(samples) / duration)) if duration > 0 else 1)
 
 
 def _without_ends(block: Samples) -> Samples:
@@ -148,13 +140,9 @@ def _error_of_fit_to(
     """Relative torque error on some samples of a fit to other recordings alone; None if its checks fail."""
     equations = estimate.equations
     parameters = refitted(estimate, others, compress(equations, others), options, constraints)
-    errors = [torque_errors(equations, values, [samples]) for values in (parameters, estimate.prior)]
-    typical = bodies_as_given(estimate.layout, estimate.prior, parameters)
-    passed = not any(
-        finding.severity >= Severity.CARE
-        for finding in check_errors(compared(equations, typical, [samples], (errors[0], errors[1])))
-    )
-    return errors[0].relative_error if passed else None
+    calibrated, prior = (torque_errors(equations, values, [samples]) for values in (parameters, estimate.prior))
+    findings = check_errors(compared(equations, (estimate.prior, parameters), [samples], (calibrated, prior)))
+    return None if any(finding.severity >= Severity.CARE for finding in findings) else calibrated.relative_error
 
 
 def _finding(samples: Samples, repeated: RepeatedMotion, by: Sequence[str], error: float | None) -> Finding:

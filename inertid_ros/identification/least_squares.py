@@ -20,7 +20,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.identifiability import with_identifiability
 from inertid_ros.identification.information.data_checks import check_usable, checked_data
-from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.information.residuals import Residuals
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
@@ -98,7 +98,12 @@ def least_squares(
     if options.loss == "huber":
         fit = robust_fit(linear_problem, recordings, information)
     else:
-        fit = _plain_fit(linear_problem, recordings, information)
+        fit = linear_problem.weighted(information, np.ones(equations.count))
+        if recordings and not options.independent:
+            # Samples count by the correlation of their residuals.
+            residuals = Residuals.from_parameters(equations, recordings, fit.parameters)
+            fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
+            fit = linear_problem.weighted(information, fraction, fit.weights)
     rank, scores = choose_rank(linear_problem, fit, recordings, held_out)
     parameters = fit.spectrum.solution(rank)
     solution = replace(_solution(fit, rank, options.name), seconds=time.perf_counter() - began)
@@ -140,16 +145,6 @@ def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
     )
 
 
-def _plain_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], information: Information) -> LinearFit:
-    """Fit of full rank; samples of recordings count by the correlation of their residuals."""
-    fit = linear_problem.weighted(information, np.ones(linear_problem.equations.count))
-    if not recordings or linear_problem.options.independent:
-        return fit
-    residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
-    fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
-    return linear_problem.weighted(information, fraction, fit.weights)
-
-
 def choose_rank(
     linear_problem: LinearProblem,
     fit: LinearFit,
@@ -160,9 +155,10 @@ def choose_rank(
     rule = linear_problem.options.rank
     if rule == "full":
         return fit.spectrum.count, np.zeros(0)
-    if rule == "auto":
-        rank = rank_by_variance(fit.variances, linear_problem.options.variance_limit)
-        if rank < fit.spectrum.count:
+    if rule in ("auto", "variance"):
+        # Directions whose variance is at most a limit ([Lee2019]_ eq. a.4); variances ascend.
+        rank = int(np.searchsorted(fit.variances, linear_problem.options.variance_limit, side="right"))
+        if rule == "auto" and rank < fit.spectrum.count:
             _log.warning(
                 "least squares: %d of %d directions are excited enough and fitted; the others stay at the prior"
                 " (reduced identification)",
@@ -170,8 +166,6 @@ def choose_rank(
                 fit.spectrum.count,
             )
         return rank, np.zeros(0)
-    if rule == "variance":
-        return rank_by_variance(fit.variances, linear_problem.options.variance_limit), np.zeros(0)
     if rule == "gcv":
         errors = [channel.squared_error(fit.parameters) for channel in fit.information.channels]
         count = float(fit.fraction @ fit.information.counts)
@@ -227,15 +221,9 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
     ]
     scores = []
     for index, test_set in enumerate(sets):
-        first, *others = sets[:index] + sets[index + 1 :]
-        spectrum = linear_problem.spectrum(sum(others, start=first), fit.weights)
+        spectrum = linear_problem.spectrum(merged(sets[:index] + sets[index + 1 :]), fit.weights)
         scores.append(held_out_scores(spectrum.solutions, test_set, fit.weights))
     return np.asarray(np.average(scores, axis=0, weights=[test_set.counts.sum() for test_set in sets]))
-
-
-def rank_by_variance(variances: Array, limit: float) -> int:
-    """Number of directions whose variance is at most a limit ([Lee2019]_ eq. a.4); ``variances`` ascend."""
-    return int(np.searchsorted(variances, limit, side="right"))
 
 
 def cross_validation_sets(recordings: Sequence[Samples], count: int) -> tuple[Samples, ...]:

@@ -139,6 +139,7 @@ def provenance(
 
 
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
+    """Source entry of a recording and its prepared samples."""
     return RecordingSource(
         name=recording.name,
         role=role,
@@ -154,18 +155,21 @@ def recording_source(recording: Recording, samples: Samples, role: str) -> Recor
 def checksum(recording: Recording) -> str:
     """SHA-256 of the file that a recording is named after, of a bag's storage files, or else of its samples."""
     files = _files(Path(recording.name))
+    if files:
+        return file_checksum(*files)
     digest = hashlib.sha256()
-    for file in files:
-        _update(digest, file)
-    if not files:
-        for channel in (recording.time, recording.position, recording.effort):
-            digest.update(channel.astype("<f8").tobytes())
+    for channel in (recording.time, recording.position, recording.effort):
+        digest.update(channel.astype("<f8").tobytes())
     return digest.hexdigest()
 
 
-def file_checksum(path: Path) -> str:
+def file_checksum(*paths: Path) -> str:
+    """SHA-256 of the contents of files, one after the other."""
     digest = hashlib.sha256()
-    _update(digest, path)
+    for path in paths:
+        with path.open("rb") as content:
+            while block := content.read(_CHECKSUM_CHUNK_BYTES):
+                digest.update(block)
     return digest.hexdigest()
 
 
@@ -173,12 +177,6 @@ def peak_memory_mb() -> float:
     """Largest resident memory of this process so far [MiB]."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-def _update(digest: "hashlib._Hash", file: Path) -> None:
-    with file.open("rb") as content:
-        while block := content.read(_CHECKSUM_CHUNK_BYTES):
-            digest.update(block)
 
 
 def _files(path: Path) -> list[Path]:

@@ -19,7 +19,7 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import TermChoice
-from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.information.residuals import band_fraction
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations
@@ -101,9 +101,7 @@ class _BlockFits:
     @classmethod
     def from_blocks(cls, equations: Equations, blocks: Sequence[Samples]) -> "_BlockFits":
         layout, parts = equations.model.layout, [compress(equations, [block]) for block in blocks]
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = whole + part
+        whole = merged(parts)
         root = prior_covariance_root(prior_coordinates(equations.model, whole), TYPICAL_PRIOR_SPREAD)
         prior, level = equations.model.prior, 1e-9 * whole.rms_measured.max()
         deviation = np.maximum(whole.rms_measured, level)

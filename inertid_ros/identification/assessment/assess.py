@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inertid_ros.core.findings import Finding, Severity, remedy_for, subjects_of
+from inertid_ros.core.findings import Finding, Severity, subjects_of
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -17,12 +17,7 @@ from .gate import GateDecision
 from .torque_confidence import TorqueConfidence, torque_confidence
 from .validation import TorqueErrors, Validation, torque_errors
 
-NOT_VALIDATED = Finding(
-    "not_validated",
-    Severity.CARE,
-    "no recording of another motion was held out",
-    remedy_for("not_validated"),
-)
+NOT_VALIDATED = Finding.with_remedy("not_validated", Severity.CARE, "no recording of another motion was held out")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, Information
 from inertid_ros.regressors.equations import Equations, dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate
@@ -51,7 +50,7 @@ class TorqueConfidence:
     @cached_property
     def shares(self) -> Array:
         """Deviation ``(n,)`` as a share of torque; of the largest torque for a joint without torque."""
-        return self.deviation / np.maximum(self.torque, 1e-3 * max(float(self.torque.max()), 1e-300))
+        return self.deviation / _at_least_thousandth(self.torque)
 
     @property
     def share(self) -> float:
@@ -183,15 +182,6 @@ class TorqueScale:
         return TorqueScale(*sizes)
 
 
-def bodies_as_given(layout: ParameterLayout, given: Array, own: Array) -> Array:
-    """Bodies of one parameter set with the drives of another, ``(p,)``.
-
-    Friction is most of a wrist's torque and in no URDF; but bodies that came out far too heavy must not excuse the
-    errors that they make.
-    """
-    return np.concatenate([given[: layout.inertial_size], own[layout.inertial_size :]])
-
-
 def _mean(channel: Channel, information: Information) -> float:
     names = [information.layout.names[column] for column in channel.columns]
     offsets = [index for index, name in enumerate(names) if name.endswith(".offset")]
@@ -264,31 +254,31 @@ class ResultComparison:
 def compare_results(first: ParameterSet, second: ParameterSet) -> ResultComparison:
     """Compare two results of a robot whose links and joints are the same."""
     bodies = [result.model.layout.bodies(result.parameters) for result in (first, second)]
-    joints, difference = _torque_difference(first, second)
+    joints: tuple[str, ...] = ()
+    difference = np.zeros(0)
+    if not first.model.free:
+        joints, states = first.model.joint_names, sample_states(first.model)
+        torque, other = (ForceEquations(result.model).predict(result.parameters, states) for result in (first, second))
+        change, size = (np.sqrt(np.mean(values**2, axis=0)) for values in (other - torque, torque))
+        difference = change / _at_least_thousandth(size)
     return ResultComparison(
         first.model.link_names, geodesic_distance(*bodies), _changes(first, second), joints, difference
     )
 
 
 def _changes(first: ParameterSet, second: ParameterSet) -> tuple[ParameterChange, ...]:
-    place = {name: index for index, name in enumerate(second.model.layout.names)}
-    pairs = [(index, place[name]) for index, name in enumerate(first.model.layout.names) if name in place]
-    rows, others = (np.array(indices, dtype=int) for indices in zip(*pairs, strict=True))
-    before, after = first.parameters[rows], second.parameters[others]
-    variance = np.diagonal(first.covariance)[rows] + np.diagonal(second.covariance)[others]
-    deviations = np.divide(after - before, np.sqrt(variance), out=np.full(len(rows), np.nan), where=variance > 0)
-    names = [first.model.layout.names[index] for index in rows]
-    changes = [
-        ParameterChange(*values)
-        for values in zip(names, before.tolist(), after.tolist(), deviations.tolist(), strict=True)
-    ]
+    columns = {name: column for column, name in enumerate(second.model.layout.names)}
+    variances, others = np.diagonal(first.covariance), np.diagonal(second.covariance)
+    changes = []
+    for column, name in enumerate(first.model.layout.names):
+        if name in columns:
+            before, after = float(first.parameters[column]), float(second.parameters[columns[name]])
+            variance = float(variances[column] + others[columns[name]])
+            deviations = (after - before) / np.sqrt(variance) if variance > 0 else np.nan
+            changes.append(ParameterChange(name, before, after, float(deviations)))
     return tuple(sorted(changes, key=lambda change: -np.nan_to_num(abs(change.deviations))))
 
 
-def _torque_difference(first: ParameterSet, second: ParameterSet) -> tuple[tuple[str, ...], Array]:
-    if first.model.free:
-        return (), np.zeros(0)
-    states = sample_states(first.model)
-    torque, other = (ForceEquations(result.model).predict(result.parameters, states) for result in (first, second))
-    difference, size = (np.sqrt(np.mean(values**2, axis=0)) for values in (other - torque, torque))
-    return first.model.joint_names, difference / np.maximum(size, 1e-3 * max(float(size.max()), 1e-300))
+def _at_least_thousandth(torque: Array) -> Array:
+    """Torque ``(n,)`` of joints, at least a thousandth of the largest one's."""
+    return np.maximum(torque, 1e-3 * max(float(torque.max()), 1e-300))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.information.information import compress
@@ -22,7 +22,7 @@ from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate
 from .gate import check_solution
-from .torque_confidence import TorqueScale, bodies_as_given
+from .torque_confidence import TorqueScale
 
 _USELESS_ERROR = 1.0  # error over torque: no model at all does as well
 _UNEXPLAINED_ERROR = 0.8  # error over variation of a joint's torque: R^2 below 0.36; 1 is a model of the mean alone
@@ -71,97 +71,75 @@ class ErrorComparison:
     expected: Array | None = None
     quantity: tuple[str, str] = ("torque", "N m or N")
 
+    @property
+    def case(self) -> str:
+        """Case of the remedies: momentum if no torque is measured."""
+        return "" if self.quantity[0] == "torque" else "momentum"
+
 
 def check_errors(errors: ErrorComparison) -> tuple[Finding, ...]:
     """Findings of all channels together, then channel by channel."""
-    return (*_overall(errors), *_unexplained(errors), *_worse(errors), *_unexpected(errors))
+    channels = [channel for channel in range(len(errors.channels)) if errors.scale.torque[channel] > 0]
+    checks = (_unexplained, _worse, _unexpected)
+    by_channel = (finding for check in checks for channel in channels for finding in check(errors, channel))
+    return (*_overall(errors), *by_channel)
 
 
 def _overall(errors: ErrorComparison) -> Iterator[Finding]:
     (calibrated, prior), (quantity, _) = errors.relative, errors.quantity
     if not calibrated < _USELESS_ERROR:
-        yield Finding(
-            "worse_than_nothing",
-            Severity.REJECT,
-            f"the {quantity} error is {100 * calibrated:.2f} % of the {quantity} itself, worse than no model at all",
-            _remedy(errors, "worse_than_nothing"),
-        )
+        evidence = f"the {quantity} error is {100 * calibrated:.2f} % of the {quantity} itself"
+        evidence += ", worse than no model at all"
+        yield Finding.with_remedy("worse_than_nothing", Severity.REJECT, evidence, case=errors.case)
     if prior is not None and not calibrated < prior:
         added = float(np.sqrt(calibrated**2 - prior**2))
-        yield Finding(
-            "worse_than_urdf",
-            Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT,
+        severity = Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT
+        evidence = (
             f"the {quantity} error over all channels is {100 * calibrated:.2f} % against {100 * prior:.2f} % of the"
-            " URDF as given",
-            remedy_for("worse_than_urdf", "all_joints"),
+            " URDF as given"
         )
+        yield Finding.with_remedy("worse_than_urdf", severity, evidence, case="all_joints")
 
 
-def _remedy(errors: ErrorComparison, cause: str) -> str:
-    """Remedy of torque errors, or of momentum if no torque is measured."""
-    return remedy_for(cause, "" if errors.quantity[0] == "torque" else "momentum")
+def _unexplained(errors: ErrorComparison, channel: int) -> Iterator[Finding]:
+    """Neither the model nor noise explains the torque of a channel."""
+    (quantity, unit), name = errors.quantity, errors.channels[channel]
+    error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
+    variation = errors.scale.variation[channel]
+    if error <= max(_UNEXPLAINED_ERROR * variation, _MATERIAL_SHARE * scale, _MAX_NOISE_FACTOR * noise):
+        return
+    useless = error > _USELESS_ERROR * variation and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
+    noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
+    evidence = f"{name}: error {error:.3g} of a {quantity} that varies by {variation:.3g} {unit} (RMS){noisy}"
+    severity = Severity.REJECT if useless else Severity.CARE
+    yield Finding.with_remedy("above_noise", severity, evidence, name, case=errors.case)
 
 
-def _unexplained(errors: ErrorComparison) -> Iterator[Finding]:
-    """Channels whose torque neither the model nor noise explains."""
-    quantity, unit = errors.quantity
-    remedy = _remedy(errors, "above_noise")
-    for channel, name in _measured(errors):
-        error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
-        variation = errors.scale.variation[channel]
-        if error <= max(_UNEXPLAINED_ERROR * variation, _MATERIAL_SHARE * scale, _MAX_NOISE_FACTOR * noise):
-            continue
-        useless = error > _USELESS_ERROR * variation and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
-        noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
-        yield Finding(
-            "above_noise",
-            Severity.REJECT if useless else Severity.CARE,
-            f"{name}: error {error:.3g} of a {quantity} that varies by {variation:.3g} {unit} (RMS){noisy}",
-            remedy,
-            (name,),
-        )
-
-
-def _worse(errors: ErrorComparison) -> Iterator[Finding]:
-    """Channels with a larger error than that of the URDF as given."""
+def _worse(errors: ErrorComparison, channel: int) -> Iterator[Finding]:
+    """The error is larger than that of the URDF as given."""
     if errors.given is None:
         return
-    quantity, unit = errors.quantity
-    remedy = _remedy(errors, "worse_than_urdf")
-    for channel, name in _measured(errors):
-        error, prior, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
-        added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / scale
-        if added <= _HARDLY_WORSE_SHARE or error <= _MAX_NOISE_FACTOR * errors.noise[channel]:
-            continue
-        grave = added > _MUCH_WORSE_SHARE and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
-        yield Finding(
-            "worse_than_urdf",
-            Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE,
-            f"{name}: error {error:.3g} against {prior:.3g} of the URDF as given, of a {quantity} of {scale:.3g} {unit}"
-            " (RMS)",
-            remedy,
-            (name,),
-        )
+    (quantity, unit), name = errors.quantity, errors.channels[channel]
+    error, prior, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
+    added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / scale
+    if added <= _HARDLY_WORSE_SHARE or error <= _MAX_NOISE_FACTOR * errors.noise[channel]:
+        return
+    grave = added > _MUCH_WORSE_SHARE and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
+    severity = Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE
+    evidence = f"{name}: error {error:.3g} against {prior:.3g} of the URDF as given"
+    evidence += f", of a {quantity} of {scale:.3g} {unit} (RMS)"
+    yield Finding.with_remedy("worse_than_urdf", severity, evidence, name, case=errors.case)
 
 
-def _unexpected(errors: ErrorComparison) -> Iterator[Finding]:
-    """Channels with a much larger error than the fit and its uncertainty predict."""
+def _unexpected(errors: ErrorComparison, channel: int) -> Iterator[Finding]:
+    """The error is much larger than the fit and its uncertainty predict."""
     if errors.sliding is None or errors.expected is None:
         return
-    for channel, name in _measured(errors):
-        error, expected = errors.sliding[channel], errors.expected[channel]
-        if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * errors.scale.torque[channel]:
-            yield Finding(
-                "does_not_generalise",
-                Severity.CARE,
-                f"{name}: error {error:.3g} on held-out data, {error / expected:.1f} times what the fit makes expect",
-                remedy_for("does_not_generalise"),
-                (name,),
-            )
-
-
-def _measured(errors: ErrorComparison) -> Iterator[tuple[int, str]]:
-    return ((channel, name) for channel, name in enumerate(errors.channels) if errors.scale.torque[channel] > 0)
+    name, error, expected = errors.channels[channel], errors.sliding[channel], errors.expected[channel]
+    if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * errors.scale.torque[channel]:
+        times = error / expected
+        evidence = f"{name}: error {error:.3g} on held-out data, {times:.1f} times what the fit makes expect"
+        yield Finding.with_remedy("does_not_generalise", Severity.CARE, evidence, name)
 
 
 @dataclass(frozen=True)
@@ -331,16 +309,16 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     recordings = [without_delay(samples, estimate.delay) for samples in recordings]
     calibrated = torque_errors(estimate.equations, estimate.parameters, recordings)
     prior = torque_errors(estimate.equations, estimate.prior, recordings)
-    typical = bodies_as_given(estimate.layout, estimate.prior, estimate.parameters)
     fitted = TorqueScale.of_information(estimate.information)
-    errors = compared(estimate.equations, typical, recordings, (calibrated, prior), fitted)
+    both = estimate.prior, estimate.parameters
+    errors = compared(estimate.equations, both, recordings, (calibrated, prior), fitted)
     errors = with_expected(errors, estimate, recordings)
     return Validation(calibrated, prior, (*check_solution(estimate), *check_errors(errors)))
 
 
 def compared(
     equations: Equations,
-    parameters: Array,
+    parameters: tuple[Array, Array],
     recordings: Sequence[Samples],
     errors: tuple[TorqueErrors, TorqueErrors | None],
     other: TorqueScale | None = None,
@@ -349,13 +327,17 @@ def compared(
 
     Parameters
     ----------
-    parameters : ndarray, shape (p,)
-        Parameters that predict the torque over the robot's range, see :func:`.bodies_as_given`.
+    parameters : tuple of ndarray, shape (p,)
+        Of the URDF as given and of the set. Torque over the robot's range is that of the bodies as given with the
+        drives of the set: friction is most of a wrist's torque and in no URDF; but bodies that came out far too heavy
+        must not excuse the errors that they make.
     other : TorqueScale, optional
         Torque in other recordings.
     """
     calibrated, prior = errors
-    scale = TorqueScale.of_recordings(recordings) | TorqueScale.over_range(equations, parameters)
+    size = equations.model.layout.inertial_size
+    typical = np.concatenate([parameters[0][:size], parameters[1][size:]])
+    scale = TorqueScale.of_recordings(recordings) | TorqueScale.over_range(equations, typical)
     if other is not None:
         scale = scale | other
     return ErrorComparison(

@@ -208,6 +208,7 @@ class LinkColumns:
 
 
 def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkColumns]:
+    """Columns of each link, in the order of the tree."""
     terms = [k for k, term in _TERMS_OF_COLUMNS.items() if term in layout.drive_terms]
     local = [*range(BODY_PARAMETERS), *terms]
     order = tuple(local.index(k) for k in _LINK_ORDER if k in local)

@@ -4,7 +4,9 @@ Each measured channel, such as a joint's torque, is compressed by QR on its own,
 without a second pass. Information of chunks, recordings and machines merges exactly.
 """
 
+import functools
 import hashlib
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -203,6 +205,11 @@ class Information:
             blocks.append((np.arange(size), self.earlier.rows))
         whole = r_factor_of_blocks(blocks, size)
         return whole[:size, :size], whole[:size, size]
+
+
+def merged(parts: Iterable[Information]) -> Information:
+    """Information of all parts together; there is at least one."""
+    return functools.reduce(operator.add, parts)
 
 
 def fingerprint(equations: Equations) -> str:

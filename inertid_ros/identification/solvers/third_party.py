@@ -156,15 +156,20 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
         )
     masses = np.asarray(result.x[: expansion.shape[1]], dtype=float)
     masses[: len(points.prior)] = np.maximum(masses[: len(points.prior)], 0.0)
-    objective = _point_objective(convex_program, points, weight, expansion @ masses, masses)
+    x, change = expansion @ masses, masses[: len(points.prior)] - points.prior
+    residual = convex_program.R @ x - convex_program.z
+    objective = 0.5 * float(residual @ residual) + float(convex_program.linear @ x) + convex_program.constant
+    objective += weight * points.scale * float(change @ change)
     gap = abs(float(result.info.duality_gap)) + float(result.info.prim_res + result.info.dual_res)
     if not (result.info.status.startswith("solved") and gap <= _OSQP_ACCEPTED_GAP * (1 + abs(objective))):
         raise IdentificationError(
             f"OSQP stopped with '{result.info.status}' (gap {gap:.1e}); use the entropic regularizer"
         )
+    hessian = convex_program.gram.copy()
+    hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
     return Solution(
-        x=expansion @ masses,
-        hessian=_point_hessian(convex_program, points, weight),
+        x=x,
+        hessian=hessian,
         objective=objective,
         gap=gap,
         solver="osqp",
@@ -191,22 +196,6 @@ def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float,
     low = np.concatenate([fixed, -inequalities.shift, lower])
     high = np.concatenate([fixed, np.full(len(inequalities) + count, np.inf)])
     return sparse.diags(curvature, format="csc"), np.concatenate([linear, np.zeros(rows)]), A, low, high
-
-
-def _point_objective(
-    convex_program: ConvexProgram, points: PointMasses, weight: float, x: Array, masses: Array
-) -> float:
-    residual = convex_program.R @ x - convex_program.z
-    change = masses[: len(points.prior)] - points.prior
-    value = 0.5 * float(residual @ residual) + float(convex_program.linear @ x) + convex_program.constant
-    return value + weight * points.scale * float(change @ change)
-
-
-def _point_hessian(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Array:
-    hessian = convex_program.gram.copy()
-    inertial = len(points.matrix)
-    hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
-    return hessian
 
 
 def _osqp() -> ModuleType:
