@@ -1,7 +1,6 @@
-"""Information of single bags of a robot, together and each with friction and masses of its own.
+"""Information of single bags of a robot, joint or with friction and masses per bag.
 
-Bodies are shared by all bags of a robot. Friction and offsets of a bag differ from those of the robot by a scatter that
-the bags show.
+All bags of a robot share its bodies. Friction and offsets of a bag scatter about those of the robot.
 """
 
 from collections.abc import Sequence
@@ -33,11 +32,10 @@ class BagInformation:
 
     Attributes
     ----------
-    name : str
     day : float
         Date [days].
     information : Information
-        Of its samples, without outliers.
+        Its samples without outliers.
     deviation : ndarray, shape (c,)
         Standard deviation of the residual of each channel in the fit of this bag alone.
     effective_counts : ndarray, shape (c,)
@@ -49,11 +47,6 @@ class BagInformation:
     information: Information
     deviation: Array
     effective_counts: Array
-
-    def __post_init__(self) -> None:
-        wanted = (len(self.information.channels),)
-        if self.deviation.shape != wanted or self.effective_counts.shape != wanted:
-            raise ValueError(f"{self.name}: expected {wanted[0]} deviations and counts")
 
     @property
     def share(self) -> Array:
@@ -89,11 +82,6 @@ def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scat
         Columns of parameters that differ between bags.
     scatter : ndarray, shape (k,)
         Standard deviation of each about the robot's value; zero shares it.
-
-    Raises
-    ------
-    IdentificationError
-        Bags are of different robots or drive terms.
     """
     deviation = np.median([bag.deviation for bag in bags], axis=0)
     return reduce(add, (with_scatter(bag.with_deviation(deviation), changing, scatter, deviation) for bag in bags))
@@ -102,8 +90,8 @@ def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scat
 def with_scatter(information: Information, changing: np.ndarray, scatter: Array, deviation: Array) -> Information:
     """Marginalise the deviation of changing parameters from their mean, with a normal prior of given scatter.
 
-    Exact if a parameter appears in one channel only; for coupled drives it treats the scatter of different channels as
-    independent. ``deviation (c,)`` is that of the equations' errors.
+    Exact if a parameter appears in one channel only; scatter of coupled drives counts as independent between channels.
+    ``deviation (c,)`` is that of the equations' errors.
     """
     by_column = dict(zip(changing.tolist(), scatter.tolist(), strict=True))
     channels = tuple(
@@ -137,7 +125,7 @@ class BagEffects:
     values : ndarray, shape (k, m)
         Masses have the mean of the robot.
     covariances : ndarray, shape (m, k, k)
-        Of each parameter between the bags.
+        Covariance of each parameter between the bags.
     """
 
     names: tuple[str, ...]
@@ -146,7 +134,7 @@ class BagEffects:
     covariances: Array
 
     def series(self) -> tuple[Series, ...]:
-        """One per parameter, without masses that the bags hardly show."""
+        """One series per parameter, without uncertain masses."""
         shown = []
         for index, name in enumerate(self.names):
             series = Series(name, self.days, self.values[:, index], self.covariances[index])
@@ -160,16 +148,15 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
     """Friction and masses of every bag, around the joint estimate of a robot.
 
     Every bag has its own changing terms (friction, offsets) and its own factor on the mass of every link, at the centre
-    of mass and shape that all bags share. These are eliminated from the equations of one bag after another; the rest
-    determines the shared parameters, which gives the parameters of all bags with the covariance between them: errors of
-    shared bodies are errors of every bag.
+    of mass and shape that all bags share. These are eliminated from the equations of each bag; the rest determines the
+    shared parameters, whose errors are errors of every bag.
 
     Parameters
     ----------
     bags : sequence of BagInformation
-        By date.
+        Sorted by date.
     estimate : Estimate
-        Of the robot, from all its bags.
+        From all bags of the robot.
     changing : ndarray of int, shape (k,)
         Columns of parameters that differ between bags.
     """
@@ -206,10 +193,7 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
 
 
 def _about_mean(covariance: Array) -> Array:
-    """Covariance ``(k, k)`` of values about their mean, plus an average error for the mean itself.
-
-    The level of masses is that of the bodies that all bags share.
-    """
+    """Covariance ``(k, k)`` of values about their mean, plus an average error of the mean itself."""
     k = len(covariance)
     centring = np.eye(k) - 1 / k
     about = centring @ covariance @ centring

@@ -27,31 +27,17 @@ class Series:
 
     Attributes
     ----------
-    name : str
-        Of the parameter.
     days : ndarray, shape (k,)
         Ascending dates [days].
     values : ndarray, shape (k,)
     covariance : ndarray, shape (k, k)
-        Of the errors.
-
-    Raises
-    ------
-    ValueError
-        Shapes do not fit, or dates go back.
+        Covariance of the errors.
     """
 
     name: str
     days: Array
     values: Array
     covariance: Array
-
-    def __post_init__(self) -> None:
-        k = len(self.days)
-        if self.values.shape != (k,) or self.covariance.shape != (k, k):
-            raise ValueError(f"{self.name}: {self.values.shape} values, {self.covariance.shape} covariances, {k} dates")
-        if (np.diff(self.days) < 0).any():
-            raise ValueError(f"{self.name}: dates go back")
 
     @property
     def deviation(self) -> Array:
@@ -61,14 +47,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient of a regression.
-
-    Attributes
-    ----------
-    value, deviation : float
-    freedom : int
-        Degrees of freedom of its t distribution.
-    """
+    """A coefficient of a regression, with the degrees of freedom of its t distribution."""
 
     value: float
     deviation: float
@@ -76,7 +55,7 @@ class Coefficient:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Interval of 95 %."""
+        """95 % interval."""
         half = float(scipy.stats.t.ppf(0.5 + _CONFIDENCE / 2, self.freedom)) * self.deviation
         return self.value - half, self.value + half
 
@@ -90,14 +69,7 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Regression:
-    """Random-effects regression of a series on columns.
-
-    Attributes
-    ----------
-    series : Series
-    columns : ndarray, shape (k, m)
-        Regressors, fewer than estimates.
-    """
+    """Random-effects regression of a series on columns ``(k, m)``, fewer than estimates."""
 
     series: Series
     columns: Array
@@ -115,7 +87,6 @@ class Regression:
         return np.linalg.inv(np.linalg.cholesky(covariance + 1e-12 * level * np.eye(k)))
 
     def coefficients(self) -> tuple[Coefficient, ...]:
-        """One per column."""
         X, y = self._whitening @ self.columns, self._whitening @ self.series.values
         size = np.maximum(np.linalg.norm(X, axis=0), 1e-300)
         inverse = np.linalg.pinv(X / size)
@@ -174,7 +145,6 @@ class ChangePoint:
         First estimate after it.
     first_day, last_day : float
         Dates between which it happened.
-    step : Coefficient
     p_value : float
         Of no change anywhere, corrected for the number of places tried.
     """
@@ -199,7 +169,7 @@ class Drift:
     scatter : float
         Standard deviation between recordings in excess of their errors.
     changes : tuple of ChangePoint
-        In order of time.
+        Sorted by time.
     """
 
     series: Series
@@ -210,16 +180,11 @@ class Drift:
 
 
 def drift(series: Series, level: float = 0.01, most_changes: int = 5) -> Drift:
-    """Trend over the whole time, and significant steps.
+    """Estimate the trend over the whole time, and significant steps.
 
     Steps are found one after another, each the best of all places; its p-value is multiplied by their number
     (Bonferroni), so that a series without a step shows one with a probability of at most ``level``. At least two
     estimates lie between two steps, before the first and after the last one.
-
-    Parameters
-    ----------
-    level : float
-        Of the test for a further step.
 
     Raises
     ------
@@ -259,7 +224,7 @@ def scatter_about_mean(series: Series) -> float:
 
 
 def _places(days: Array, taken: list[int]) -> np.ndarray:
-    """Indices before which a step may lie: at a date after the one before, and away from other steps and ends."""
+    """Indices before which a step may lie: between two dates, and away from other steps and ends."""
     inside = range(_MIN_SEGMENT, len(days) - _MIN_SEGMENT + 1)
     free = [place for place in inside if all(abs(place - other) >= _MIN_SEGMENT for other in taken)]
     return np.array([place for place in free if days[place] > days[place - 1]], dtype=int)

@@ -1,8 +1,8 @@
 """Normal hierarchical model: parameters of all robots are drawn from one normal distribution, and measured with errors.
 
 ``beta_i ~ N(mu, Sigma)``, and robot ``i`` has the likelihood ``exp(-beta' L_i beta / 2 + beta' e_i)``, which need not
-determine all of ``beta_i``. Restricted maximum likelihood by expectation and maximisation ([Laird1982]_): the mean and
-the parameters of the robots are integrated out, so that ``Sigma`` of few robots is not too small.
+determine all of ``beta_i``. Restricted maximum likelihood by expectation and maximisation ([Laird1982]_) integrates out
+mean and parameters of the robots, so that ``Sigma`` of few robots is not too small.
 """
 
 from dataclasses import dataclass
@@ -29,20 +29,10 @@ class Likelihoods:
         Inverse covariance of each robot's parameters by its own data; may be singular.
     product : ndarray, shape (n, r)
         Precision times estimate.
-
-    Raises
-    ------
-    ValueError
-        Shapes do not fit.
     """
 
     precision: Array
     product: Array
-
-    def __post_init__(self) -> None:
-        n, r = self.product.shape
-        if self.precision.shape != (n, r, r):
-            raise ValueError(f"precision has shape {self.precision.shape}, expected {(n, r, r)}")
 
     @cached_property
     def roots(self) -> tuple[Array, Array]:
@@ -57,8 +47,8 @@ class Likelihoods:
     def marginal(self, covariance: Array) -> tuple[Array, Array]:
         """Precision ``(n, r, r)`` of robots' estimates about the mean of all, and its product ``(n, r)``.
 
-        ``(Sigma + L^-1)^-1`` without the inverse of ``L``, and without the difference of large numbers that
-        ``L - L (Sigma^-1 + L)^-1 L`` is where data outweighs the scatter.
+        ``(Sigma + L^-1)^-1`` without the inverse of ``L``, and without the cancellation of
+        ``L - L (Sigma^-1 + L)^-1 L`` if data outweighs the scatter.
         """
         R, z = self.roots
         solved = np.linalg.solve(np.eye(len(covariance)) + R @ covariance @ R.transpose(0, 2, 1), R)
@@ -94,15 +84,12 @@ class Population:
         ``Sigma``, between robots.
     count : int
         Number of robots.
-    iterations : int
-    converged : bool
     """
 
     mean: Array
     mean_covariance: Array
     covariance: Array
     count: int
-    iterations: int
     converged: bool
 
     @property
@@ -119,7 +106,7 @@ class Population:
 def fit_population(
     likelihoods: Likelihoods, prior: MeanPrior, start: Array, pseudo_robots: float | None = None
 ) -> Population:
-    """Distribution between robots.
+    """Estimate the distribution between robots.
 
     First a diagonal ``Sigma``, then a full one, which pseudo robots draw towards the diagonal one (the mode of an
     inverse Wishart distribution): fewer robots than parameters show no correlations.
@@ -129,8 +116,7 @@ def fit_population(
     start : ndarray, shape (r,)
         Standard deviations to begin with, above zero.
     pseudo_robots : float, optional
-        Weight of the diagonal one; by default the number of parameters plus one. Zero gives plain restricted maximum
-        likelihood.
+        Weight of the diagonal one, by default the number of parameters plus one; zero is plain maximum likelihood.
     """
     size = len(start)
     weight = size + 1.0 if pseudo_robots is None else pseudo_robots
@@ -143,34 +129,29 @@ def _iterate(
     likelihoods: Likelihoods, prior: MeanPrior, covariance: Array, target: Array | None, weight: float
 ) -> Population:
     """Expectation and maximisation until convergence; without a target, of a diagonal covariance."""
-    n, converged, iterations = likelihoods.count, False, 0
+    n, converged = likelihoods.count, False
     best_known = np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300)
     least = np.maximum(_NEGLIGIBLE_SHARE / best_known, _MIN_VARIANCE)
     least = np.minimum(least, np.diagonal(covariance))
-    while not converged and iterations < _MAX_EM_ITERATIONS:
-        iterations += 1
-        step = _expectation(likelihoods, prior, covariance)  # E-step
+    for _ in range(_MAX_EM_ITERATIONS):
+        # E-step: squares of the robots' deviations from the mean
+        _, _, squares = _expectation(likelihoods, prior, covariance)
+        # M-step
         if target is None:
-            new = np.diag(np.maximum(np.diagonal(step.squares) / n, least))
+            new = np.diag(np.maximum(np.diagonal(squares) / n, least))
         else:
-            new = (step.squares + weight * np.diag(target)) / (n + weight)
+            new = (squares + weight * np.diag(target)) / (n + weight)
         size = np.sqrt(np.maximum(np.diagonal(new), 100 * _MIN_VARIANCE))
         converged = bool(np.max(np.abs(new - covariance) / np.outer(size, size)) < _VARIANCE_TOLERANCE)
         covariance = new
-    step = _expectation(likelihoods, prior, covariance)
-    return Population(step.mean, step.mean_covariance, covariance, n, iterations, converged)
+        if converged:
+            break
+    mean, mean_covariance, _ = _expectation(likelihoods, prior, covariance)
+    return Population(mean, mean_covariance, covariance, n, converged)
 
 
-@dataclass(frozen=True)
-class _Expectation:
-    """One expectation step: the mean, and ``sum E[(beta_i - mu)(beta_i - mu)']``."""
-
-    mean: Array
-    mean_covariance: Array
-    squares: Array
-
-
-def _expectation(likelihoods: Likelihoods, prior: MeanPrior, covariance: Array) -> _Expectation:
+def _expectation(likelihoods: Likelihoods, prior: MeanPrior, covariance: Array) -> tuple[Array, Array, Array]:
+    """Mean, its covariance, and ``sum E[(beta_i - mu)(beta_i - mu)']``."""
     n = likelihoods.count
     marginal, product = likelihoods.marginal(covariance)
     mean_precision = prior.precision + marginal.sum(axis=0)
@@ -181,4 +162,4 @@ def _expectation(likelihoods: Likelihoods, prior: MeanPrior, covariance: Array) 
     away = (product - marginal @ mean) @ covariance
     squares = n * covariance - pulled.sum(axis=0) @ covariance + away.T @ away
     squares = squares + (pulled @ mean_covariance @ pulled.transpose(0, 2, 1)).sum(axis=0)
-    return _Expectation(mean, mean_covariance, (squares + squares.T) / 2)
+    return mean, mean_covariance, (squares + squares.T) / 2

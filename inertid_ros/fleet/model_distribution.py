@@ -1,8 +1,8 @@
 """Distribution of the parameters of a robot model's robots, and robots that differ from the others.
 
-Every robot is compared with the distribution of the robots that are not outlying. For each of a number of changes, such
-as a heavier link or more friction of a joint, the most likely size is found, with the scatter between robots and the
-robot's own errors as noise; it is tested by Student's t distribution. The fleet has one level for all tests (Holm).
+Every robot is compared with the distribution of those that are not outlying. For each possible change, such as a
+heavier link or more friction of a joint, the most likely size is estimated, with scatter between robots and the robot's
+own errors as noise, and tested by Student's t distribution. The fleet has one level for all tests (Holm).
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class BaseCoordinates:
 
     @classmethod
     def from_model(cls, model: RobotModel, information: Information) -> "BaseCoordinates":
-        """Coordinates of a model; information of its robots shows the natural size of drive parameters."""
+        """Coordinates of a model; information of a robot gives the natural size of drive parameters."""
         base, coordinates = base_parameters_of_robot(model), prior_coordinates(model, information)
         root = base.projection @ prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
         scale = np.linalg.norm(root, axis=1)
@@ -62,7 +62,7 @@ class BaseCoordinates:
         return cls(base, centre, scale, root @ root.T)
 
     def likelihood(self, information: Information, deviation: Array) -> tuple[Array, Array]:
-        """Precision ``(r, r)`` and product ``(r,)`` of a robot's data with errors of given deviation ``(c,)``."""
+        """Precision ``(r, r)`` and product ``(r,)`` of a robot's data with errors of deviation ``(c,)``."""
         R, z = information.whitened(1 / deviation)
         R = R[:, self.base.independent]
         rows, residual = R * self.scale, z - R @ self.centre
@@ -79,14 +79,7 @@ class BaseCoordinates:
 
 @dataclass(frozen=True)
 class ModelDistribution:
-    """Distribution of base parameters between the robots of a model.
-
-    Attributes
-    ----------
-    coordinates : BaseCoordinates
-    population : Population
-        In normalised base parameters.
-    """
+    """Distribution of base parameters between the robots of a model, in normalised coordinates."""
 
     coordinates: BaseCoordinates
     population: Population
@@ -95,7 +88,7 @@ class ModelDistribution:
     def from_likelihoods(
         cls, coordinates: BaseCoordinates, likelihoods: Likelihoods, robots: np.ndarray
     ) -> "ModelDistribution":
-        """Distribution between some of the robots, by restricted maximum likelihood."""
+        """Distribution between some of the robots."""
         prior = MeanPrior(
             np.zeros(len(coordinates.scale)), np.asarray(np.linalg.inv(coordinates.prior_covariance), dtype=float)
         )
@@ -107,7 +100,6 @@ class ModelDistribution:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the base parameters."""
         return self.coordinates.base.names
 
     @property
@@ -127,7 +119,7 @@ class ModelDistribution:
 
     @cached_property
     def prior_of_robot(self) -> EarlierEquations:
-        """Whitened rows of the prior of a robot: the mean, with scatter between robots and error of the mean."""
+        """Whitened rows of a robot's prior: the mean, with scatter between robots and error of the mean."""
         projection = self.coordinates.base.projection / self.coordinates.scale[:, None]
         root = semidefinite_root(np.asarray(np.linalg.inv(self.population.predictive), dtype=float))
         about = self.coordinates.centre / self.coordinates.scale + self.population.mean
@@ -164,8 +156,7 @@ class Change:
     Attributes
     ----------
     name : str
-        Of the parameter, such as ``arm.m`` or ``joint2.coulomb``.
-    unit : str
+        Parameter, such as ``arm.m`` or ``joint2.coulomb``.
     direction : ndarray, shape (p,)
         Change of the parameters by one unit.
     """
@@ -177,16 +168,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Outlier:
-    """An outlying robot.
+    """An outlying robot, by its index, and the change that explains it best.
 
     Attributes
     ----------
-    robot : int
-        Index.
-    change : Change
-        Best explanation.
     size, deviation : float
-        Of the change, in its unit.
+        In the unit of the change.
     p_value : float
         Corrected for the number of changes tried.
     """
@@ -199,13 +186,7 @@ class Outlier:
 
 
 def changes_of(layout: ParameterLayout, parameters: Array) -> tuple[Change, ...]:
-    """Changes to test: mass of a link at its shape, its centre of mass, and drive parameters.
-
-    Parameters
-    ----------
-    parameters : ndarray, shape (p,)
-        Of the mean robot.
-    """
+    """Changes to test on the mean robot ``(p,)``: mass of a link at its shape, centre of mass, drive parameters."""
     changes = []
     bodies = layout.bodies(parameters)
     for index, link in enumerate(layout.links):
@@ -227,7 +208,7 @@ def outlying_robots(
     """Distribution of the robots that are not outlying, and the outliers.
 
     Outliers would widen the distribution and hide themselves: the first distribution leaves out robots far from the
-    medians, each further one the outliers of the one before, until these stay the same.
+    medians, each further one the outliers of the last, until these stay the same.
 
     Raises
     ------

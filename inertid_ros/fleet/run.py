@@ -1,11 +1,11 @@
 """A fleet from its catalogue to its results: bags, robots and models; what has changed is computed again."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cache, reduce
 from operator import add
 from pathlib import Path
 from typing import TypeVar
@@ -208,41 +208,38 @@ class _Run:
 
     def _urdfs(self) -> dict[str, str]:
         """URDF text of every robot whose URDF is usable and has the kinematics of its model."""
-        texts: dict[str, str | InertidError] = {}
-        hashes: dict[str, str] = {}
-        usable: dict[str, str] = {}
-        for serial, robot in self.catalogue.robots.items():
-            if robot.urdf not in texts:
-                try:
-                    texts[robot.urdf] = read_text(robot.urdf)
-                except InertidError as error:
-                    texts[robot.urdf] = error
-            text = texts[robot.urdf]
-            if isinstance(text, str) and text not in hashes:
-                try:
-                    hashes[text] = load_model(text, model_options(self.configuration.robot)).hash
-                except InertidError as error:
-                    texts[robot.urdf] = text = type(error)(f"{robot.urdf}: {error}")
-            if isinstance(text, InertidError):
-                self.problems.append(FleetProblem(str(text), serial))
-            else:
-                usable[serial] = text
-        for serial, model in self._of_other_kinematics({serial: hashes[text] for serial, text in usable.items()}):
-            urdf = self.catalogue.robots[serial].urdf
-            message = f"{urdf}: has other joints than most robots of model '{model}'; correct the URDF or the model"
-            self.problems.append(FleetProblem(message, serial))
-            del usable[serial]
-        return usable
+        model_hash = cache(lambda text: load_model(text, model_options(self.configuration.robot)).hash)
 
-    def _of_other_kinematics(self, hashes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Robots whose kinematics are not those of most robots of their model, and the model."""
-        models: dict[str, Counter[str]] = {}
-        for serial, key in hashes.items():
-            models.setdefault(self.catalogue.robots[serial].model, Counter())[key] += 1
-        for serial, key in hashes.items():
-            model = self.catalogue.robots[serial].model
-            if key != models[model].most_common(1)[0][0]:
-                yield serial, model
+        @cache
+        def urdf(url: str) -> tuple[str, str] | InertidError:
+            """Text and hash of its kinematics, or why it cannot be used."""
+            try:
+                text = read_text(url)
+            except InertidError as error:
+                return error
+            try:
+                return text, model_hash(text)
+            except InertidError as error:
+                return type(error)(f"{url}: {error}")
+
+        usable: dict[str, tuple[str, str]] = {}
+        hashes: dict[str, Counter[str]] = defaultdict(Counter)  # by model
+        for serial, robot in self.catalogue.robots.items():
+            answer = urdf(robot.urdf)
+            if isinstance(answer, InertidError):
+                self.problems.append(FleetProblem(str(answer), serial))
+            else:
+                usable[serial] = answer
+                hashes[robot.model][answer[1]] += 1
+        texts = {}
+        for serial, (text, key) in usable.items():
+            robot = self.catalogue.robots[serial]
+            if key == hashes[robot.model].most_common(1)[0][0]:
+                texts[serial] = text
+            else:
+                reason = f"has other joints than most robots of model '{robot.model}'; correct the URDF or the model"
+                self.problems.append(FleetProblem(f"{robot.urdf}: {reason}", serial))
+        return texts
 
     def _robots(self, urdfs: Mapping[str, str], bags: tuple[BagOutcome, ...]) -> dict[str, JobResult]:
         """Joint information and drift of every robot that has a usable bag."""

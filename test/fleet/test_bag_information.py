@@ -74,11 +74,6 @@ def test_scatter_is_marginalised_out(bags, scatter):
     np.testing.assert_allclose(R.T @ z, expected_right, rtol=1e-5, atol=1e-9 * scale)
 
 
-def test_wrong_number_of_deviations_is_refused(bags):
-    with pytest.raises(ValueError, match="expected 2 deviations"):
-        replace(bags[0][0], deviation=np.ones(3))
-
-
 @pytest.fixture(scope="module")
 def effects():
     case = synthetic_case(1, joints=3, recordings=BAGS, duration=6.0)

@@ -69,13 +69,6 @@ def test_interval_is_that_of_students_distribution():
     assert Coefficient(2.228139, 1.0, 10).p_value == pytest.approx(0.05, rel=1e-5)
 
 
-def test_wrong_shapes_and_dates_are_refused():
-    with pytest.raises(ValueError, match=r"a: \(2,\) values, \(3, 3\) covariances, 3 dates"):
-        Series("a", np.arange(3.0), np.zeros(2), np.eye(3))
-    with pytest.raises(ValueError, match="dates go back"):
-        Series("a", np.array([1.0, 0.0]), np.zeros(2), np.eye(2))
-
-
 def random_series(rng, count=10, common=0.0, scatter=0.0, step=0.0, place=5):
     """Estimates with errors of different size, some of it common to all, and one step."""
     days = np.sort(rng.uniform(0, 300, count))

@@ -97,8 +97,3 @@ def test_a_prior_holds_the_mean_where_no_robot_shows_it():
     found = fit_population(likelihoods, MeanPrior(np.array([0.0, 7.0]), np.diag([1e-6, 1.0])), np.ones(2))
     np.testing.assert_allclose(found.mean, [1.0, 7.0], atol=1e-4)
     assert found.mean_covariance[1, 1] == pytest.approx(1.0, rel=1e-6)
-
-
-def test_wrong_shapes_are_refused():
-    with pytest.raises(ValueError, match="precision has shape"):
-        Likelihoods(np.zeros((2, 3, 3)), np.zeros((2, 2)))
