@@ -62,13 +62,12 @@ class Columns:
 
 @dataclass
 class _Group:
-    """Messages of one layout."""
+    """Messages of one layout: indices, stamps and values of the pieces since they were last taken."""
 
     layout: CdrLayout
     source: tuple[str, ...]
-    indices: list[NDArray[np.intp]] = field(default_factory=list)
-    stamps: list[NDArray[np.int64]] = field(default_factory=list)
-    values: list[dict[str, Array]] = field(default_factory=list)
+    first_ns: int
+    pieces: list[tuple[NDArray[np.intp], NDArray[np.int64], dict[str, Array]]] = field(default_factory=list)
 
 
 class TopicColumns:
@@ -78,10 +77,10 @@ class TopicColumns:
     """
 
     def __init__(self, backend: BagBackend, message_type: str, arrival: bool) -> None:
+        self.count = 0
         self._backend, self._type, self._arrival = backend, message_type, arrival
         self._groups: list[_Group] = []
-        self.count, self._last_ns = 0, -(2**63)
-        self._first_ns: dict[int, int] = {}
+        self._last_ns = -(2**63)
 
     def add(self, messages: RawMessages) -> None:
         """Take messages; UnsuitableError if they have too many layouts, or were recorded before earlier ones."""
@@ -96,8 +95,7 @@ class TopicColumns:
         while len(rest):
             if len(self._groups) == _MAX_LAYOUTS:
                 raise UnsuitableError
-            group = self._group(messages.one(int(rest[0])))
-            self._first_ns[len(self._groups)] = int(messages.times[rest[0]])
+            group = self._group(messages.one(int(rest[0])), int(messages.times[rest[0]]))
             self._groups.append(group)
             left = self._take(group, messages, rest)
             if len(left) == len(rest):
@@ -110,17 +108,17 @@ class TopicColumns:
 
         Raises UnsuitableError if messages of one source leave fields empty that others fill.
         """
-        by_source: dict[Hashable, list[tuple[int, _Group]]] = {}
-        for index, group in enumerate(self._groups):
+        by_source: dict[Hashable, list[_Group]] = {}
+        for group in self._groups:
             source = frozenset(group.source) if self._type == JOINT_STATE else group.source
-            by_source.setdefault(source, []).append((index, group))
+            by_source.setdefault(source, []).append(group)
         joined = [
-            self._joined(groups)
+            _joined(groups)
             for groups in by_source.values()
-            if any(len(rows) for _, group in groups for rows in group.indices)
+            if any(len(indices) for group in groups for indices, _, _ in group.pieces)
         ]
         for group in self._groups:
-            group.indices, group.stamps, group.values = [], [], []
+            group.pieces = []
         return joined
 
     def _take(self, group: _Group, messages: RawMessages, rest: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -132,12 +130,11 @@ class TopicColumns:
             rows = rows[same]
         fits[fits] = same
         chosen = rest[fits]
-        group.indices.append(chosen + self.count)
-        group.stamps.append(messages.times[chosen] if self._arrival else group.layout.stamps(rows))
-        group.values.append(group.layout.values(rows))
+        stamps = messages.times[chosen] if self._arrival else group.layout.stamps(rows)
+        group.pieces.append((chosen + self.count, stamps, group.layout.values(rows)))
         return rest[~fits]
 
-    def _group(self, message: bytes) -> _Group:
+    def _group(self, message: bytes, first_ns: int) -> _Group:
         """Group of a first message, once its layout gives what the library gives."""
         layout = layout_of(message, self._type)
         try:
@@ -151,25 +148,27 @@ class TopicColumns:
         is_same = decoded.keys() == expected.keys() and int(layout.stamps(row)[0]) == stamp
         if not (is_same and all(np.array_equal(decoded[key], expected[key], equal_nan=True) for key in expected)):
             raise UnsuitableError
-        return _Group(layout, source)
+        return _Group(layout, source, first_ns)
 
-    def _joined(self, groups: list[tuple[int, _Group]]) -> Columns:
-        first, source = groups[0][0], groups[0][1].source
-        pieces: dict[str, list[Array]] = {}
-        for _, group in groups:
-            order = [group.source.index(name) for name in source]
-            for columns in group.values:
-                for key, values in columns.items():
-                    is_ordered = self._type != JOINT_STATE or not values.shape[1] or group.source == source
-                    pieces.setdefault(key, []).append(values if is_ordered else values[:, order])
-        if any(len({values.shape[1] for values in channel}) > 1 for channel in pieces.values()):
-            raise UnsuitableError
-        stamps = np.concatenate([piece for _, group in groups for piece in group.stamps])
-        joined = {key: np.concatenate(channel) for key, channel in pieces.items()}
-        if len(groups) > 1:
-            place = np.argsort(np.concatenate([piece for _, group in groups for piece in group.indices]))
-            stamps, joined = stamps[place], {key: values[place] for key, values in joined.items()}
-        return Columns(source, self._first_ns[first], stamps, joined)
+
+def _joined(groups: list[_Group]) -> Columns:
+    """Messages of one source in groups that may list its joints in different orders."""
+    source = groups[0].source
+    pieces = [(group, *piece) for group in groups for piece in group.pieces]
+    channels: dict[str, list[Array]] = {}
+    for group, _, _, values in pieces:
+        order = [group.source.index(name) for name in source]
+        for channel, rows in values.items():
+            is_ordered = group.source == source or not rows.shape[1]
+            channels.setdefault(channel, []).append(rows if is_ordered else rows[:, order])
+    if any(len({rows.shape[1] for rows in parts}) > 1 for parts in channels.values()):
+        raise UnsuitableError
+    stamps = np.concatenate([part for _, _, part, _ in pieces])
+    joined = {channel: np.concatenate(parts) for channel, parts in channels.items()}
+    if len(groups) > 1:
+        place = np.argsort(np.concatenate([indices for _, indices, _, _ in pieces]))
+        stamps, joined = stamps[place], {channel: values[place] for channel, values in joined.items()}
+    return Columns(source, groups[0].first_ns, stamps, joined)
 
 
 class TooLongError(Exception):

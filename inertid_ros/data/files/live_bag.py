@@ -23,6 +23,7 @@ from . import mcap_format as mcap
 from .bag_opening import FINALISED_KEY, INFORMATION_KEY, METADATA
 
 _MIB = 2**20
+_CHECK_PERIOD_S = 1.0
 _REMEDY = "free space or choose another directory"
 
 
@@ -59,6 +60,7 @@ class LiveBag:
         self._topics = topics
         self._records = bytearray()
         self._taken, self._committed = (_Statistics(dict.fromkeys(range(len(topics)), 0)) for _ in range(2))
+        self._committed_at = self._checked_at = math.nan  # on the steady clock of the caller [s]
         self._descriptor = -1
         self._create()
         self._end = 0
@@ -104,9 +106,23 @@ class LiveBag:
         self._records.clear()
         self._committed = replace(self._taken, counts=dict(self._taken.counts))
 
-    def check_space(self) -> None:
-        """Raise RecordingError if less than ``min_free_mb`` are free."""
-        _check_space(self.path, self.options.min_free_mb)
+    def keep_up(self, now: float, period_s: float) -> None:
+        """Commit every ``period_s``, check free space and save metadata every second; ``now`` is a steady clock [s].
+
+        Raises
+        ------
+        RecordingError
+            The disk is nearly full or fails.
+        """
+        if math.isnan(self._committed_at):
+            self._committed_at = self._checked_at = now
+        if now - self._committed_at >= period_s:
+            self.commit()
+            self._committed_at = now
+        if now - self._checked_at >= _CHECK_PERIOD_S:
+            self._checked_at = now
+            _check_space(self.path, self.options.min_free_mb)
+            self.save_metadata()
 
     def save_metadata(self, finalised: bool = False) -> None:
         """Write the committed counts into ``metadata.yaml``, marked as finalised or not."""
@@ -179,24 +195,6 @@ class LiveBag:
 
     def _failure(self, error: OSError) -> RecordingError:
         return RecordingError(f"{self.path}: cannot be written ({error.strerror}); {_REMEDY}")
-
-
-class Committer:
-    """Decide when to commit, at least every ``period_s``. The caller gives the time of a steady clock [s]."""
-
-    def __init__(self, bag: LiveBag, period_s: float, now: float) -> None:
-        self._bag, self._period = bag, period_s
-        self._last = self._last_check = now
-
-    def poll(self, now: float) -> None:
-        """Commit if it is due; check free space and save metadata once a second."""
-        if now - self._last >= self._period:
-            self._bag.commit()
-            self._last = now
-        if now - self._last_check >= 1.0:
-            self._last_check = now
-            self._bag.check_space()
-            self._bag.save_metadata()
 
 
 def free_space_mb(directory: str | Path) -> float:

@@ -2,8 +2,6 @@
 
 import io
 import re
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +36,7 @@ def load_recording(
     topics: RecordingTopics | None = None,
     joints: RecordedJoints | None = None,
     stamps: str = "header",
+    longest: int | None = None,
 ) -> Recording:
     """Load an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file; its content decides the format.
 
@@ -51,13 +50,18 @@ def load_recording(
         none of them are skipped.
     stamps : str
         Time of the messages of a bag: "header", or "arrival" if headers are empty.
+    longest : int, optional
+        Maximal number of samples of a bag that can be read in parts; TooLongError if it has more.
 
     Raises
     ------
     RecordingError
         Another format, or unreadable; see :func:`read_npz` and :func:`.bag_reading.read_bag`.
     """
-    return _load(Path(path), topics, joints or RecordedJoints(), stamps)
+    path, joints = Path(path), joints or RecordedJoints()
+    if not path.is_dir() and file_format(path) == "npz":
+        return renamed(read_npz(path), joints)
+    return renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
 
 
 def load_any_length(
@@ -72,25 +76,15 @@ def load_any_length(
     """
     path, joints = Path(path), joints or RecordedJoints()
     try:
-        return _load(path, topics, joints, stamps, MAX_SAMPLES_AT_ONCE)
+        return load_recording(path, topics, joints, stamps, MAX_SAMPLES_AT_ONCE)
     except TooLongError:
-        read = partial(_parts, path, topics, joints, stamps)
+        pass
     try:
-        return LongRecording.from_parts(read)
+        return LongRecording.from_parts(
+            lambda: (renamed(part, joints) for part in bag_parts(path, topics, _hint(joints), stamps))
+        )
     except UnsuitableError:
-        return _load(path, topics, joints, stamps)
-
-
-def _load(
-    path: Path, topics: RecordingTopics | None, joints: RecordedJoints, stamps: str, longest: int | None = None
-) -> Recording:
-    if not path.is_dir() and file_format(path) == "npz":
-        return renamed(read_npz(path), joints)
-    return renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
-
-
-def _parts(path: Path, topics: RecordingTopics | None, joints: RecordedJoints, stamps: str) -> Iterator[Recording]:
-    return (renamed(part, joints) for part in bag_parts(path, topics, _hint(joints), stamps))
+        return load_recording(path, topics, joints, stamps)
 
 
 def _hint(joints: RecordedJoints) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.blocks import Batch
-from inertid_ros.data.files.live_bag import Committer, LiveBag
+from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.live_recording import LiveRecording
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_topics, channels_of
@@ -19,24 +19,12 @@ from inertid_ros.data.recording import LATE_MESSAGES, WRENCH_PREFIX
 
 @dataclass(frozen=True)
 class Source:
-    """A topic that is recorded.
+    """A topic that is recorded."""
 
-    Attributes
-    ----------
-    name : str
-        Resolved name.
-    type : str
-        ``PACKAGE/msg/NAME``.
-    frame : str
-        Frame of its wrench; empty takes that of each message.
-    of_base : bool
-        Whether it measures the motion of a free base.
-    """
-
-    name: str
-    type: str
-    frame: str = ""
-    of_base: bool = False
+    name: str  # resolved
+    type: str  # PACKAGE/msg/NAME
+    frame: str = ""  # of its wrench; empty takes that of each message
+    of_base: bool = False  # whether it measures the motion of a free base
 
 
 def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Source]:
@@ -81,13 +69,9 @@ class RecorderEnvironment(Protocol):
         """Topics of a new bag, and its first messages (index of the topic, content)."""
         ...
 
-    def publish_batch(self, batch: Batch) -> None:
-        """Hand a batch to its receivers."""
-        ...
+    def publish_batch(self, batch: Batch) -> None: ...
 
-    def session_changed(self) -> None:
-        """Take notice of a new state."""
-        ...
+    def session_changed(self) -> None: ...
 
 
 @dataclass
@@ -95,7 +79,6 @@ class _OpenRecording:
     """A recording while it is made. Arrival times are of the system clock [ns], others of the steady clock."""
 
     live: LiveRecording
-    committer: Committer | None
     started_ns: int
     first_arrival_ns: int
     last_arrival_ns: int = 0  # 0 until the stop
@@ -110,12 +93,7 @@ class RecordingSession:
     """One recording after the other, each from its start to its end.
 
     All calls come from one thread. ``now_ns`` is always the steady clock, ``arrival_ns`` the system clock, by which the
-    middleware notes when a message arrived.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        Topics that are recorded, in the order of the bag's topics.
+    middleware notes when a message arrived. ``sources`` are in the order of the bag's topics.
 
     Attributes
     ----------
@@ -149,10 +127,7 @@ class RecordingSession:
     def start(self, now_ns: int, arrival_ns: int) -> None:
         """Begin a recording; :meth:`poll` confirms it, or ends it if no samples arrive.
 
-        Raises
-        ------
-        RecordingError
-            A recording is being made already.
+        Raises RecordingError if a recording is being made already.
         """
         self.check_idle()
         problem = self._environment.topic_problem(absent=False)  # one may not be discovered yet
@@ -167,10 +142,7 @@ class RecordingSession:
     def stop(self, now_ns: int, arrival_ns: int) -> None:
         """End the recording with what has arrived until now; :meth:`poll` closes it once all of that has been taken.
 
-        Raises
-        ------
-        RecordingError
-            Nothing is being recorded, or it is being stopped already.
+        Raises RecordingError if nothing is being recorded, or it is being stopped already.
         """
         if self._open is None:
             raise RecordingError(f"nothing is being recorded ({self.message})")
@@ -200,14 +172,8 @@ class RecordingSession:
         """Return the recording that a message of a source belongs to; None if it belongs to none.
 
         A message belongs to the recording if it arrived between start and stop. The queues may hold messages from
-        before the start, and from before the stop when that is long past.
-
-        Parameters
-        ----------
-        size : int
-            Of the serialised message [bytes]; a message that is too large is counted as rejected.
-        arrival_ns : int
-            0 if the middleware does not note it.
+        before the start, and from before the stop when that is long past. A message whose size [bytes] is too large is
+        counted as rejected. ``arrival_ns`` is 0 if the middleware does not note it.
         """
         current = self._open
         if current is None:
@@ -240,8 +206,8 @@ class RecordingSession:
         if current is None:
             return
         try:
-            if current.committer is not None:
-                current.committer.poll(now_ns * 1e-9)
+            if current.live.bag is not None:
+                current.live.bag.keep_up(now_ns * 1e-9, self._options.commit_period_s)
         except RecordingError as error:
             self._end(f"recording stopped: {error}", SessionState.FAILED)
             return
@@ -294,13 +260,12 @@ class RecordingSession:
         channels += [channel for source in self._sources if source.of_base for channel in channels_of(source.type)]
         gap = options.max_wrench_gap_s
         assembler = RecordingAssembler(self.name, options.joints, channels, gap, late=LATE_MESSAGES)
-        bag, committer, prelude = None, None, list[tuple[int, bytes]]()
+        bag, prelude = None, list[tuple[int, bytes]]()
         if options.write_bag:
             topics, prelude = self._environment.bag_topics()
             bag = LiveBag(directory.absolute() / self.name, topics, options)
-            committer = Committer(bag, options.commit_period_s, now_ns * 1e-9)
         live = LiveRecording(assembler, bag, options.max_gap_periods, prelude)
-        self._open, self.lost = _OpenRecording(live, committer, now_ns, arrival_ns), 0
+        self._open, self.lost = _OpenRecording(live, now_ns, arrival_ns), 0
         self._change(SessionState.STARTING, f"waiting for samples of {self.name}")
 
     def _end(self, message: str, state: SessionState) -> None:

@@ -82,14 +82,12 @@ WRITER = """
 import sys, time
 sys.path[:0] = [{test!r}]
 from test_live_bag import LiveBag, NO_RESERVE, TOPIC, joint_state
-from inertid_ros.data.files.live_bag import Committer
 bag = LiveBag({path!r}, [TOPIC], NO_RESERVE)
-committer = Committer(bag, 0.05, time.monotonic())
 begin = time.monotonic_ns()
 while True:
     stamp = time.monotonic_ns()
     bag.write(0, stamp, joint_state(stamp))
-    committer.poll(time.monotonic())
+    bag.keep_up(time.monotonic(), 0.05)
     print(stamp, flush=True)
     time.sleep(0.002)
 """
