@@ -11,29 +11,29 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding
 from inertid_ros.excitation.constraints.constraint import Clearance
-from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, surroundings
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
-from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan, slower
 from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.excitation.planning.inspection import closest_approach, limb_paths, motion_findings, motion_summary
-from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
+from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation
 from inertid_ros.robot.model import load_model, model_options
 
-_PLANNED = 0.8
+from .planning import Workspace
+
+_PLANNED_FRACTION = 0.8
 
 
 @dataclass(frozen=True)
 class ExcitationJob:
-    """What to plan.
+    """A motion to plan or to load, and its options.
 
     Attributes
     ----------
     urdf : str
         Content of the URDF.
     measured_position : ndarray, shape (n,)
-        Of the robot at rest.
+        Position of the robot at rest.
     start : ndarray, shape (n,) or None
         Where a planned motion begins and ends; the measured position if None.
     plan_file : str
@@ -69,9 +69,9 @@ class PreparedMotion:
     summary : str
         One line about the motion, to be read before it begins.
     clearance : Clearance or None
-        Where motion and approach come closest to anything; None where nothing can meet.
+        Where motion and approach come closest to anything; None if nothing can meet.
     paths : mapping of str to ndarray, shape (N, 3)
-        Way of the last link of every limb in the root frame [m].
+        Path of the last link of every limb in the root frame [m].
     findings : tuple of Finding
         What the motion may meet, and what it does not excite, and why.
     """
@@ -87,15 +87,7 @@ class PreparedMotion:
 
 @dataclass(frozen=True)
 class PreparationProgress:
-    """How far the preparation of a motion has come.
-
-    Attributes
-    ----------
-    fraction : float
-        Of the whole, 0 to 1.
-    condition_number : float
-        Of the base regressor along the best motion so far; NaN where none is being planned.
-    """
+    """Fraction of the preparation done, and condition number of the best motion so far; NaN if none is planned."""
 
     fraction: float
     condition_number: float = float("nan")
@@ -109,33 +101,25 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
     InertidError
         The URDF or plan cannot be used, or something would break a limit.
     """
-    model = load_model(job.urdf, model_options(job.robot))
-    refuse_free_base(model)
-    limits, earlier = motion_limits(model, job.limits), None
-    if job.prior:
-        from .earlier_result import earlier_result  # results and identification take as long to import as all the rest
-
-        model, earlier = earlier_result(job.prior, model)
     progress(PreparationProgress(0.0))
+    space = Workspace.of(load_model(job.urdf, model_options(job.robot)), job.limits, job.excitation, job.prior)
+    model, limits, constraints = space.model, space.limits, space.constraints
     if job.plan_file:
         plan = load_motion(job.plan_file, limits)
     else:
-        start = job.measured_position if job.start is None else job.start
         # A robot at rest just outside the margin of its limits begins at the margin.
-        start = np.clip(start, limits.lower, limits.upper) if job.start is None else start
+        start = np.clip(job.measured_position, limits.lower, limits.upper) if job.start is None else job.start
 
-        def report(now: PlanningProgress) -> None:
-            progress(PreparationProgress(_PLANNED * now.fraction, now.condition_number))
+        def report(state: PlanningProgress) -> None:
+            progress(PreparationProgress(_PLANNED_FRACTION * state.fraction, state.condition_number))
 
-        plan = plan_excitation(model, limits, start, job.excitation, report, earlier)
+        plan = plan_excitation(model, limits, start, job.excitation, report, space.earlier)
     plan = slower(plan, job.speed_scale)
-    constraints = motion_constraints(model, limits, job.excitation)
     check_plan(plan, model, limits, constraints=constraints)
-    progress(PreparationProgress(_PLANNED))
+    progress(PreparationProgress(_PLANNED_FRACTION))
     whole, approach_s = with_approach(plan, model, job.measured_position, job.execution, constraints)
     table = HorizonTable(whole, whole.limits, job.execution)
-    around = surroundings(model, limits, job.excitation)
-    findings = (*around.findings, *motion_findings(plan, model, limits, constraints))
+    findings = (*space.around.findings, *motion_findings(plan, model, limits, constraints))
     clearance = closest_approach(constraints, whole)
     summary = motion_summary(plan, clearance, job.speed_scale)
     progress(PreparationProgress(1.0))

@@ -17,6 +17,8 @@ from inertid_ros.report.report_content import plain
 _log = logging.getLogger(__name__)
 ShowProgress = Callable[[str, float], None]
 """Called with the stage and the fraction done."""
+Columns = Sequence[tuple[str, Callable[[Mapping[str, Any]], str]]]
+"""Titles of columns, and their texts for a record."""
 _ERROR_SECTIONS = {  # of a report, the most conclusive first
     "validation": "held-out data",
     "blocks": "blocks of the fitted data, each held out in turn",
@@ -43,6 +45,12 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
     for row in rows:
         table.add_row(*map(Text, row))
     Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def print_records(title: str, columns: Columns, records: Iterable[Mapping[str, Any]]) -> None:
+    """Print a table with a row per record."""
+    rows = ([cell(record) for _, cell in columns] for record in records)
+    print_table(title, [name for name, _ in columns], rows)
 
 
 @contextmanager
@@ -76,14 +84,69 @@ def percent(value: float) -> str:
     return f"{100 * value:.2f} %"
 
 
+def _uncertain(value: float, deviation: float) -> str:
+    return f"{number(value)} ({number(deviation, 2)})"
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return " ".join(number(value, 3) for value in values)
+
+
+_LINK_COLUMNS: Columns = (
+    ("link", lambda link: link["name"]),
+    ("mass [kg]", lambda link: _uncertain(link["mass"], link["standard_deviation"][0])),
+    ("given", lambda link: number(link["prior"]["mass"])),
+    ("com [m]", lambda link: _numbers(link["com"])),
+    ("given", lambda link: _numbers(link["prior"]["com"])),
+    ("smallest eigenvalue", lambda link: number(link["min_pseudo_inertia_eigenvalue"], 3)),
+    ("distance to given", lambda link: number(link["geodesic_distance_to_prior"], 3)),
+)
+_ROTOR_COLUMNS: Columns = (
+    ("rotor", lambda rotor: rotor["name"]),
+    ("turns with", lambda rotor: rotor["joint"]),
+    ("on", lambda rotor: rotor["link"]),
+    ("ratio", lambda rotor: number(rotor["ratio"])),
+    ("mass [kg]", lambda rotor: _uncertain(rotor["mass"], rotor["standard_deviation"][0])),
+    ("com [m]", lambda rotor: _numbers(rotor["com"])),
+    ("largest inertia [kg m^2]", lambda rotor: number(max(rotor["inertia"][k][k] for k in range(3)), 3)),
+)
+_GAIN_COLUMNS: Columns = (
+    ("joint", lambda gain: gain["joint"]),
+    ("gain", lambda gain: number(gain["gain"])),
+    ("95 % interval", lambda gain: " to ".join(map(number, gain["interval"]))),
+    ("", lambda gain: "identified" if gain["identified"] else "not shown by the loads"),
+)
+_TERM_COLUMNS: Columns = (
+    ("term", lambda term: term["name"]),
+    ("joint", lambda term: term["joint"]),
+    ("torque (standard deviation)", lambda term: _formula(term) or "left out"),
+    ("less squared error in held-out blocks", lambda term: _if_known(term["held_out_gain"], percent)),
+    ("log-odds by the bodies", lambda term: _if_known(term.get("body_log_odds"), lambda odds: number(odds, 2))),
+)
+
+
+def _if_known(value: float | None, show: Callable[[float], str]) -> str:
+    return "" if value is None else show(value)
+
+
+def _formula(term: Mapping[str, Any]) -> str:
+    values = zip(term["expressions"], term["values"], term["standard_deviation"], strict=False)
+    return ", ".join(f"{_uncertain(value, deviation)} {text}" for text, value, deviation in values)
+
+
 def print_report(report: Mapping[str, Any]) -> None:
     """Print errors before and after, links, joints, rotors and the solution."""
     print_errors(report)
-    _print_links(report["links"])
+    print_records("Links", _LINK_COLUMNS, report["links"])
     _print_drives(report["joints"], report["couplings"])
-    _print_terms(report.get("terms", ()))
-    _print_gains(report.get("drive_gains") or ())
-    _print_rotors(report["rotors"])
+    if report.get("terms"):
+        print_records("Terms", _TERM_COLUMNS, report["terms"])
+    if gains := report.get("drive_gains"):
+        print_records("Gains of drives", _GAIN_COLUMNS, gains)
+        scales = ", ".join(f"{gain['joint']}: {gain['effort_scale']:.6g}" for gain in gains)
+        print(f"for later recordings: robot.effort_scale: {{{scales}}}")
+    if report["rotors"]:
+        print_records("Rotors (standard deviation)", _ROTOR_COLUMNS, report["rotors"])
     if report.get("statements"):
         verdicts = Counter(parameter["verdict"] for parameter in report["statements"])
         print("Parameters: " + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in reversed(VERDICTS)))
@@ -104,100 +167,21 @@ def print_report(report: Mapping[str, Any]) -> None:
     print_verdict(report)
 
 
-def _print_links(links: Sequence[Mapping[str, Any]]) -> None:
-    print_table(
-        "Links",
-        ("link", "mass [kg]", "given", "com [m]", "given", "smallest eigenvalue", "distance to given"),
-        (
-            (
-                link["name"],
-                f"{number(link['mass'])} ({number(link['standard_deviation'][0], 2)})",
-                number(link["prior"]["mass"]),
-                " ".join(number(value, 3) for value in link["com"]),
-                " ".join(number(value, 3) for value in link["prior"]["com"]),
-                number(link["min_pseudo_inertia_eigenvalue"], 3),
-                number(link["geodesic_distance_to_prior"], 3),
-            )
-            for link in links
-        ),
-    )
-
-
 def _print_drives(joints: Sequence[Mapping[str, Any]], couplings: Sequence[Mapping[str, Any]]) -> None:
     """Print drive terms of joints, and of drives that move several joints."""
     terms = list(joints[0]["standard_deviation"]) if joints else []
     if terms:
-        print_table(
-            "Joints (standard deviation)",
-            ("joint", *(term.replace("_", " ") for term in terms)),
-            (
-                (
-                    joint["name"],
-                    *(f"{number(joint[term])} ({number(joint['standard_deviation'][term], 2)})" for term in terms),
-                )
-                for joint in joints
-            ),
-        )
+        rows = [
+            (joint["name"], *(_uncertain(joint[term], joint["standard_deviation"][term]) for term in terms))
+            for joint in joints
+        ]
+        print_table("Joints (standard deviation)", ("joint", *(term.replace("_", " ") for term in terms)), rows)
     for drive in couplings:
         values = ", ".join(
-            f"{term.replace('_', ' ')} {number(drive[term])} ({number(deviation, 2)})"
+            f"{term.replace('_', ' ')} {_uncertain(drive[term], deviation)}"
             for term, deviation in drive["standard_deviation"].items()
         )
         print(f"{drive['name']} (turns with {', '.join(drive['joints'])}): {values}")
-
-
-def _print_rotors(rotors: Sequence[Mapping[str, Any]]) -> None:
-    if not rotors:
-        return
-    print_table(
-        "Rotors (standard deviation)",
-        ("rotor", "turns with", "on", "ratio", "mass [kg]", "com [m]", "largest inertia [kg m^2]"),
-        (
-            (
-                rotor["name"],
-                rotor["joint"],
-                rotor["link"],
-                number(rotor["ratio"]),
-                f"{number(rotor['mass'])} ({number(rotor['standard_deviation'][0], 2)})",
-                " ".join(number(value, 3) for value in rotor["com"]),
-                number(max(rotor["inertia"][k][k] for k in range(3)), 3),
-            )
-            for rotor in rotors
-        ),
-    )
-
-
-def _print_terms(terms: Sequence[Mapping[str, Any]]) -> None:
-    """Print user terms, with the evidence of held-out blocks and of the bodies."""
-    rows = []
-    for term in terms:
-        values = zip(term["expressions"], term["values"], term["standard_deviation"], strict=False)
-        shown = ", ".join(f"{number(value)} ({number(deviation, 2)}) {text}" for text, value, deviation in values)
-        gain = "" if term["held_out_gain"] is None else percent(term["held_out_gain"])
-        odds = "" if term.get("body_log_odds") is None else number(term["body_log_odds"], 2)
-        rows.append((term["name"], term["joint"], shown or "left out", gain, odds))
-    if rows:
-        held_out = "less squared error in held-out blocks"
-        header = ("term", "joint", "torque (standard deviation)", held_out, "log-odds by the bodies")
-        print_table("Terms", header, rows)
-
-
-def _print_gains(gains: Sequence[Mapping[str, Any]]) -> None:
-    """Print gains of drives, and the option that applies them to later recordings."""
-    if not gains:
-        return
-    rows = [
-        (
-            gain["joint"],
-            number(gain["gain"]),
-            f"{number(gain['interval'][0])} to {number(gain['interval'][1])}",
-            "identified" if gain["identified"] else "not shown by the loads",
-        )
-        for gain in gains
-    ]
-    print_table("Gains of drives", ("joint", "gain", "95 % interval", ""), rows)
-    scales = ", ".join(f"{gain['joint']}: {gain['effort_scale']:.6g}" for gain in gains)
-    print(f"for later recordings: robot.effort_scale: {{{scales}}}")
 
 
 def print_verdict(report: Mapping[str, Any]) -> None:
@@ -218,52 +202,40 @@ def print_errors(report: Mapping[str, Any]) -> None:
     """Print torque errors of the given and the calibrated parameters, over all joints and per joint."""
     section = next((name for name in _ERROR_SECTIONS if name in report), "train")
     prior, errors = report["prior"][section], report[section]
-    rows = [
-        (name, number(torque), number(before), number(after))
-        for name, torque, before, after in zip(
-            report.get("channels", report["joint_names"]),
-            errors["rms_torque"],
-            prior["rms_error"],
-            errors["rms_error"],
-            strict=True,
-        )
-    ]
+    channels = report.get("channels", report["joint_names"])
+    columns = zip(channels, errors["rms_torque"], prior["rms_error"], errors["rms_error"], strict=True)
+    rows = [(name, *map(number, values)) for name, *values in columns]
     rows.append(("all, relative", "", percent(prior["relative_error"]), percent(errors["relative_error"])))
     quantity, unit = errors.get("quantity", "torque"), errors.get("unit", "N m or N")  # not in older reports
     header = ("channel", quantity, "URDF as given", "calibrated")
     print_table(f"{quantity.capitalize()} error on {_ERROR_SECTIONS[section]} (RMS, {unit})", header, rows)
 
 
+_COMPARED_LINK_COLUMNS: Columns = (
+    ("link", lambda link: link["name"]),
+    ("mass A [kg]", lambda link: number(link["mass"][0])),
+    ("mass B [kg]", lambda link: number(link["mass"][1])),
+    ("com A [m]", lambda link: _numbers(link["com"][0])),
+    ("com B [m]", lambda link: _numbers(link["com"][1])),
+    ("geodesic distance", lambda link: number(link["distance"], 3)),
+)
+_CHANGE_COLUMNS: Columns = (
+    ("parameter", lambda change: change["name"]),
+    ("A", lambda change: number(change["first"])),
+    ("B", lambda change: number(change["second"])),
+    ("standard deviations", lambda change: number(change["deviations"], 2)),
+)
+
+
 def print_comparison(content: Mapping[str, Any]) -> None:
     """Print verdicts and errors, torque, links, and the parameters that differ most."""
-    results = content["results"]
-    for name, result in zip("AB", results, strict=True):
-        error = percent(result["relative_error"])
-        on = ", ".join(result["recordings"])
-        print(f"{name}: {result['directory']}: {result['verdict']}, relative error {error} on {on}")
+    for name, result in zip("AB", content["results"], strict=True):
+        error, recordings = percent(result["relative_error"]), ", ".join(result["recordings"])
+        print(f"{name}: {result['directory']}: {result['verdict']}, relative error {error} on {recordings}")
     if not content["same_data"]:
         print("their errors are on different data, and cannot be compared with each other")
     if content["torque_difference"]:
         rows = [(joint, percent(share)) for joint, share in content["torque_difference"].items()]
         print_table("Difference of predicted torque over the robot's range", ("joint", "of torque"), rows)
-    print_table(
-        "Links",
-        ("link", "mass A [kg]", "mass B [kg]", "com A [m]", "com B [m]", "geodesic distance"),
-        (
-            (
-                link["name"],
-                *(number(mass) for mass in link["mass"]),
-                *(" ".join(number(value, 3) for value in com) for com in link["com"]),
-                number(link["distance"], 3),
-            )
-            for link in content["links"]
-        ),
-    )
-    print_table(
-        "Parameters that differ most",
-        ("parameter", "A", "B", "standard deviations"),
-        (
-            (change["name"], number(change["first"]), number(change["second"]), number(change["deviations"], 2))
-            for change in content["parameters"][:_COMPARED_LINES]
-        ),
-    )
+    print_records("Links", _COMPARED_LINK_COLUMNS, content["links"])
+    print_records("Parameters that differ most", _CHANGE_COLUMNS, content["parameters"][:_COMPARED_LINES])

@@ -12,6 +12,7 @@ import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 from support.robots.free_base import free_urdf
 
+from inertid_ros.calibration import planning
 from inertid_ros.cli import excite
 from inertid_ros.cli import main as cli
 from inertid_ros.core.errors import log_once
@@ -95,7 +96,7 @@ def test_progress_is_of_planning_from_the_first_line_on(folder, capsys, monkeypa
 
 
 def test_ctrl_c_before_there_is_a_motion_writes_nothing(folder, capsys, monkeypatch):
-    monkeypatch.setattr(excite, "plan_excitation", lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(planning, "plan_excitation", lambda *_: signal.raise_signal(signal.SIGINT))
     status, _, err = _excite(capsys)
     assert status == 130 and err == "inertid: error: interrupted\n"
     assert os.listdir() == ["robot.urdf"]

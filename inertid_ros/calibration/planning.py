@@ -1,0 +1,206 @@
+"""Plan exciting motions, or take one that exists, and inspect them."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from inertid_ros.config.configuration import ExcitationConfiguration
+from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation.constraints.constraint import Constraint
+from inertid_ros.excitation.constraints.motion_constraints import Surroundings, motion_constraints, surroundings
+from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.motion_limits import MotionLimits, check_curve, motion_limits
+from inertid_ros.excitation.motions import Concatenation, QuinticRamp
+from inertid_ros.excitation.plan import Plan, plan_of
+from inertid_ros.excitation.plan_file import load_motion
+from inertid_ros.excitation.planning.criterion import EarlierInformation
+from inertid_ros.excitation.planning.floating_base import floating_problem, with_wheels
+from inertid_ros.excitation.planning.inspection import Inspection, inspect_plan
+from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_intervals
+from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
+from inertid_ros.excitation.planning.start_pose import rest_pose
+from inertid_ros.robot.model import RobotModel
+
+FITTED, HELD_OUT = "to fit", "to validate"
+_APPROACH_USE = 0.8  # share of the limits on the way to the first waypoint
+
+
+@dataclass(frozen=True)
+class PlannedMotion:
+    """A motion that keeps its limits everywhere, and its properties.
+
+    Attributes
+    ----------
+    purpose : str
+        ``to fit`` or ``to validate``; empty for a motion that was loaded.
+    criterion : PlanningProgress or None
+        Criterion at the end of planning; None if it was not minimised.
+    """
+
+    purpose: str
+    inspection: Inspection
+    criterion: PlanningProgress | None = None
+
+    @property
+    def plan(self) -> Plan:
+        return self.inspection.plan
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A robot with what bounds its motions, and with the information of earlier recordings."""
+
+    model: RobotModel
+    limits: MotionLimits
+    constraints: Sequence[Constraint]
+    around: Surroundings
+    earlier: EarlierInformation | None
+
+    @classmethod
+    def of(
+        cls, model: RobotModel, limit_options: LimitOptions, options: ExcitationOptions, prior: str | Path = ""
+    ) -> "Workspace":
+        """Workspace of a robot; the bodies of a result directory ``prior`` predict its efforts.
+
+        Raises
+        ------
+        InertidError
+            Its base is free, limits or constraints are not of this robot, or the result cannot be used.
+        """
+        earlier = None
+        if prior:
+            from .earlier_result import earlier_result  # results and identification take as long to import as the rest
+
+            model, earlier = earlier_result(prior, model)
+        refuse_free_base(model)
+        limits = motion_limits(model, limit_options)
+        constraints = motion_constraints(model, limits, options)
+        return cls(model, limits, constraints, surroundings(model, limits, options), earlier)
+
+    def inspected(self, plan: Plan, purpose: str = "", criterion: PlanningProgress | None = None) -> PlannedMotion:
+        """Check a motion against all limits and constraints, and look at its properties.
+
+        Raises
+        ------
+        ExcitationError
+            It breaks a limit or violates a constraint.
+        """
+        check_plan(plan, self.model, self.limits, constraints=self.constraints)
+        inspection = inspect_plan(plan, self.model, self.limits, self.constraints, self.earlier, self.around)
+        return PlannedMotion(purpose, inspection, criterion)
+
+
+def plan(
+    model: RobotModel,
+    configuration: ExcitationConfiguration | None = None,
+    start: Mapping[str, float] | None = None,
+    prior: str | Path = "",
+    progress: Callable[[str, PlanningProgress], None] = lambda purpose, report: None,
+) -> tuple[PlannedMotion, ...]:
+    """Plan a motion to fit and one to validate with; with a prior, whose held-out recordings serve again, the former.
+
+    Parameters
+    ----------
+    start : mapping of str to float, optional
+        Joint to position at both ends [rad or m]; other joints are in the middle of their range, or near it if the
+        robot cannot stand there.
+    prior : str or Path
+        Result directory to add to: the motion excites what its recordings left open.
+    progress : callable
+        Called with the purpose of the motion and the state of planning.
+
+    Raises
+    ------
+    InertidError
+        There is no such motion, or the result cannot be used.
+    """
+    configuration = configuration or ExcitationConfiguration()
+    options, start = configuration.excitation, start or {}
+    space = Workspace.of(model, configuration.limits, options, prior)
+    named = np.array([name in start for name in space.limits.joint_names])
+    pose = rest_pose(space.model, space.limits, space.constraints, _pose(start, space.limits), named)
+
+    def planned(purpose: str, wanted: ExcitationOptions) -> PlannedMotion:
+        last = deque[PlanningProgress](maxlen=1)
+
+        def report(state: PlanningProgress) -> None:
+            last.append(state)
+            progress(purpose, state)
+
+        motion = plan_excitation(space.model, space.limits, pose, wanted, report, space.earlier)
+        return space.inspected(motion, purpose, last[0] if last else None)
+
+    fitted = planned(FITTED, options)
+    return (fitted,) if space.earlier is not None else (fitted, planned(HELD_OUT, options.held_out))
+
+
+def check_motion(
+    model: RobotModel, file: str | Path, configuration: ExcitationConfiguration, prior: str | Path = ""
+) -> PlannedMotion:
+    """Inspect a plan or JointTrajectory in YAML.
+
+    Raises
+    ------
+    InertidError
+        It cannot be read, or breaks a limit.
+    """
+    space = Workspace.of(model, configuration.limits, configuration.excitation, prior)
+    return space.inspected(load_motion(file, space.limits))
+
+
+def plan_floating(
+    model: RobotModel,
+    configuration: ExcitationConfiguration,
+    start: Mapping[str, float],
+    progress: Callable[[float, float], None],
+) -> tuple[Plan, IntervalPlan]:
+    """Plan direction combinations of joints and reaction wheels for a robot that floats.
+
+    Parameters
+    ----------
+    progress : callable
+        Called with the fraction done and the condition number.
+
+    Returns
+    -------
+    plan : Plan
+        A ramp from the start to the first waypoint, and the intervals; wheels begin at zero.
+    best : IntervalPlan
+        The intervals.
+
+    Raises
+    ------
+    ExcitationError
+        There is no such motion.
+    """
+    options, limits = configuration.excitation, motion_limits(model, configuration.limits)
+    pose = _pose(start, limits)
+    problem = floating_problem(model, limits.scaled(options.limit_use, options.limit_use), options.combinations)
+    best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, progress)
+    whole = with_wheels(limits, model, options.combinations)
+    first, begin = best.motion.waypoints[0], best.motion.waypoints[0].copy()
+    begin[: model.joints] = pose
+    ramp = QuinticRamp.within(begin, first, _APPROACH_USE * whole.velocity, _APPROACH_USE * whole.acceleration)
+    motion = plan_of(
+        Concatenation([ramp, best.motion.trajectory]), whole, knot_step=options.knot_step_s,
+        motion_type="combinations", model_hash=model.hash, seed=options.seed,
+    )  # fmt: skip
+    check_curve(motion.curve, whole)
+    return replace(motion, condition_number=best.condition_number), best
+
+
+def _pose(start: Mapping[str, float], limits: MotionLimits) -> Array:
+    """Middle of the ranges, except for the joints that ``start`` names."""
+    pose = 0.5 * (limits.lower + limits.upper)
+    for joint, position in start.items():
+        if joint not in limits.joint_names:
+            names = ", ".join(limits.joint_names)
+            raise ExcitationError(f"--start {joint}={position:g}: the robot has no such joint; it has {names}")
+        pose[limits.joint_names.index(joint)] = position
+    return pose
