@@ -20,8 +20,9 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
+from inertid_ros.robot.urdf.joints import locked_joints
 from inertid_ros.robot.urdf.shapes import CollisionShape, collision_shape, with_surfaces
-from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco, joint_indices, locked_positions
+from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco, joint_indices
 
 STEP_S = 0.002
 CUTS = (0, 4, 8, 12)  # a mesh is up to two to the power of this many pieces
@@ -113,7 +114,7 @@ class _Scene:
     ) -> None:
         self._mujoco = import_mujoco()
         root = parsing.parse_description(model.urdf)
-        spec = self._mujoco.MjSpec.from_string(fix_joints(root, locked_positions(model, root)))
+        spec = self._mujoco.MjSpec.from_string(fix_joints(root, locked_joints(root, model.options.locked_joints)))
         spec.compiler.fusestatic, spec.compiler.balanceinertia, spec.compiler.boundmass = False, True, 1e-6
         spec.compiler.boundinertia, spec.memory = 1e-9, 2**28
         for body in spec.bodies[1:]:  # contacts do not depend on them, and published ones may be impossible

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from inertid_ros.core.errors import ConfigurationError
-
 from .configuration import ABSENT, EFFECTS, GIVEN, Configuration, only
 from .excitation import ExcitationOptions, LimitOptions
 from .execution import EffortControlOptions, ExecutionOptions, MonitorOptions, StateMonitorOptions
@@ -16,7 +14,7 @@ from .identification import RoundsOptions
 from .option_fields import Option, named, option, options, section
 from .recordings import STAMPS, BagWritingOptions, BaseTopics, TypedTopic, WrenchTopic
 from .robot import RobotOptions
-from .simulation import LeggedRobotOptions, PerturbationOptions, SimulationOptions
+from .simulation import FaultOptions, LeggedRobotOptions, PerturbationOptions, SimulationOptions
 
 
 @attrs.frozen
@@ -215,33 +213,6 @@ class SimulatorOptions:
     robot: RobotOptions = section(RobotOptions)
     simulation: SimulationOptions = section(SimulationOptions)
     legged_robot: LeggedRobotOptions = section(LeggedRobotOptions)
-
-
-@attrs.frozen
-class FaultOptions:
-    """Faults of the simulated robot's joint states, controller and plates; may be changed while it runs."""
-
-    silent: bool = option(False, "report nothing")
-    frozen: bool = option(False, "repeat the last values with fresh stamps")
-    not_finite: bool = option(False, "report NaN")
-    delay_s: float = option(0.0, "report every state this late [s]", minimum=0.0, maximum=10.0)
-    drop: float = option(0.0, "share of states that are lost", minimum=0.0, maximum=1.0)
-    stamp_offset_s: float = option(0.0, "added to every stamp [s]", minimum=-1e9, maximum=1e9)
-    gap_rate_hz: float = option(
-        0.3, "how often the publisher of states is held up; those of meanwhile are missing [Hz]", minimum=0.0,
-        maximum=100.0)
-    gap_s: tuple[float, ...] = option(
-        (0.01, 0.017, 0.03), "for how long: shortest, median and longest; those of a joint_state_broadcaster on an idle"
-        " machine, on a busy one (0.024, 0.068, 0.39) at 1 Hz [s]", length=3, minimum=1e-3, maximum=10.0)
-    speed_scaling: float = option(1.0, "pace of the controller's trajectories", minimum=0.0, maximum=2.0)
-    tell_speed_scaling: bool = option(True, "the controller's state tells that pace; false tells 1")
-    silent_plates: tuple[str, ...] = option((), "force plates that report nothing")
-    frozen_plates: tuple[str, ...] = option((), "force plates that repeat their last values with fresh stamps")
-    reversed_plates: tuple[str, ...] = option((), "force plates that report what the robot does to them")
-
-    def __attrs_post_init__(self) -> None:
-        if sorted(self.gap_s) != list(self.gap_s):
-            raise ConfigurationError(f"gap_s {self.gap_s} falls; give shortest, median and longest")
 
 
 @attrs.frozen

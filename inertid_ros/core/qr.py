@@ -28,7 +28,7 @@ def append_rows(R: Array, columns: Array) -> Array:
 
     Parameters
     ----------
-    R : (c, c), r factor, in Fortran's order; overwritten.
+    R : (c, c), R factor, in Fortran's order; overwritten.
     columns : (c, k), transpose of the new rows; overwritten.
     """
     if not len(R):

@@ -43,7 +43,7 @@ from inertid_ros.ros.topics import COMMAND, LATCHED, PolledSubscription
 from inertid_ros.simulation.controller import CommandedTrajectory
 from inertid_ros.simulation.example_robots import STANCES, example_urdf, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot
-from inertid_ros.simulation.sensors import BodySample, FaultyChannel, StateFaults, StateSample
+from inertid_ros.simulation.sensors import BodySample, FaultyChannel, StateSample
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .spin import run_node
@@ -188,16 +188,7 @@ class SimulatedArm(Simulation):
     def _apply_faults(self) -> None:
         faults = self.faults
         self.robot.scale(faults.speed_scaling)
-        self.channel.faults = StateFaults(
-            silent=faults.silent,
-            frozen=faults.frozen,
-            not_finite=faults.not_finite,
-            delay=faults.delay_s,
-            drop=faults.drop,
-            stamp_offset=faults.stamp_offset_s,
-            gap_rate=faults.gap_rate_hz,
-            gap=faults.gap_s,
-        )
+        self.channel.faults = faults
 
     def _publish_robot(self) -> None:
         drives = {term: self.robot.drives.term(term) for term in DRIVE_TERMS}

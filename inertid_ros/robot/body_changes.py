@@ -29,10 +29,8 @@ def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: 
 
     Parameters
     ----------
-    loads : mapping of str to LoadOptions
-        Name to load.
-    recording : str
-        Name of the recording; patterns match the whole or its last part, with or without suffix.
+    loads : name to load.
+    recording : name of the recording; patterns match the whole or its last part, with or without suffix.
 
     Raises
     ------

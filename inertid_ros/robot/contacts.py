@@ -33,10 +33,8 @@ class Plate:
 
     Attributes
     ----------
-    xyz : tuple of float
-        Origin in the world [m].
-    rpy : tuple of float
-        Orientation in the world [rad].
+    xyz : origin in the world [m].
+    rpy : orientation in the world [rad].
     partial : bool
         Whether it measures only the force along its z-axis and the centre of pressure, as a balance board does: force
         along x and y and torque about z are unknown, whatever is recorded.
@@ -58,12 +56,9 @@ class Contact:
 
     Attributes
     ----------
-    name : str
-        Key of ``Recording.wrenches``.
-    frame : str
-        Frame of the robot, such as a link. The wrench acts on its body.
-    plate : Plate, optional
-        Plate in the world that measures the wrench; None: the wrench is measured in ``frame``.
+    name : key of ``Recording.wrenches``.
+    frame : frame of the robot, such as a link. The wrench acts on its body.
+    plate : plate in the world that measures the wrench; None: the wrench is measured in ``frame``.
     """
 
     name: str
@@ -121,8 +116,7 @@ def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array])
 
     Parameters
     ----------
-    q : ndarray, shape (N, nq)
-        Positions in the model's order.
+    q : (N, nq), positions in the model's order.
     wrenches : mapping of str to ndarray, shape (N, 6)
         Name of a contact of the model to force [N] and torque [N m] on the robot, in the frame of the measurement.
 
@@ -159,8 +153,7 @@ class ContactPath:
 
     Attributes
     ----------
-    velocities : tuple of int
-        Velocities that the wrench enters: of a free base, and of the joints between it and the contact.
+    velocities : velocities that the wrench enters: of a free base, and of the joints between it and the contact.
     """
 
     def __init__(self, model: "RobotModel", contact: Contact) -> None:
@@ -213,12 +206,9 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
 
     Parameters
     ----------
-    force : ndarray, shape (N, nv)
-        Generalized force ``Y x`` of the motion.
-    torque : ndarray, shape (N, n)
-        Of the joints [N m or N].
-    q : ndarray, shape (N, nq)
-        Positions in the model's order.
+    force : (N, nv), generalized force ``Y x`` of the motion.
+    torque : (N, n), of the joints [N m or N].
+    q : (N, nq), positions in the model's order.
 
     Returns
     -------
@@ -245,10 +235,8 @@ def turn_base_rows(ground: Plate, q: Array, rows: Array) -> None:
 
     Parameters
     ----------
-    q : ndarray, shape (nq, k)
-        Positions, the pose of the base first.
-    rows : ndarray, shape (>= 6, c, k)
-        The first six are turned.
+    q : (nq, k), positions, the pose of the base first.
+    rows : (>= 6, c, k), the first six are turned.
     """
     turns = ground.rotation.T @ rotation_matrices(q[3:7].T)
     turn = np.ascontiguousarray(np.moveaxis(turns, 0, -1))  # samples are neighbours, as in the rows

@@ -16,10 +16,8 @@ def friction_direction(velocity: Array, transition_speed: Array) -> Array:
 
     Parameters
     ----------
-    velocity : ndarray, shape (..., d)
-        Of every drive [rad/s or m/s].
-    transition_speed : ndarray, shape (d,)
-        Speed within which the direction turns [rad/s or m/s].
+    velocity : (..., d), of every drive [rad/s or m/s].
+    transition_speed : (d,), speed within which the direction turns [rad/s or m/s].
     """
     smooth = transition_speed > 0
     if not smooth.any():
@@ -32,12 +30,9 @@ def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_spee
 
     Parameters
     ----------
-    velocity : ndarray, shape (..., d)
-        Of every drive [rad/s or m/s].
-    coulomb, stribeck : ndarray, shape (d,)
-        [N m or N].
-    stribeck_speed : ndarray, shape (d,)
-        Speed at which most of the extra friction of slow motion is gone [rad/s or m/s].
+    velocity : (..., d), of every drive [rad/s or m/s].
+    coulomb, stribeck : (d,), [N m or N].
+    stribeck_speed : (d,), speed at which most of the extra friction of slow motion is gone [rad/s or m/s].
     """
     return coulomb + stribeck * np.exp(-np.abs(velocity) / stribeck_speed)
 
@@ -52,12 +47,10 @@ def friction_torque(
 
     Parameters
     ----------
-    velocity : ndarray, shape (..., d)
-        Of every drive [rad/s or m/s].
+    velocity : (..., d), of every drive [rad/s or m/s].
     terms : mapping of str to ndarray, shape (d,)
         ``viscous``, ``coulomb`` and ``stribeck`` [N m s/rad, N m, N m; or in m and N].
-    stribeck_speed, transition_speed : ndarray, shape (d,)
-        [rad/s or m/s].
+    stribeck_speed, transition_speed : (d,), [rad/s or m/s].
     """
     dry = dry_friction(velocity, terms["coulomb"], terms["stribeck"], stribeck_speed)
     return terms["viscous"] * velocity + dry * friction_direction(velocity, transition_speed)
@@ -102,8 +95,7 @@ def term_columns(
 
     Parameters
     ----------
-    joint_names : sequence of str
-        ``n`` names, one per column of the signals.
+    joint_names : ``n`` names, one per column of the signals.
     signals : mapping of str to ndarray, shape (N, n)
         Signals of :data:`~inertid_ros.config.robot.TERM_SIGNALS` that the terms use.
     """

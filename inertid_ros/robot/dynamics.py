@@ -31,8 +31,7 @@ class BodyRecursion:
 
     Parameters
     ----------
-    gravity : ndarray, shape (3,)
-        m/s^2 in the root frame; in the world if the first body moves freely.
+    gravity : (3,), m/s^2 in the root frame; in the world if the first body moves freely.
     screws : int, optional
         Number of screws to propagate to each body, of the velocities that move it, those next to the root first;
         default all. Of a free base only the screws of its rotations are propagated: their angular parts are the linear
@@ -225,10 +224,8 @@ def rigid_torque(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array)
 
     Parameters
     ----------
-    bodies : ndarray, shape (nb, 10)
-        Inertial parameters; they need not be physically consistent.
-    q, v, a : ndarray, shapes (N, nq), (N, nv), (N, nv)
-        Position, velocity, acceleration in the model's order.
+    bodies : (nb, 10), inertial parameters; they need not be physically consistent.
+    q, v, a : (N, nq), (N, nv), (N, nv), position, velocity, acceleration in the model's order.
 
     Returns
     -------
@@ -268,12 +265,10 @@ def body_torques(
 
     Parameters
     ----------
-    gravity : ndarray, shape (3,)
-        Instead of the model's [m/s^2].
+    gravity : (3,), instead of the model's [m/s^2].
     motion : tuple of ndarray, shapes (N, nq), (N, nv), (N, nv)
         Position, velocity and acceleration in the model's order.
-    count : int
-        Number of parameters of every body, in their order: four are mass and first moments.
+    count : number of parameters of every body, in their order: four are mass and first moments.
 
     Returns
     -------

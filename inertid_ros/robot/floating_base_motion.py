@@ -26,10 +26,8 @@ class BaseMotion:
 
     Parameters
     ----------
-    tree : sequence of TreeJoint
-        Its first body is the base.
-    bodies : ndarray, shape (nb, 10)
-        Inertial parameters; they need not be physically consistent.
+    tree : its first body is the base.
+    bodies : (nb, 10), inertial parameters; they need not be physically consistent.
     """
 
     def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels | None = None) -> None:
@@ -42,10 +40,8 @@ class BaseMotion:
 
         Parameters
         ----------
-        q, v : ndarray, shape (N, n)
-            Of the joints [rad or m, per s].
-        speeds : ndarray, shape (N, w)
-            Of the wheels [rad/s].
+        q, v : (N, n), of the joints [rad or m, per s].
+        speeds : (N, w), of the wheels [rad/s].
 
         Returns
         -------
@@ -96,8 +92,7 @@ class FloatingPrediction:
     twist, acceleration : ndarray, shape (N, 6)
         Of the base in its own frame, linear then angular; the acceleration is the derivative of the twist. With gravity
         the robot falls freely.
-    torque : ndarray, shape (N, n)
-        Of the joints [N m or N], without drives.
+    torque : (N, n), of the joints [N m or N], without drives.
     """
 
     twist: Array
@@ -110,10 +105,8 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
 
     Parameters
     ----------
-    bodies : ndarray, shape (nb, 10)
-        Inertial parameters.
-    q, v, a : ndarray, shape (N, n + w)
-        Of joints, then wheels.
+    bodies : (nb, 10), inertial parameters.
+    q, v, a : (N, n + w), of joints, then wheels.
 
     Raises
     ------

@@ -36,18 +36,13 @@ class TreeJoint:
 
     Attributes
     ----------
-    parent : int
-        Index of the body before it; -1 at the root.
-    prismatic : bool
-        Whether it slides along z; otherwise it turns about z.
-    ancestors : tuple of int
-        Velocities that move the body, root first, its own last: six of a free base, one of every joint.
-    rotation : ndarray, shape (3, 3)
-        This frame in the joint frame.
+    parent : index of the body before it; -1 at the root.
+    prismatic : whether it slides along z; otherwise it turns about z.
+    ancestors : velocities that move the body, root first, its own last: six of a free base, one of every joint.
+    rotation : (3, 3), this frame in the joint frame.
     placement_rotation, placement_translation : ndarray
         This frame at zero position in that of the parent, ``(3, 3)``, ``(3,)``.
-    free : bool
-        Whether it is a base that moves freely instead of a joint; only the first body can be.
+    free : whether it is a base that moves freely instead of a joint; only the first body can be.
     """
 
     parent: int
@@ -98,11 +93,9 @@ def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
         placement = kinematics.jointPlacements[index + 1]
         joints.append(
             TreeJoint(
-                parent=parent,
-                prismatic=prismatic,
+                parent=parent, prismatic=prismatic,
                 ancestors=(*(joints[parent].ancestors if parent >= 0 else ()), kinematics.joints[index + 1].idx_v),
-                rotation=rotation,
-                placement_rotation=before.T @ placement.rotation @ rotation,
+                rotation=rotation, placement_rotation=before.T @ placement.rotation @ rotation,
                 placement_translation=before.T @ placement.translation,
             )
         )
@@ -151,10 +144,8 @@ def turned_forces(placements: Array, forces: Array) -> Array:
 
     Parameters
     ----------
-    placements : ndarray, shape (..., 4, 4)
-        Of frames in the root frame.
-    forces : ndarray, shape (..., 6, k)
-        ``k`` forces (force, torque) in each of the frames, about its origin.
+    placements : (..., 4, 4), of frames in the root frame.
+    forces : (..., 6, k), ``k`` forces (force, torque) in each of the frames, about its origin.
 
     Returns
     -------
@@ -173,16 +164,11 @@ class TreeState:
 
     Attributes
     ----------
-    placements : ndarray, shape (N, nb, 4, 4)
-        Of the bodies' joint frames.
-    screws : ndarray, shape (N, nb, 6)
-        Of the joints before the bodies; zero for a base that moves freely.
-    velocity : ndarray, shape (N, nb, 6)
-        Of the bodies.
-    acceleration : ndarray, shape (N, nb, 6)
-        Spatial acceleration of the bodies, gravity subtracted.
-    root_velocity, root_acceleration : ndarray, shape (N, 6)
-        Of the body that the first joints are mounted on, defined alike.
+    placements : (N, nb, 4, 4), of the bodies' joint frames.
+    screws : (N, nb, 6), of the joints before the bodies; zero for a base that moves freely.
+    velocity : (N, nb, 6), of the bodies.
+    acceleration : (N, nb, 6), spatial acceleration of the bodies, gravity subtracted.
+    root_velocity, root_acceleration : (N, 6), of the body that the first joints are mounted on, defined alike.
     """
 
     placements: Array
@@ -219,19 +205,14 @@ class TreeKinematics:
 
     Parameters
     ----------
-    joints : sequence of TreeJoint
-        If the first body is a free base, it moves with the root.
-    gravity : ndarray, shape (3,)
-        m/s^2 in the root frame.
+    joints : if the first body is a free base, it moves with the root.
+    gravity : (3,), m/s^2 in the root frame.
 
     Attributes
     ----------
-    parents : tuple of int
-        Index of the parent body of each body, -1 for the root.
-    axes : ndarray, shape (nb, 6)
-        Joint screws in the joint frames.
-    ancestry : ndarray of bool, shape (nb, nb)
-        Whether joint r moves body b.
+    parents : index of the parent body of each body, -1 for the root.
+    axes : (nb, 6), joint screws in the joint frames.
+    ancestry : bool (nb, nb), whether joint r moves body b.
     """
 
     def __init__(self, joints: Sequence[TreeJoint], gravity: Sequence[float] = (0.0, 0.0, 0.0)) -> None:
@@ -296,10 +277,8 @@ class TreeKinematics:
 
         Parameters
         ----------
-        q, v, a : ndarray, shape (N, n)
-            Position [rad or m], velocity, acceleration of the joints.
-        root : RootMotion, optional
-            The root stands still without it.
+        q, v, a : (N, n), position [rad or m], velocity, acceleration of the joints.
+        root : the root stands still without it.
         """
         placements, screws, velocity = self.motion(q, v, root)
         still = np.zeros((len(q), 6))
@@ -351,10 +330,8 @@ def lever_arm_bounds(model: "RobotModel", body: int, distance: float) -> Array:
 
     Parameters
     ----------
-    body : int
-        Moving body of the point; -1 for the root, which nothing moves.
-    distance : float
-        Of the point from the joint of that body [m].
+    body : moving body of the point; -1 for the root, which nothing moves.
+    distance : of the point from the joint of that body [m].
     """
     robot, out = model.pinocchio, np.zeros(model.joints)
     arm, joint = distance, body + 1

@@ -25,18 +25,12 @@ class UserTerm:
 
     Attributes
     ----------
-    name : str
-        Prefix of its parameters, such as ``counterbalance.sin(q)``.
-    joint : str
-        On which it acts.
-    expressions : tuple of str
-        ``k`` formulas of :data:`~inertid_ros.config.robot.TERM_SIGNALS`, see :class:`.Expression`.
-    non_negative : bool
-        Whether its parameters cannot be negative, as those of friction.
-    values : tuple of float
-        ``k`` known values; empty: they are identified.
-    always : bool
-        Whether it is kept even if held-out data show no benefit.
+    name : prefix of its parameters, such as ``counterbalance.sin(q)``.
+    joint : on which it acts.
+    expressions : ``k`` formulas of :data:`~inertid_ros.config.robot.TERM_SIGNALS`, see :class:`.Expression`.
+    non_negative : whether its parameters cannot be negative, as those of friction.
+    values : ``k`` known values; empty: they are identified.
+    always : whether it is kept even if held-out data show no benefit.
     """
 
     name: str
@@ -80,12 +74,9 @@ class Coupling:
 
     Attributes
     ----------
-    name : str
-        Prefix of its parameters, such as ``wrist.viscous``.
-    joints : tuple of str
-        ``k`` joints.
-    ratios : tuple of float
-        ``k`` factors of their positions.
+    name : prefix of its parameters, such as ``wrist.viscous``.
+    joints : ``k`` joints.
+    ratios : ``k`` factors of their positions.
     """
 
     name: str
@@ -103,22 +94,14 @@ class ParameterLayout:
 
     Attributes
     ----------
-    links : tuple of str
-        Names of the moving bodies, in Pinocchio's joint order.
-    joints : tuple of str
-        Names of the joints, in Pinocchio's velocity order.
-    drive_terms : tuple of str
-        Identified subset of :data:`DRIVE_TERMS`, in that order.
-    couplings : tuple of Coupling
-        Drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
-    rotors : tuple of Rotor
-        Motors modelled as separate bodies.
-    stribeck_speeds : tuple of float
-        ``n`` speeds ``v_s`` [rad/s or m/s]; empty: all are :data:`STRIBECK_SPEED`.
-    terms : tuple of UserTerm
-        Torques added by the configuration.
-    without_stribeck : tuple of str
-        Joints without Stribeck friction in their equations.
+    links : names of the moving bodies, in Pinocchio's joint order.
+    joints : names of the joints, in Pinocchio's velocity order.
+    drive_terms : identified subset of :data:`DRIVE_TERMS`, in that order.
+    couplings : drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
+    rotors : motors modelled as separate bodies.
+    stribeck_speeds : ``n`` speeds ``v_s`` [rad/s or m/s]; empty: all are :data:`STRIBECK_SPEED`.
+    terms : torques added by the configuration.
+    without_stribeck : joints without Stribeck friction in their equations.
     transition_speeds : tuple of float
         ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. These two follow from recordings and are not compared.
     """
@@ -224,9 +207,8 @@ class ParameterLayout:
     def _term_columns(self, non_negative: bool) -> np.ndarray:
         """Columns of identified user terms, of those that cannot be negative or of the others."""
         spans = [
-            np.arange(self.size)[self.term(index)]
-            for index, term in enumerate(self.terms)
-            if term.non_negative == non_negative and not term.values
+            np.arange(self.size)[self.term(index)] for index,
+            term in enumerate(self.terms) if term.non_negative == non_negative and not term.values
         ]
         return np.concatenate([np.zeros(0, dtype=int), *spans])
 

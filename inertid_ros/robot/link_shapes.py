@@ -26,8 +26,7 @@ def collision_shapes(
 
     Parameters
     ----------
-    packages : sequence of str
-        Folders that are searched first for ``package://`` meshes, see :func:`.locate_mesh`.
+    packages : folders that are searched first for ``package://`` meshes, see :func:`.locate_mesh`.
     """
     robot = model.pinocchio
     placed: list[CollisionShape] = []
@@ -73,10 +72,8 @@ def collision_ellipsoids(
 
     Parameters
     ----------
-    packages : tuple of str
-        Folders that are searched for ``package://`` meshes.
-    margin : float
-        Factor on all semi-axes.
+    packages : folders that are searched for ``package://`` meshes.
+    margin : factor on all semi-axes.
     """
     shapes, problems = collision_shapes(model, packages)
     frames = [frame for frame in model.pinocchio.frames if frame.type == pin.FrameType.BODY]

@@ -41,32 +41,19 @@ class ModelOptions:
         Joint name to the position [rad or m] at which it is held; its subtree moves with its parent. Mimic joints of a
         locked joint are locked with it. Joints that others mimic are held too, at zero or as near as they can be; the
         options of a loaded model name them.
-    drive_terms : tuple of str
-        Drive terms to identify per joint, see :class:`ParameterLayout`.
-    gravity : tuple of float
-        (3,) m/s^2 in the frame of the root link; in the world if the base is free.
-    couplings : tuple of Coupling
-        Drives that turn with several joints.
-    rotors : tuple of Rotor
-        Motors modelled as separate bodies.
-    base : str
-        "fixed", or "free" if the root link moves in the world and is identified like the other bodies.
-    contacts : tuple of Contact
-        Measured external wrenches.
-    stribeck_speeds : mapping of str to float
-        Joint name to the known speed of its Stribeck friction [rad/s or m/s].
-    wheels : tuple of Wheel
-        Reaction wheels on a free base; their joints are held.
-    effort_scale : mapping of str to float
-        Joint name to the factor on its measured effort [N m or N per unit of effort]; default 1.
-    terms : tuple of UserTerm
-        Torques added by the configuration.
-    without_stribeck : tuple of str
-        Joints without Stribeck friction.
-    transition_speeds : mapping of str to float
-        Joint name to the known speed within which its friction turns [rad/s or m/s].
-    joint_names : mapping of str to str
-        Name of a joint in recordings to that in the URDF, see :class:`RecordedJoints`.
+    drive_terms : drive terms to identify per joint, see :class:`ParameterLayout`.
+    gravity : (3,) m/s^2 in the frame of the root link; in the world if the base is free.
+    couplings : drives that turn with several joints.
+    rotors : motors modelled as separate bodies.
+    base : "fixed", or "free" if the root link moves in the world and is identified like the other bodies.
+    contacts : measured external wrenches.
+    stribeck_speeds : joint name to the known speed of its Stribeck friction [rad/s or m/s].
+    wheels : reaction wheels on a free base; their joints are held.
+    effort_scale : joint name to the factor on its measured effort [N m or N per unit of effort]; default 1.
+    terms : torques added by the configuration.
+    without_stribeck : joints without Stribeck friction.
+    transition_speeds : joint name to the known speed within which its friction turns [rad/s or m/s].
+    joint_names : name of a joint in recordings to that in the URDF, see :class:`RecordedJoints`.
     """
 
     locked_joints: Mapping[str, float] = field(default_factory=dict)
@@ -102,29 +89,20 @@ class RobotModel:
 
     Attributes
     ----------
-    name : str
-        Name in the URDF.
-    urdf : str
-        Text as given, with the inertia of their shapes for links that had none.
-    pinocchio : pin.Model
-        Model of the moving bodies; locked and fixed joints are lumped into them.
-    layout : ParameterLayout
-        Columns of the parameter vector.
-    body_prior : ndarray, shape (nb, 10)
-        Parameters of the moving bodies as the URDF states them, lumped links included.
+    name : name in the URDF.
+    urdf : text as given, with the inertia of their shapes for links that had none.
+    pinocchio : model of the moving bodies; locked and fixed joints are lumped into them.
+    layout : columns of the parameter vector.
+    body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
     body_locked : ndarray, shape (nb, 10)
         Part of ``body_prior`` from links behind locked joints. These keep their inertial elements in the written URDF,
         so that a consistent estimate is at least this much.
-    drive_prior : mapping of str to ndarray
-        Drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
-    limits : JointLimits
-        Of the joints.
-    wheels : MountedWheels
-        Reaction wheels on the bodies.
+    drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
+    limits : of the joints.
+    wheels : reaction wheels on the bodies.
     fitted_bodies : ndarray or None, shape (nb, 10)
         Bodies that the load of user terms is computed from, instead of the prior.
-    folder : Path or None
-        Folder of the URDF, for its meshes; None if it was given as text.
+    folder : folder of the URDF, for its meshes; None if it was given as text.
     """
 
     name: str
@@ -368,16 +346,9 @@ def _from_text(text: str, options: ModelOptions, folder: Path | None, shapes: bo
     _check_per_joint(joints, options)
     check_contacts(model, options.contacts)
     return RobotModel(
-        name=root.get("name") or "robot",
-        urdf=text,
-        pinocchio=model,
-        layout=_layout(links, joints, options),
-        body_prior=prior,
-        body_locked=body_locked,
-        drive_prior=urdf_joints.drive_prior(root, joints),
-        limits=urdf_joints.limits(root, joints),
-        options=options,
-        wheels=mount(model, wheels),
+        name=root.get("name") or "robot", urdf=text, pinocchio=model, layout=_layout(links, joints, options),
+        body_prior=prior, body_locked=body_locked, drive_prior=urdf_joints.drive_prior(root, joints),
+        limits=urdf_joints.limits(root, joints), options=options, wheels=mount(model, wheels),
     )
 
 
@@ -429,14 +400,8 @@ def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: ModelOptio
     if problem := misnamed(options.terms, joints):
         raise ModelError(problem)
     return ParameterLayout(
-        links,
-        joints,
-        tuple(options.drive_terms),
-        tuple(options.couplings),
-        tuple(options.rotors),
-        _per_joint(joints, options.stribeck_speeds, STRIBECK_SPEED),
-        tuple(options.terms),
-        options.without_stribeck,
+        links, joints, tuple(options.drive_terms), tuple(options.couplings), tuple(options.rotors),
+        _per_joint(joints, options.stribeck_speeds, STRIBECK_SPEED), tuple(options.terms), options.without_stribeck,
         _per_joint(joints, options.transition_speeds, 0.0),
     )
 
@@ -469,17 +434,12 @@ def model_options(options: RobotOptions) -> ModelOptions:
     for name, plate in options.plates.items():
         contacts.append(Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure")))
     return ModelOptions(
-        locked_joints=dict(options.locked_joints),
-        drive_terms=options.drive_terms,
-        gravity=(x, y, z),
+        locked_joints=dict(options.locked_joints), drive_terms=options.drive_terms, gravity=(x, y, z),
         couplings=tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items()),
-        rotors=tuple(_rotor(name, rotor) for name, rotor in options.rotors.items()),
-        base=options.base,
-        contacts=tuple(contacts),
-        stribeck_speeds=dict(options.stribeck_speeds),
+        rotors=tuple(_rotor(name, rotor) for name, rotor in options.rotors.items()), base=options.base,
+        contacts=tuple(contacts), stribeck_speeds=dict(options.stribeck_speeds),
         wheels=tuple(Wheel(name, w.inertia or np.nan, w.link, w.axis) for name, w in options.wheels.items()),
-        effort_scale=dict(options.effort_scale),
-        terms=tuple(_term(name, term) for name, term in options.terms.items()),
+        effort_scale=dict(options.effort_scale), terms=tuple(_term(name, term) for name, term in options.terms.items()),
         joint_names=dict(options.joint_names),
     )
 

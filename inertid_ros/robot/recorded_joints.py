@@ -23,8 +23,7 @@ class RecordedJoints:
 
     Attributes
     ----------
-    joints : tuple of str
-        Names in the URDF; empty if the robot is unknown.
+    joints : names in the URDF; empty if the robot is unknown.
     names : mapping of str to str
         Name in recordings to name in the URDF. Both may hold one ``*``, which stands for the same text in both. Names
         without ``*`` take precedence over patterns, which are tried in their order; other names are not translated.
@@ -75,10 +74,8 @@ def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, 
 
     Parameters
     ----------
-    recorded : sequence of str
-        Names in the recording that are unknown to the robot.
-    joints : sequence of str
-        Joints of the robot that the recording lacks, in the order of the URDF.
+    recorded : names in the recording that are unknown to the robot.
+    joints : joints of the robot that the recording lacks, in the order of the URDF.
     """
     if not joints or len(recorded) < len(joints):
         return {}

@@ -30,24 +30,15 @@ class Rotor:
 
     Attributes
     ----------
-    name : str
-        Name of the body; no link may have it.
-    joint : str
-        Movable joint that it turns with.
-    link : str
-        Link of the URDF that it is mounted on, also one that does not move.
-    ratio : float
-        Turns of the rotor per turn of the joint (per metre of a prismatic one), with sign [1 or rad/m].
-    xyz, rpy : tuple of float
-        Its frame in that of the link [m], [rad].
-    axis : tuple of float
-        Axis of its bearings, in its frame.
-    mass : float
-        Prior [kg].
-    com : tuple of float
-        Prior of the centre of mass in its frame [m].
-    inertia : tuple of float
-        Prior about the centre of mass [kg m^2] (xx, xy, xz, yy, yz, zz).
+    name : name of the body; no link may have it.
+    joint : movable joint that it turns with.
+    link : link of the URDF that it is mounted on, also one that does not move.
+    ratio : turns of the rotor per turn of the joint (per metre of a prismatic one), with sign [1 or rad/m].
+    xyz, rpy : its frame in that of the link [m], [rad].
+    axis : axis of its bearings, in its frame.
+    mass : prior [kg].
+    com : prior of the centre of mass in its frame [m].
+    inertia : prior about the centre of mass [kg m^2] (xx, xy, xz, yy, yz, zz).
     """
 
     name: str
@@ -131,12 +122,9 @@ class Wheel:
     name : str
         Name of its joint in the recording, whose velocity is the wheel's speed relative to the link [rad/s]. A joint of
         this name in the URDF is held, and supplies what is not given here.
-    inertia : float
-        About its axis [kg m^2]; must be known, as it sets the scale of all parameters. NaN: from the URDF.
-    link : str
-        Link that it is mounted on; empty: from the URDF.
-    axis : tuple of float
-        Axis of positive speed, in the frame of the link; empty: from the URDF.
+    inertia : about its axis [kg m^2]; must be known, as it sets the scale of all parameters. NaN: from the URDF.
+    link : link that it is mounted on; empty: from the URDF.
+    axis : axis of positive speed, in the frame of the link; empty: from the URDF.
     """
 
     name: str
@@ -162,12 +150,9 @@ class MountedWheels:
 
     Attributes
     ----------
-    names : tuple of str
-        ``w`` names of their joints.
-    bodies : tuple of int
-        Moving body that each is mounted on.
-    axes : ndarray, shape (w, 3)
-        Inertia times unit axis in the frame of that body [kg m^2].
+    names : ``w`` names of their joints.
+    bodies : moving body that each is mounted on.
+    axes : (w, 3), inertia times unit axis in the frame of that body [kg m^2].
     """
 
     names: tuple[str, ...] = ()

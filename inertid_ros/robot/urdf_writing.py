@@ -24,8 +24,7 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
 
     Parameters
     ----------
-    bodies : ndarray, shape (nb, 10)
-        Parameters of the moving bodies about their joint frames.
+    bodies : (nb, 10), parameters of the moving bodies about their joint frames.
     friction : mapping of str to ndarray, optional
         ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``, for ``<dynamics damping friction>``;
         joints with NaN stay.

@@ -19,8 +19,7 @@ class CommandedTrajectory:
 
     Attributes
     ----------
-    time_from_start : ndarray, shape (P,)
-        [s]
+    time_from_start : (P,), [s]
     position : ndarray, shape (P, n)
     velocity, acceleration : ndarray, shape (P, n), or None
     """
@@ -119,8 +118,7 @@ class Follower:
         x = max(time - self._times[segment], 0.0)
         powers = np.array(
             [
-                [1, x, x**2, x**3, x**4, x**5],
-                [0, 1, 2 * x, 3 * x**2, 4 * x**3, 5 * x**4],
+                [1, x, x**2, x**3, x**4, x**5], [0, 1, 2 * x, 3 * x**2, 4 * x**3, 5 * x**4],
                 [0, 0, 2, 6 * x, 12 * x**2, 20 * x**3],
             ]
         )
@@ -176,19 +174,16 @@ class Cascade:
 
     Parameters
     ----------
-    inertia : ndarray, shape (n,)
-        Of each joint [kg m^2 or kg].
+    inertia : (n,), of each joint [kg m^2 or kg].
     bandwidth : float or ndarray, shape (n,)
         Natural frequency of the two loops [rad/s].
     feed_forward : float or ndarray, shape (n,)
         Share of the command's velocity that is fed forward, 0 to 1.
-    limit : ndarray, shape (n,)
-        Of the efforts [N m or N].
+    limit : (n,), of the efforts [N m or N].
 
     Attributes
     ----------
-    gain : ndarray, shape (n,)
-        Effort by velocity [N m s/rad or N s/m].
+    gain : (n,), effort by velocity [N m s/rad or N s/m].
     """
 
     def __init__(

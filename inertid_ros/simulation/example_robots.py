@@ -113,16 +113,11 @@ class Sole:
 
     Attributes
     ----------
-    frame : str
-        Link that it belongs to.
-    rotation : ndarray, shape (3, 3)
-        Of the sole's axes (x to the toes, z away from the ground) in the link's.
-    centre : ndarray, shape (3,)
-        Of the rectangle in the link's frame [m].
-    length, width : float
-        Of the rectangle [m].
-    plate : str
-        Name of the force plate below it.
+    frame : link that it belongs to.
+    rotation : (3, 3), of the sole's axes (x to the toes, z away from the ground) in the link's.
+    centre : (3,), of the rectangle in the link's frame [m].
+    length, width : of the rectangle [m].
+    plate : name of the force plate below it.
     """
 
     frame: str
@@ -150,12 +145,9 @@ class SimulatedPlate:
 
     Attributes
     ----------
-    name : str
-        Of the plate and of its frame.
-    rotation : ndarray, shape (3, 3)
-        Of the plate's axes in the world's.
-    origin : ndarray, shape (3,)
-        Of the plate's frame in the world [m]; the surface is at height zero.
+    name : of the plate and of its frame.
+    rotation : (3, 3), of the plate's axes in the world's.
+    origin : (3,), of the plate's frame in the world [m]; the surface is at height zero.
     """
 
     name: str
@@ -174,18 +166,12 @@ class LeggedRobotDescription:
 
     Attributes
     ----------
-    urdf : str
-        Text of the true robot's URDF.
-    soles : tuple of Sole
-        Contacts with the ground.
-    plates : tuple of SimulatedPlate
-        Force plates below them.
-    start : dict
-        Joint to position [rad] where it is not zero.
-    passive : tuple of str
-        Joints without a motor.
-    imu : str
-        Frame of the inertial measurement unit on the base; empty is the base's own.
+    urdf : text of the true robot's URDF.
+    soles : contacts with the ground.
+    plates : force plates below them.
+    start : joint to position [rad] where it is not zero.
+    passive : joints without a motor.
+    imu : frame of the inertial measurement unit on the base; empty is the base's own.
     """
 
     urdf: str
@@ -270,10 +256,7 @@ def _origins(side: str) -> tuple[tuple[float, float, float], ...]:
     """Of the five joints in their parents [m]."""
     out = -1.0 if side == "right" else 1.0
     return (
-        (0.0, out * _HIP_TO_MIDLINE, 0.0),
-        (_ABDUCTION_TO_FLEXION, 0.0, 0.0),
-        (_THIGH, 0.0, 0.0),
-        (_SHANK, 0.0, 0.0),
+        (0.0, out * _HIP_TO_MIDLINE, 0.0), (_ABDUCTION_TO_FLEXION, 0.0, 0.0), (_THIGH, 0.0, 0.0), (_SHANK, 0.0, 0.0),
         (0.0, 0.0, 0.0),
     )
 
@@ -327,8 +310,7 @@ STANCES = {
     "biped": Stance(soles(), plates(), IMU_FRAME),
     "humanoid": Stance(
         (Sole("right_ankle_roll_link", np.eye(3), np.array([0.035, 0.0, -0.033]), 0.17, 0.06, "plate"),),
-        (SimulatedPlate("plate", np.diag([1.0, -1.0, -1.0]), np.array([0.02, 0.03, -0.04])),),
-        "imu_in_pelvis",
+        (SimulatedPlate("plate", np.diag([1.0, -1.0, -1.0]), np.array([0.02, 0.03, -0.04])),), "imu_in_pelvis",
     ),
 }
 

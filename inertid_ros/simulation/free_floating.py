@@ -32,8 +32,7 @@ class GravityGradient:
 
     Attributes
     ----------
-    rate : float
-        Angular velocity of a circular orbit ``n`` [rad/s]; 1.1e-3 in low Earth orbit.
+    rate : angular velocity of a circular orbit ``n`` [rad/s]; 1.1e-3 in low Earth orbit.
     """
 
     rate: float = 1.1e-3
@@ -50,10 +49,8 @@ class RateNoise:
 
     Attributes
     ----------
-    linear, angular : float
-        Of the base [m/s], [rad/s].
-    joint : float
-        Of joints and wheels [rad/s or m/s].
+    linear, angular : of the base [m/s], [rad/s].
+    joint : of joints and wheels [rad/s or m/s].
     """
 
     linear: float = 50e-6
@@ -67,18 +64,12 @@ class FreeMotion:
 
     Attributes
     ----------
-    time : ndarray, shape (N,)
-        Times of the samples [s].
-    pose : ndarray, shape (N, 7)
-        Pose of the base in the world (position, quaternion x y z w).
-    twist : ndarray, shape (N, 6)
-        Its twist in its own frame.
-    q, v : ndarray, shape (N, n)
-        Positions and velocities of the joints.
-    angles, speeds : ndarray, shape (N, w)
-        Angles and speeds of the wheels [rad], [rad/s].
-    momentum : ndarray, shape (N, 6)
-        Of robot and wheels about the origin of the world, in its axes [N s], [N m s].
+    time : (N,), times of the samples [s].
+    pose : (N, 7), pose of the base in the world (position, quaternion x y z w).
+    twist : (N, 6), its twist in its own frame.
+    q, v : (N, n), positions and velocities of the joints.
+    angles, speeds : (N, w), angles and speeds of the wheels [rad], [rad/s].
+    momentum : (N, 6), of robot and wheels about the origin of the world, in its axes [N s], [N m s].
     """
 
     time: Array
@@ -92,25 +83,17 @@ class FreeMotion:
 
 
 def float_freely(
-    model: RobotModel,
-    bodies: Array,
-    trajectory: Trajectory,
-    rate_hz: float = 100.0,
-    momentum: Array | None = None,
+    model: RobotModel, bodies: Array, trajectory: Trajectory, rate_hz: float = 100.0, momentum: Array | None = None,
     torque: ExternalTorque | None = None,
 ) -> FreeMotion:
     """Motion from rest at the origin, or with a given momentum.
 
     Parameters
     ----------
-    bodies : ndarray, shape (nb, 10)
-        True parameters; those of the model are not used.
-    trajectory : Trajectory
-        Of joints, then wheels.
-    momentum : ndarray, shape (6,), optional
-        Total at the start, about the origin of the world.
-    torque : ExternalTorque, optional
-        External, about the centre of mass.
+    bodies : (nb, 10), true parameters; those of the model are not used.
+    trajectory : of joints, then wheels.
+    momentum : (6,), total at the start, about the origin of the world.
+    torque : external, about the centre of mass.
 
     Raises
     ------
@@ -167,13 +150,8 @@ def measured(model: RobotModel, motion: FreeMotion, noise: RateNoise, rng: np.ra
     start = np.hstack([motion.q[0], motion.angles[0]])
     position = start + np.vstack([np.zeros_like(start), np.cumsum(0.5 * (rates[1:] + rates[:-1]) * step, axis=0)])
     return Recording(
-        joint_names=model.joint_names + model.wheels.names,
-        time=motion.time,
-        position=position,
-        velocity=rates,
-        effort=np.zeros_like(position),
-        base_pose=dead_reckoning(motion.time, twist, motion.pose[0]),
-        base_twist=twist,
+        joint_names=model.joint_names + model.wheels.names, time=motion.time, position=position, velocity=rates,
+        effort=np.zeros_like(position), base_pose=dead_reckoning(motion.time, twist, motion.pose[0]), base_twist=twist,
         name=name,
     )
 

@@ -35,12 +35,9 @@ class LeggedRobot:
 
     Parameters
     ----------
-    robot : LeggedRobotDescription
-        The true robot.
-    options : LeggedRobotOptions, optional
-        Behaviour.
-    controller_urdf : str, optional
-        URDF that the controller uses; the true one where not given.
+    robot : the true robot.
+    options : Behaviour.
+    controller_urdf : URDF that the controller uses; the true one where not given.
     """
 
     def __init__(
@@ -235,8 +232,7 @@ def simulate_movements(
 
     Parameters
     ----------
-    noise : bool, optional
-        Whether the sensors have any; without, the base's acceleration is recorded as well, exactly.
+    noise : whether the sensors have any; without, the base's acceleration is recorded as well, exactly.
 
     Raises
     ------

@@ -19,9 +19,10 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
+from inertid_ros.robot.urdf.joints import locked_joints
 from inertid_ros.simulation.example_robots import SimulatedPlate, Sole
 
-_UNUSED_TAGS = ("transmission", "gazebo", "mujoco", "material")
+_UNUSED_TAGS = ("transmission", "gazebo", "mujoco", "material", "visual", "collision")
 _CORNER_RADIUS_M = 0.005  # of the balls at the corners of a sole
 _PLATE_SIZE_M = (0.3, 0.2, 0.02)  # half
 _CONTACT_SOLREF = (0.008, 1.0)  # time constant [s] and damping ratio
@@ -61,7 +62,7 @@ def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
     """
     mujoco = import_mujoco()
     root = parsing.parse_description(robot.urdf)
-    text = fix_joints(root, locked_positions(robot, root))
+    text = fix_joints(root, locked_joints(root, robot.options.locked_joints))
     try:
         spec = mujoco.MjSpec.from_string(text)
         spec.compiler.fusestatic = True
@@ -94,34 +95,10 @@ def joint_indices(model: Any, names: Sequence[str]) -> tuple[NDArray[Any], NDArr
     return np.array([int(joint.dofadr[0]) for joint in joints]), np.array([int(joint.qposadr[0]) for joint in joints])
 
 
-def locked_positions(robot: RobotModel, root: etree._Element) -> dict[str, float]:
-    """Position of every movable joint of the URDF that the robot model does not move [rad or m]."""
-    locked = robot.options.locked_joints
-    positions = {}
-    for joint in root.findall("joint"):
-        name, mimic = str(joint.get("name")), joint.find("mimic")
-        if joint.get("type") not in parsing.MOVABLE or name in robot.joint_names:
-            continue
-        if name in locked:
-            positions[name] = float(locked[name])
-        elif mimic is not None and mimic.get("joint") in locked:
-            where = f"URDF joint '{name}'"
-            factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
-            offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
-            positions[name] = factor * float(locked[str(mimic.get("joint"))]) + offset
-    return positions
-
-
 def fix_joints(root: etree._Element, locked: Mapping[str, float]) -> str:
     """URDF text without geometry in which the locked joints are fixed at their positions."""
     copy = etree.fromstring(etree.tostring(root))
-    for tag in _UNUSED_TAGS:
-        for element in copy.findall(tag):
-            copy.remove(element)
-    for link in copy.findall("link"):
-        for tag in ("visual", "collision"):
-            for element in link.findall(tag):
-                link.remove(element)
+    etree.strip_elements(copy, *_UNUSED_TAGS, with_tail=False)
     for joint in copy.findall("joint"):
         name = str(joint.get("name"))
         if name in locked:
@@ -141,9 +118,7 @@ def _fix(joint: etree._Element, position: float) -> None:
         xyz = xyz + rotation.apply(axis * position)
     else:
         rotation = rotation * Rotation.from_rotvec(axis * position)
-    for tag in ("origin", "mimic", "limit", "dynamics", "axis"):
-        for element in joint.findall(tag):
-            joint.remove(element)
+    etree.strip_elements(joint, "origin", "mimic", "limit", "dynamics", "axis", with_tail=False)
     joint.set("type", "fixed")
     numbers = {"xyz": xyz, "rpy": rotation.as_euler("xyz")}
     etree.SubElement(joint, "origin", {key: " ".join(repr(float(x)) for x in v) for key, v in numbers.items()})
@@ -155,12 +130,9 @@ class ForcePlateWorld:
 
     Attributes
     ----------
-    dof, position : ndarray, shape (n,)
-        Indices of the joints.
-    root : str
-        Name of the root link.
-    plates : tuple of int
-        Geometry index of every plate.
+    dof, position : (n,), indices of the joints.
+    root : name of the root link.
+    plates : geometry index of every plate.
     """
 
     model: Any
@@ -171,10 +143,7 @@ class ForcePlateWorld:
 
 
 def build_world(
-    urdf: str,
-    joint_names: Sequence[str],
-    soles: Sequence[Sole],
-    plates: Sequence[SimulatedPlate],
+    urdf: str, joint_names: Sequence[str], soles: Sequence[Sole], plates: Sequence[SimulatedPlate],
     options: LeggedRobotOptions,
 ) -> ForcePlateWorld:
     """Compile a URDF with a free root, balls at the corners of the soles, and boxes for the plates.
@@ -221,10 +190,7 @@ def build_world(
     except ValueError as error:
         raise ModelError(f"URDF: MuJoCo refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
     return ForcePlateWorld(
-        model,
-        *joint_indices(model, joint_names),
-        root,
-        tuple(model.geom(name).id for name in names),
+        model, *joint_indices(model, joint_names), root, tuple(model.geom(name).id for name in names),
     )
 
 

@@ -20,11 +20,7 @@ _MAX_OFFSET_M = 0.05  # of a box from the axis z
 
 
 def simulate(
-    robot: SimulatedRobot,
-    plan: Plan,
-    *,
-    state_hz: float = 500.0,
-    name: str = "simulated",
+    robot: SimulatedRobot, plan: Plan, *, state_hz: float = 500.0, name: str = "simulated",
     each_step: Callable[[SimulatedRobot], None] = lambda robot: None,
 ) -> Recording:
     """Approach the start of a plan, execute it, and record joint states from there to half a second after its end.
@@ -33,8 +29,7 @@ def simulate(
 
     Parameters
     ----------
-    each_step : callable, optional
-        Called before every timestep, for example to change the payload (:meth:`.SimulatedRobot.become`).
+    each_step : called before every timestep, for example to change the payload (:meth:`.SimulatedRobot.become`).
 
     Raises
     ------
@@ -62,12 +57,9 @@ def simulate(
     zero = begin + approach_time
     states = [replace(state, time=state.time - zero) for state in states if state.time >= zero - 1e-9]
     return Recording(
-        robot.joint_names,
-        np.array([state.time for state in states]),
-        position=np.array([state.position for state in states]),
-        effort=np.array([state.effort for state in states]),
-        velocity=np.array([state.velocity for state in states]),
-        name=name,
+        robot.joint_names, np.array([state.time for state in states]),
+        position=np.array([state.position for state in states]), effort=np.array([state.effort for state in states]),
+        velocity=np.array([state.velocity for state in states]), name=name,
     )
 
 
@@ -85,12 +77,9 @@ class Box:
 
     Attributes
     ----------
-    mass : float
-        [kg].
-    com : ndarray, shape (3,)
-        Its centre [m].
-    inertia : ndarray, shape (3, 3)
-        About its centre [kg m^2].
+    mass : [kg].
+    com : (3,), its centre [m].
+    inertia : (3, 3), about its centre [kg m^2].
     """
 
     mass: float
@@ -99,10 +88,7 @@ class Box:
 
     @classmethod
     def random(
-        cls,
-        rng: np.random.Generator,
-        mass: float,
-        sides: tuple[float, float] = (0.05, 0.2),
+        cls, rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
         ahead: tuple[float, float] = (0.05, 0.15),
     ) -> "Box":
         """Return a box in random orientation with its centre up to 5 cm from the axis z of the frame.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from inertid_ros.config.simulation import BodySensorOptions, SensorOptions
+from inertid_ros.config.simulation import BodySensorOptions, FaultOptions, SensorOptions
 from inertid_ros.core.arrays import Array
 
 
@@ -36,45 +36,9 @@ class Sensors:
         if self.options.position_resolution > 0:
             position = np.round(position / self.options.position_resolution) * self.options.position_resolution
         return StateSample(
-            true.time,
-            position,
-            true.velocity + self.options.velocity_noise * noise[1],
+            true.time, position, true.velocity + self.options.velocity_noise * noise[1],
             true.effort + self.options.effort_noise * self._effort_scale * noise[2],
         )
-
-
-@dataclass(frozen=True)
-class StateFaults:
-    """Faults of the reported states.
-
-    Attributes
-    ----------
-    silent : bool
-        Nothing is reported.
-    frozen : bool
-        Values stay, stamps go on.
-    not_finite : bool
-        Values are NaN.
-    delay : float
-        Every state arrives this late [s].
-    drop : float
-        Probability that a state is lost.
-    stamp_offset : float
-        Added to every stamp [s].
-    gap_rate : float
-        Rate of interruptions of the publisher [1/s].
-    gap : tuple of three floats
-        Shortest, median and longest interruption [s].
-    """
-
-    silent: bool = False
-    frozen: bool = False
-    not_finite: bool = False
-    delay: float = 0.0
-    drop: float = 0.0
-    stamp_offset: float = 0.0
-    gap_rate: float = 0.0
-    gap: tuple[float, ...] = (0.01, 0.017, 0.03)
 
 
 class FaultyChannel:
@@ -84,19 +48,19 @@ class FaultyChannel:
     ros2_control's RealtimePublisher.
     """
 
-    def __init__(self, rng: np.random.Generator, faults: StateFaults | None = None) -> None:
+    def __init__(self, rng: np.random.Generator, faults: FaultOptions | None = None) -> None:
         self._rng = rng
         self._waiting: deque[tuple[float, StateSample]] = deque()
         self._last: StateSample | None = None
-        self.faults = faults or StateFaults()
+        self.faults = faults or FaultOptions(gap_rate_hz=0.0)
 
     @property
-    def faults(self) -> StateFaults:
+    def faults(self) -> FaultOptions:
         """Faults from now on."""
         return self._faults
 
     @faults.setter
-    def faults(self, faults: StateFaults) -> None:
+    def faults(self, faults: FaultOptions) -> None:
         self._faults = faults
         self._gap_end, self._next_gap = -np.inf, np.nan  # NaN: to be drawn
 
@@ -112,9 +76,9 @@ class FaultyChannel:
             if faults.not_finite:
                 nan = np.full_like(sample.position, np.nan)
                 sample = StateSample(sample.time, nan, nan, nan)
-            if faults.stamp_offset:
-                sample = replace(sample, time=sample.time + faults.stamp_offset)
-            self._waiting.append((held_until + faults.delay, sample))
+            if faults.stamp_offset_s:
+                sample = replace(sample, time=sample.time + faults.stamp_offset_s)
+            self._waiting.append((held_until + faults.delay_s, sample))
         arrived = [s for due, s in self._waiting if due <= now + 1e-9]
         if arrived:
             self._waiting = deque((due, s) for due, s in self._waiting if due > now + 1e-9)
@@ -124,13 +88,13 @@ class FaultyChannel:
         """Time at which a state of ``now`` leaves the publisher; None if it is skipped."""
         if now < self._gap_end:
             return None
-        if self._faults.gap_rate == 0:
+        if self._faults.gap_rate_hz == 0:
             return now
         if np.isnan(self._next_gap):
-            self._next_gap = now + self._rng.exponential(1 / self._faults.gap_rate)
+            self._next_gap = now + self._rng.exponential(1 / self._faults.gap_rate_hz)
         if now < self._next_gap:
             return now
-        self._gap_end = now + float(np.exp(np.interp(self._rng.random(), (0.0, 0.5, 1.0), np.log(self._faults.gap))))
+        self._gap_end = now + float(np.exp(np.interp(self._rng.random(), (0.0, 0.5, 1.0), np.log(self._faults.gap_s))))
         self._next_gap = np.nan
         return self._gap_end
 
@@ -141,22 +105,14 @@ class BodySample:
 
     Attributes
     ----------
-    time : float
-        Simulated time [s].
-    position, velocity, effort : ndarray, shape (n,)
-        Of the joints.
-    base_pose : ndarray, shape (7,)
-        Position x y z [m] and quaternion qx qy qz qw.
-    base_twist : ndarray, shape (6,)
-        Linear then angular, in the base frame.
-    base_acceleration : ndarray, shape (6,)
-        Derivative of the twist in the base frame.
-    specific_force : ndarray, shape (3,)
-        Of the accelerometer, in its own axes [m/s^2].
-    rate : ndarray, shape (3,)
-        Of the gyroscope, in its own axes [rad/s].
-    wrenches : mapping
-        Name of the plate to force and torque ``(6,)`` on the robot, in the plate's frame.
+    time : simulated time [s].
+    position, velocity, effort : (n,), of the joints.
+    base_pose : (7,), position x y z [m] and quaternion qx qy qz qw.
+    base_twist : (6,), linear then angular, in the base frame.
+    base_acceleration : (6,), derivative of the twist in the base frame.
+    specific_force : (3,), of the accelerometer, in its own axes [m/s^2].
+    rate : (3,), of the gyroscope, in its own axes [rad/s].
+    wrenches : name of the plate to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
     time: float

@@ -66,8 +66,7 @@ def typical_drives(robot: RobotModel, options: DriveOptions, rng: np.random.Gene
     factor = 1 + options.variation * rng.uniform(-1, 1, (4, n))
     return Drives(
         rotor_inertia=options.rotor_inertia * effort * factor[0],
-        viscous=options.viscous * effort / velocity * factor[1],
-        coulomb=options.coulomb * effort * factor[2],
+        viscous=options.viscous * effort / velocity * factor[1], coulomb=options.coulomb * effort * factor[2],
         offset=options.offset * effort * factor[3] * rng.choice([-1.0, 1.0], n),
     )
 
@@ -84,20 +83,13 @@ class SimulatedRobot:
 
     Parameters
     ----------
-    robot : RobotModel
-        The true robot; its URDF is read by MuJoCo itself.
-    drives : Drives, optional
-        True drives instead of typical ones.
-    start : ndarray, shape (n,), optional
-        Pose at time zero; by default the middle of the position limits.
+    robot : the true robot; its URDF is read by MuJoCo itself.
+    drives : true drives instead of typical ones.
+    start : (n,), pose at time zero; by default the middle of the position limits.
     """
 
     def __init__(
-        self,
-        robot: RobotModel,
-        options: SimulationOptions | None = None,
-        *,
-        drives: Drives | None = None,
+        self, robot: RobotModel, options: SimulationOptions | None = None, *, drives: Drives | None = None,
         start: Array | None = None,
     ) -> None:
         self.robot, self.options = robot, options or SimulationOptions()

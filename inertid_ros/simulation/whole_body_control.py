@@ -28,12 +28,9 @@ class Reference:
 
     Attributes
     ----------
-    com : ndarray, shape (3, 3)
-        Centre of mass in the world [m].
-    torso : ndarray, shape (3, 3)
-        Roll, pitch, yaw of the base [rad].
-    joints : ndarray, shape (3, n)
-        [rad].
+    com : (3, 3), centre of mass in the world [m].
+    torso : (3, 3), roll, pitch, yaw of the base [rad].
+    joints : (3, n), [rad].
     """
 
     com: Array
@@ -81,12 +78,9 @@ class WholeBodyController:
 
     Parameters
     ----------
-    model : pin.Model
-        Free-flyer model of the controller.
-    soles : sequence of Sole
-        Soles in contact with the ground.
-    passive : ndarray, shape (n,)
-        Bool, joints without a motor.
+    model : free-flyer model of the controller.
+    soles : soles in contact with the ground.
+    passive : (n,), bool, joints without a motor.
     start : ndarray
         Configuration whose centre of mass, torso and joints the references count from.
     """
@@ -154,11 +148,7 @@ class WholeBodyController:
         joints = np.zeros((model.nv - 6, model.nv))
         joints[:, 6:] = np.eye(model.nv - 6)
         posture = self._start[7:] + wanted.joints[0] - q[7:]
-        task(
-            joints,
-            wanted.joints[2] + _pd(posture, wanted.joints[1] - v[6:], self._joint_hz),
-            self._joint_weight,
-        )
+        task(joints, wanted.joints[2] + _pd(posture, wanted.joints[1] - v[6:], self._joint_hz), self._joint_weight)
         A, b = np.vstack(rows), np.concatenate(rhs)
         return np.asarray(np.linalg.solve(A.T @ A + 1e-8 * np.eye(model.nv), A.T @ b), dtype=float)
 

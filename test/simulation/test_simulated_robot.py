@@ -2,13 +2,20 @@
 
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pinocchio as pin
 import pytest
 from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_plan
 
 from inertid_ros.config.excitation import ExcitationOptions
-from inertid_ros.config.simulation import ControllerOptions, DriveOptions, SensorOptions, SimulationOptions
+from inertid_ros.config.simulation import (
+    ControllerOptions,
+    DriveOptions,
+    FaultOptions,
+    SensorOptions,
+    SimulationOptions,
+)
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.excitation.plan import slower
 from inertid_ros.robot.model import load_model
@@ -16,7 +23,7 @@ from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.controller import CommandedTrajectory
 from inertid_ros.simulation.mujoco_model import build_mujoco, import_mujoco, set_bodies
 from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.sensors import FaultyChannel, StateFaults, StateSample
+from inertid_ros.simulation.sensors import FaultyChannel, StateSample
 from inertid_ros.simulation.simulated_robot import ControlMode, Drives, SimulatedRobot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
@@ -296,20 +303,20 @@ def states(count=40, period=0.005):
     return [StateSample(period * k, np.array([0.1 * k]), np.array([1.0]), np.array([2.0])) for k in range(count)]
 
 
-def passed(faults):
-    channel = FaultyChannel(np.random.default_rng(0), faults)
+def passed(**faults):
+    channel = FaultyChannel(np.random.default_rng(0), FaultOptions(**{"gap_rate_hz": 0.0, **faults}))
     return [(s.time, arrived) for s in states() for arrived in channel.pass_on(s)]
 
 
 def test_faults_of_the_state_channel():
-    assert [a.position[0] for _, a in passed(StateFaults())] == pytest.approx([0.1 * k for k in range(40)])
-    assert passed(StateFaults(silent=True)) == []
-    assert all(np.isnan(a.position).all() and np.isfinite(a.time) for _, a in passed(StateFaults(not_finite=True)))
-    late = passed(StateFaults(delay=0.05))
+    assert [a.position[0] for _, a in passed()] == pytest.approx([0.1 * k for k in range(40)])
+    assert passed(silent=True) == []
+    assert all(np.isnan(a.position).all() and np.isfinite(a.time) for _, a in passed(not_finite=True))
+    late = passed(delay_s=0.05)
     assert all(now - a.time == pytest.approx(0.05, abs=1e-6) for now, a in late)
     assert len(late) == 30
-    assert 5 < len(passed(StateFaults(drop=0.7))) < 25
-    assert all(a.time - now == pytest.approx(3.0) for now, a in passed(StateFaults(stamp_offset=3.0)))
+    assert 5 < len(passed(drop=0.7)) < 25
+    assert all(a.time - now == pytest.approx(3.0) for now, a in passed(stamp_offset_s=3.0))
 
 
 def test_frozen_states_keep_their_values_and_advance_their_stamps():
@@ -317,14 +324,14 @@ def test_frozen_states_keep_their_values_and_advance_their_stamps():
     arrived = []
     for index, state in enumerate(states()):
         if index == 10:
-            channel.faults = replace(channel.faults, frozen=True)
+            channel.faults = attrs.evolve(channel.faults, frozen=True)
         arrived += channel.pass_on(state)
     assert [s.position[0] for s in arrived[10:]] == [arrived[9].position[0]] * 30
     assert (np.diff([s.time for s in arrived]) > 0).all()
 
 
 def test_a_publisher_that_is_held_up_skips_states_and_is_late_with_one():
-    faults = StateFaults(gap_rate=1.0, gap=(0.024, 0.068, 0.39))
+    faults = FaultOptions(gap_rate_hz=1.0, gap_s=(0.024, 0.068, 0.39))
     channel, times, stamps = FaultyChannel(np.random.default_rng(0), faults), [], []
     for step in range(100_000):
         now = 0.002 * step

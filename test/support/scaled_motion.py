@@ -12,17 +12,19 @@ import numpy as np
 from support.robots.quick_plans import quick_plan, simple_limits
 
 from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.simulation import FaultOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
 from inertid_ros.simulation.controller import Cascade, CommandedTrajectory, Follower
-from inertid_ros.simulation.sensors import FaultyChannel, StateFaults, StateSample
+from inertid_ros.simulation.sensors import FaultyChannel, StateSample
 
 CYCLE_S, WINDOW_S = 0.002, 0.03
 STEP_S, TICK_S, STATE_DELAY_S, COMMAND_DELAY_S = 0.001, 0.004, 0.001, 0.001
 CONTROLLER_STATE_S = 0.02
-IDLE = StateFaults(gap_rate=0.3, gap=(0.01, 0.017, 0.03))  # as measured of a joint_state_broadcaster on two cores
-BUSY = StateFaults(gap_rate=1.0, gap=(0.024, 0.068, 0.39))
+# as measured of a joint_state_broadcaster on two cores
+IDLE = FaultOptions(gap_rate_hz=0.3, gap_s=(0.01, 0.017, 0.03))
+BUSY = FaultOptions(gap_rate_hz=1.0, gap_s=(0.024, 0.068, 0.39))
 EPOCH, BEGIN = 1.8e9, 50.0
 LIMITS = simple_limits(2)
 Scaling = Callable[[float], float]  # of the time since the begin of the motion
@@ -114,7 +116,7 @@ class Sensors:
         Of positions [rad].
     late : iterator
         How late each state is stamped [s].
-    channel : StateFaults
+    channel : FaultOptions
         What becomes of the states on their way.
     """
 
@@ -122,7 +124,7 @@ class Sensors:
     noise: float = 1e-6
     resolution: float = 0.0
     late: Iterator[float] = field(default_factory=lambda: repeat(0.0))
-    channel: StateFaults = StateFaults()
+    channel: FaultOptions = FaultOptions(gap_rate_hz=0.0)
 
 
 def random_drives(rng: np.random.Generator, joints: int) -> tuple[Drives, Sensors]:

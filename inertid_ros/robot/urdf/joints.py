@@ -22,12 +22,9 @@ class JointLimits:
 
     Attributes
     ----------
-    lower, upper : ndarray, shape (n,)
-        Position [rad or m].
-    velocity : ndarray, shape (n,)
-        rad/s or m/s.
-    effort : ndarray, shape (n,)
-        N m or N.
+    lower, upper : (n,), position [rad or m].
+    velocity : (n,), rad/s or m/s.
+    effort : (n,), N m or N.
     """
 
     lower: Array

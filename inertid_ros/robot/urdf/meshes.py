@@ -42,14 +42,10 @@ def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_fo
 
     Parameters
     ----------
-    filename : str
-        ``package://``, ``model://`` or ``file://`` URL, or a path, which may be relative to the URDF.
-    where : str
-        Element of the URDF, for the message.
-    packages : sequence of str
-        Folders of packages, or folders that hold them.
-    urdf_folder : Path, optional
-        Folder of the URDF, if it is a file.
+    filename : ``package://``, ``model://`` or ``file://`` URL, or a path, which may be relative to the URDF.
+    where : element of the URDF, for the message.
+    packages : folders of packages, or folders that hold them.
+    urdf_folder : folder of the URDF, if it is a file.
 
     Raises
     ------
@@ -125,10 +121,8 @@ class Mesh:
 
     Attributes
     ----------
-    vertices, hull_vertices : ndarray, shape (V, 3), (H, 3)
-        Corners [m].
-    triangles, hull_triangles : ndarray of int, shape (T, 3), (S, 3)
-        Rows of corners.
+    vertices, hull_vertices : (V, 3), (H, 3), corners [m].
+    triangles, hull_triangles : int (T, 3), (S, 3), rows of corners.
     """
 
     vertices: Array
@@ -264,9 +258,7 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
         loaded.buildConvexHull(True, "Qt")
         hull = loaded.convex
         return Mesh(
-            vertices,
-            _corners(loaded.tri_indices, loaded.num_tris),
-            np.array(hull.points(), dtype=float),
+            vertices, _corners(loaded.tri_indices, loaded.num_tris), np.array(hull.points(), dtype=float),
             _corners(hull.polygons, hull.num_polygons),
         )
     except ModelError as error:

@@ -25,11 +25,7 @@ _MIN_HALF_THICKNESS = 1e-3  # m; of flat shapes, such as an image of a plate
 
 
 def with_inertias(
-    text: str,
-    root: etree._Element,
-    bodies: Sequence[str],
-    held: Mapping[str, float],
-    folder: Path | None,
+    text: str, root: etree._Element, bodies: Sequence[str], held: Mapping[str, float], folder: Path | None,
     shapes: bool = True,
 ) -> str:
     """URDF with inertias for moving links that have none, neither themselves nor in links fixed to them.
@@ -39,16 +35,11 @@ def with_inertias(
 
     Parameters
     ----------
-    root : etree._Element
-        Of ``text``, the URDF.
-    bodies : sequence of str
-        Moving links without inertia.
-    held : mapping of str to float
-        Locked joints, through which links belong to a body too.
-    folder : Path or None
-        Folder of the URDF, for its meshes.
-    shapes : bool
-        Whether shapes are used; otherwise all links are bars.
+    root : of ``text``, the URDF.
+    bodies : moving links without inertia.
+    held : locked joints, through which links belong to a body too.
+    folder : folder of the URDF, for its meshes.
+    shapes : whether shapes are used; otherwise all links are bars.
     """
     joined = {body: _rigidly_joined(root, body, held) for body in bodies}
     names = {name for links in joined.values() for name in links} if shapes else set[str]()

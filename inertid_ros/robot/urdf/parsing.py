@@ -93,9 +93,7 @@ def _check_expanded(root: etree._Element) -> None:
         unexpanded = (part for part in parts if any(f"${mark}" in str(part.attrib.values()) for mark in "{("))
         element, what = next(unexpanded, None), "an expression of xacro"
     if element is not None:
-        raise ModelError(
-            f"URDF: has {what} in line {element.sourceline}; expand it first: inertid init FILE --xacro"
-        )
+        raise ModelError(f"URDF: has {what} in line {element.sourceline}; expand it first: inertid init FILE --xacro")
 
 
 def _check_links(root: etree._Element) -> None:
@@ -182,9 +180,7 @@ def _check_name(name: str, tag: str) -> None:
         raise ModelError(f"URDF {tag} '{name}': its name is too long, or has control characters; {_HINT}")
 
 
-def number(
-    element: etree._Element | None, key: str, where: str, what: str, default: float | None = None
-) -> float:
+def number(element: etree._Element | None, key: str, where: str, what: str, default: float | None = None) -> float:
     """Finite attribute ``key`` of ``element``; ``default`` if the attribute (not the element) is absent.
 
     Raises
@@ -243,8 +239,7 @@ def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
 
     Parameters
     ----------
-    arguments : mapping of str to str
-        ``xacro:arg`` to value.
+    arguments : ``xacro:arg`` to value.
 
     Raises
     ------

@@ -32,22 +32,14 @@ class CollisionShape:
 
     Attributes
     ----------
-    link : str
-        Link of the URDF that has it.
-    body : int
-        Moving body that the link belongs to; -1 for the fixed root.
-    placement : ndarray, shape (4, 4)
-        Of the shape in the frame of that body (for -1, of the root link).
-    geometry : str
-        ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z, the length without caps) or ``mesh``.
-    size : tuple of float
-        m; full edges of a box; radius; radius and length; nothing for a mesh.
-    mesh : Path, optional
-        File of a mesh.
-    scale : tuple of float
-        Factors of a mesh along its axes.
-    surface : Mesh, optional
-        Mesh, once it has been read.
+    link : link of the URDF that has it.
+    body : moving body that the link belongs to; -1 for the fixed root.
+    placement : (4, 4), of the shape in the frame of that body (for -1, of the root link).
+    geometry : ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z, the length without caps) or ``mesh``.
+    size : m; full edges of a box; radius; radius and length; nothing for a mesh.
+    mesh : file of a mesh.
+    scale : factors of a mesh along its axes.
+    surface : mesh, once it has been read.
     """
 
     link: str
@@ -67,10 +59,8 @@ def collision_shape(
 
     Parameters
     ----------
-    frame : tuple
-        Index of the moving body of the link, and the placement of the link in it.
-    folders : tuple
-        Folders of packages, and folder of the URDF, see :func:`~.meshes.locate_mesh`.
+    frame : index of the moving body of the link, and the placement of the link in it.
+    folders : folders of packages, and folder of the URDF, see :func:`~.meshes.locate_mesh`.
 
     Raises
     ------
@@ -121,8 +111,7 @@ class Capsule:
 
     Attributes
     ----------
-    start, end : ndarray, shape (3,)
-        m; equal for a ball.
+    start, end : (3,), m; equal for a ball.
     """
 
     start: Array

@@ -19,8 +19,7 @@ from .parsing import parse_description
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 # What calibration writes: elements of links and of joints, and their attributes.
 _LINK_ATTRIBUTES = {
-    "inertial/mass": ("value",),
-    "inertial/origin": ("xyz", "rpy"),
+    "inertial/mass": ("value",), "inertial/origin": ("xyz", "rpy"),
     "inertial/inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
 }
 _JOINT_ATTRIBUTES = {"dynamics": ("damping", "friction")}
@@ -33,10 +32,8 @@ class Element:
 
     Attributes
     ----------
-    start, end : int
-        Byte range of the whole element, end exclusive.
-    inside : int
-        Start of its content; equal to ``end`` for an empty tag ``<a/>``.
+    start, end : byte range of the whole element, end exclusive.
+    inside : start of its content; equal to ``end`` for an empty tag ``<a/>``.
     """
 
     tag: str
@@ -135,11 +132,8 @@ def inertial_lines(pi: Array) -> list[str]:
     attributes = " ".join(f'{key}="{float(inertia[place])!r}"' for key, place in moments.items())
     xyz = " ".join(repr(float(value)) for value in com)
     return [
-        "<inertial>",
-        f'  <origin xyz="{xyz}" rpy="0 0 0"/>',
-        f'  <mass value="{float(mass)!r}"/>',
-        f"  <inertia {attributes}/>",
-        "</inertial>",
+        "<inertial>", f'  <origin xyz="{xyz}" rpy="0 0 0"/>', f'  <mass value="{float(mass)!r}"/>',
+        f"  <inertia {attributes}/>", "</inertial>",
     ]
 
 
@@ -149,14 +143,10 @@ class UrdfChange:
 
     Attributes
     ----------
-    element : str
-        ``link`` or ``joint``.
-    name : str
-        Of the link or joint.
-    attribute : str
-        Path and attribute, such as ``inertial/mass value``.
-    before, after : str
-        Values as written; empty if absent.
+    element : ``link`` or ``joint``.
+    name : of the link or joint.
+    attribute : path and attribute, such as ``inertial/mass value``.
+    before, after : values as written; empty if absent.
     """
 
     element: str
@@ -213,14 +203,10 @@ class DhJoint:
 
     Attributes
     ----------
-    parent : int
-        Link that it is mounted on; the base is 0, the link behind the first row 1, and so on.
-    alpha, theta : float
-        rad. The position of a revolute joint adds to theta.
-    a, d : float
-        m. The position of a prismatic joint adds to d.
-    mount : tuple of float
-        ``(3,)`` m; start of the row in the parent's frame, for arms that begin away from the base's origin.
+    parent : link that it is mounted on; the base is 0, the link behind the first row 1, and so on.
+    alpha, theta : rad. The position of a revolute joint adds to theta.
+    a, d : m. The position of a prismatic joint adds to d.
+    mount : ``(3,)`` m; start of the row in the parent's frame, for arms that begin away from the base's origin.
     """
 
     parent: int
@@ -249,10 +235,8 @@ def dh_urdf(name: str, table: Sequence[DhJoint], bodies: Array, links: Sequence[
 
     Parameters
     ----------
-    bodies : ndarray, shape (1 + n, 10)
-        Inertial parameters, the base first.
-    links : sequence of str
-        Names instead of ``L0``, ...
+    bodies : (1 + n, 10), inertial parameters, the base first.
+    links : names instead of ``L0``, ...
 
     Raises
     ------

@@ -48,8 +48,7 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
 
     Parameters
     ----------
-    bodies : ndarray, shape (nb, 10)
-        Parameters of the moving links about their joint frames.
+    bodies : (nb, 10), parameters of the moving links about their joint frames.
 
     Raises
     ------
@@ -122,20 +121,13 @@ class DoubtfulLimits:
 
     Attributes
     ----------
-    key : str
-        ``position`` or ``velocity``.
-    joints : tuple of str
-        Joints with such limits.
-    unit : str
-        Unit that they seem to be in.
-    factor : float
-        From that unit to SI.
-    evidence : str
-        One clause.
-    remedy : str
-        Change of the URDF.
-    option : str
-        YAML that replaces the limits in planning, in SI units.
+    key : ``position`` or ``velocity``.
+    joints : joints with such limits.
+    unit : unit that they seem to be in.
+    factor : from that unit to SI.
+    evidence : one clause.
+    remedy : change of the URDF.
+    option : YAML that replaces the limits in planning, in SI units.
     """
 
     key: str
@@ -157,10 +149,8 @@ def doubtful_limits(
 
     Parameters
     ----------
-    slides : ndarray of bool, shape (n,)
-        Whether a joint is prismatic.
-    length : float
-        Of the longest way along joints [m].
+    slides : bool (n,), whether a joint is prismatic.
+    length : of the longest way along joints [m].
     """
     far = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
     width = np.where(np.isfinite(far), limits.upper - limits.lower, 0.0)
@@ -196,13 +186,9 @@ def _doubtful(
     others = f", as do those of {len(joints) - 1} others" if len(joints) > 1 else ""
     what = "lower and upper" if key == "position" else "velocity"
     return DoubtfulLimits(
-        key,
-        joints,
-        looks_like,
-        factor,
+        key, joints, looks_like, factor,
         f"limits of '{names[worst]}': {key} of {stated} {si} looks like {looks_like}{others}",
-        f"multiply {what} of {', '.join(joints)} by {factor:.6g} in the URDF",
-        f"limits.{key}: {{{option}}}",
+        f"multiply {what} of {', '.join(joints)} by {factor:.6g} in the URDF", f"limits.{key}: {{{option}}}",
     )
 
 
