@@ -10,8 +10,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from inertid_ros.config.nodes import RecorderOptions  # noqa: E402
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED  # noqa: E402
 from inertid_ros.data.screening.live_watch import StreamReport  # noqa: E402
-from inertid_ros.nodes.recorder import diagnostics  # noqa: E402
-from inertid_ros.nodes.recorder.diagnostics import TopicState  # noqa: E402
+from inertid_ros.nodes.recorder.node import TopicState, disk_status, topic_status  # noqa: E402
 from inertid_ros.nodes.recorder.session import Source  # noqa: E402
 from inertid_ros.ros.conversions import stamp_of_serialized  # noqa: E402
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
@@ -34,20 +33,20 @@ ONE, NONE = TopicState("/hand", 1, ""), TopicState("/hand", 0, "nobody publishes
     ],
 )
 def test_topics(state: TopicState, report: StreamReport, level: bytes, message: str) -> None:
-    status = diagnostics.topic(Source("/hand", WRENCH_STAMPED), state, report, ())
+    status = topic_status(Source("/hand", WRENCH_STAMPED), state, report, ())
     assert status.aspect == "topic /hand" and status.level == level and message in status.message
 
 
 def test_saturated_efforts_are_told_by_joint() -> None:
-    status = diagnostics.topic(Source("/joint_states", JOINT_STATE), ONE, replace(GOOD, saturated=(1,)), ["a", "b"])
+    status = topic_status(Source("/joint_states", JOINT_STATE), ONE, replace(GOOD, saturated=(1,)), ["a", "b"])
     assert status.values["Saturated"] == "b"
 
 
 def test_disk(tmp_path: Path) -> None:
-    assert diagnostics.disk(RecorderOptions(directory=str(tmp_path / "a" / "b"), min_free_mb=1)).level == OK
-    status = diagnostics.disk(RecorderOptions(directory=str(tmp_path), min_free_mb=10**7))
+    assert disk_status(RecorderOptions(directory=str(tmp_path / "a" / "b"), min_free_mb=1)).level == OK
+    status = disk_status(RecorderOptions(directory=str(tmp_path), min_free_mb=10**7))
     assert status.level == ERROR and "below min_free_mb" in status.message
-    assert diagnostics.disk(RecorderOptions(write_bag=False, min_free_mb=10**7)).level == OK
+    assert disk_status(RecorderOptions(write_bag=False, min_free_mb=10**7)).level == OK
 
 
 def test_stamps_are_read_from_either_order_of_bytes_and_cut_messages_have_none() -> None:

@@ -29,7 +29,7 @@ from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_batch
-from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import BATCH, LATCHED
@@ -37,9 +37,8 @@ from inertid_ros.ros.topics import BATCH, LATCHED
 from .publication import KeptResult, Publication
 from .recordings import RecordingCoverage, identification_job, next_output
 
-_ANSWER_NUMBERS = (
-    "train_relative_error", "validation_relative_error", "prior_relative_error", "torque_deviation", "gain",
-)  # fmt: skip
+_RELATIVE_ERRORS = ("train_relative_error", "validation_relative_error", "prior_relative_error")
+_ANSWER_OF_REPORT = ("message", "validation_status", "result_directory", "verdict", "reasons", *_RELATIVE_ERRORS)
 
 _STATE_NAMES = {
     IdentifierStatus.WAITING: "waiting",
@@ -89,7 +88,9 @@ class Identifier(Node):
         self.poll.cancel()  # while nothing is being solved
         self.create_timer(1.0, self._update_coverage, clock=steady)
         self.diagnostics = DiagnosticsPublisher(
-            self, self._statuses, lambda: self.model.name if self.model is not None else ""
+            self,
+            lambda: [self._identification_status(), self._result_status()],
+            lambda: self.model.name if self.model is not None else "",
         )
         self._publish_status()
 
@@ -156,7 +157,7 @@ class Identifier(Node):
 
     async def _identify(self, request: Identify.Goal) -> Identify.Result:
         self._set_state(IdentifierStatus.SOLVING, "identifying")
-        answer = Identify.Result(**dict.fromkeys(_ANSWER_NUMBERS, float("nan")))
+        answer = Identify.Result(**dict.fromkeys((*_RELATIVE_ERRORS, "torque_deviation", "gain"), float("nan")))
         outcome = self.outcome = self.outcome or Future()
         try:
             options = self.options
@@ -212,12 +213,9 @@ class Identifier(Node):
         else:
             self.get_logger().error(f"not published: {report.message}")
         self._set_state(IdentifierStatus.READY if accepted else IdentifierStatus.FAILED, report.message)
-        answer.success, answer.message = True, report.message
-        answer.validation_status, answer.result_directory = message.validation_status, report.result_directory
-        answer.verdict, answer.reasons = message.verdict, message.reasons
-        answer.train_relative_error = report.train_relative_error
-        answer.validation_relative_error = report.validation_relative_error
-        answer.prior_relative_error = report.prior_relative_error
+        answer.success = True
+        for field in _ANSWER_OF_REPORT:
+            setattr(answer, field, getattr(report, field))
         if result.decision is not None:
             answer.torque_deviation, answer.gain = result.history[-1].deviation, result.decision.gain
             answer.stop_reason = result.decision.reason
@@ -239,15 +237,8 @@ class Identifier(Node):
         self.coverage.fill(status)
         self.status_publisher.publish(status)
 
-    def _statuses(self) -> list[Status]:
-        return [self._identification_status(), self._result_status()]
-
     def _identification_status(self) -> Status:
-        level, message = gravest(
-            (ERROR, self.message if self.state == IdentifierStatus.FAILED else ""),
-            (STALE, self.message if self.state == IdentifierStatus.WAITING else ""),
-            otherwise=self.message,
-        )
+        level = {IdentifierStatus.FAILED: ERROR, IdentifierStatus.WAITING: STALE}.get(self.state, OK)
         progress = self.worker.progress if self.worker is not None else None
         deviations = [coverage.torque_deviation for coverage in self.coverage.joints]
         values = {
@@ -260,17 +251,16 @@ class Identifier(Node):
             "Torque known to (%)": 100.0 * max(deviations) if deviations else None,
             "Still needed": still_needed(self.coverage.joints),
         }
-        return Status("identification", level, message, values)
+        return Status("identification", level, self.message, values)
 
     def _result_status(self) -> Status:
-        """Status of the result that was published for controllers."""
         published, problem = self.publication.accepted, self.publication.problem
         if published is None:
             keys = ("Sequence", "Verdict", "Age (s)", "Validation error (%)")
             return Status("result", *gravest((WARN, problem), otherwise="no result yet"), dict.fromkeys(keys))
         foreign = self.model is not None and published.model_hash != self.model.hash
         care = "; ".join(published.reasons) if published.verdict == InertialParameters.USE_WITH_CARE else ""
-        level, message = gravest(
+        level_and_message = gravest(
             (ERROR, "the result is of another robot than described now; run the identification again" * foreign),
             (WARN, problem),
             (WARN, care and f"use with care: {care}"),
@@ -282,7 +272,7 @@ class Identifier(Node):
             "Age (s)": self.publication.age,
             "Validation error (%)": 100.0 * published.validation_relative_error,
         }
-        return Status("result", level, message, values)
+        return Status("result", *level_and_message, values)
 
     def begin_shutdown(self) -> None:
         """Give up the identification after a signal, or after a callback raised."""

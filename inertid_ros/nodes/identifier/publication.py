@@ -3,12 +3,10 @@
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Vector3
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
@@ -61,10 +59,7 @@ def save(result: KeptResult, file: Path) -> None:
 def load(file: Path) -> KeptResult | None:
     """Return the result in a file; None if there is no file.
 
-    Raises
-    ------
-    RecordingError
-        The file cannot be read, is damaged, or is of a version with other messages.
+    Raises RecordingError if the file cannot be read, is damaged, or is of a version with other messages.
     """
     try:
         if not file.exists():
@@ -98,12 +93,7 @@ def _definitions() -> str:
 
 
 class Publication:
-    """Publishers of results, and the file that keeps the last accepted one.
-
-    Parameters
-    ----------
-    state_directory : str
-        Directory of the file; if empty, nothing is kept.
+    """Publishers of results, and the file that keeps the last accepted one, unless ``state_directory`` is empty.
 
     Attributes
     ----------
@@ -122,7 +112,11 @@ class Publication:
         self._description = node.create_publisher(String, "~/robot_description", LATCHED)
         self._markers = node.create_publisher(MarkerArray, "~/markers", LATCHED)
         self._file = kept_file(state_directory, node.get_fully_qualified_name()) if state_directory else None
-        self._kept = self._load()
+        self._kept: KeptResult | None = None
+        try:
+            self._kept = load(self._file) if self._file is not None else None
+        except InertidError as error:
+            self._note(error)
 
     @property
     def age(self) -> float:
@@ -140,8 +134,7 @@ class Publication:
             if self._kept is not None:
                 self.problem = f"{self._file}: is of another robot than described, and is not published"
                 self._node.get_logger().warning(self.problem)
-            stamp = self._node.get_clock().now().to_msg()
-            self._markers.publish(inertia_markers(model.link_names, model.body_prior, stamp, "given", _GIVEN_COLOR))
+            self._markers.publish(self._inertia_markers(model, model.body_prior, "given", _GIVEN_COLOR))
             return
         self.problem = ""
         self.report(self._kept.report)
@@ -163,13 +156,6 @@ class Publication:
         except InertidError as error:
             self._note(error)
 
-    def _load(self) -> KeptResult | None:
-        try:
-            return load(self._file) if self._file is not None else None
-        except InertidError as error:
-            self._note(error)
-            return None
-
     def _note(self, error: InertidError) -> None:
         self.problem = str(error)
         self._node.get_logger().error(self.problem)
@@ -178,29 +164,26 @@ class Publication:
         self.accepted = result.parameters
         self._parameters.publish(result.parameters)
         self._description.publish(String(data=result.description))
-        stamp = self._node.get_clock().now().to_msg()
-        markers = inertia_markers(model.link_names, model.body_prior, stamp, "given", _GIVEN_COLOR)
-        markers.markers += inertia_markers(model.link_names, bodies, stamp, "calibrated", _CALIBRATED_COLOR).markers
+        markers = self._inertia_markers(model, model.body_prior, "given", _GIVEN_COLOR)
+        markers.markers += self._inertia_markers(model, bodies, "calibrated", _CALIBRATED_COLOR).markers
         self._markers.publish(markers)
 
+    def _inertia_markers(self, model: RobotModel, bodies: Array, namespace: str, color: ColorRGBA) -> MarkerArray:
+        """Show bodies ``(nb, 10)`` as ellipsoids of even density with their mass, centre of mass and second moments.
 
-def inertia_markers(
-    link_names: Sequence[str], bodies: Array, stamp: Time, namespace: str, color: ColorRGBA
-) -> MarkerArray:
-    """Show bodies ``(nb, 10)`` as ellipsoids of even density with their mass, centre of mass and second moments.
-
-    Bodies that are not consistent are left out.
-    """
-    markers = []
-    for index, (name, pi) in enumerate(zip(link_names, bodies, strict=True)):
-        if not is_consistent(pi):
-            continue
-        centre, axes, radii = uniform_ellipsoid(pi)
-        marker = Marker(ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
-        marker.header.frame_id, marker.header.stamp = name, stamp
-        marker.pose = Pose(
-            position=Point(**dict(zip("xyz", centre.tolist(), strict=True))), orientation=matrix_to_quaternion(axes)
-        )
-        marker.scale = Vector3(**dict(zip("xyz", (2 * radii).tolist(), strict=True)))
-        markers.append(marker)
-    return MarkerArray(markers=markers)
+        Bodies that are not consistent are left out.
+        """
+        markers, stamp = [], self._node.get_clock().now().to_msg()
+        for index, (name, pi) in enumerate(zip(model.link_names, bodies, strict=True)):
+            if not is_consistent(pi):
+                continue
+            centre, axes, radii = uniform_ellipsoid(pi)
+            marker = Marker(
+                ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True
+            )
+            marker.header.frame_id, marker.header.stamp = name, stamp
+            position = Point(**dict(zip("xyz", centre.tolist(), strict=True)))
+            marker.pose = Pose(position=position, orientation=matrix_to_quaternion(axes))
+            marker.scale = Vector3(**dict(zip("xyz", (2 * radii).tolist(), strict=True)))
+            markers.append(marker)
+        return MarkerArray(markers=markers)

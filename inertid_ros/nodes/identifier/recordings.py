@@ -33,29 +33,25 @@ def identification_job(
 ) -> IdentificationJob:
     """Return the job for a goal of the identifier.
 
-    Parameters
-    ----------
-    request : Identify.Goal
-        Names recordings by their paths, or by their names if they were received.
-    recordings : ReceivedRecordings
-        All complete ones are fitted if the request names none.
-    default_output : str
-        Directory of numbered results, for a request without a directory; if empty, no result is written.
-
-    Raises
-    ------
-    InertidError
-        There is nothing to fit, a recording is unknown, or the output directory cannot be used.
+    The request names recordings by their paths, or by their names if they were received; if it names none, all complete
+    ones are fitted. ``default_output`` is the directory of numbered results for a request without a directory; if
+    empty, no result is written. Raises InertidError if there is nothing to fit, a recording is unknown, or the output
+    directory cannot be used.
     """
     train = tuple(request.train) or recordings.complete
     if not train:
         raise RecordingError("identify: nothing was recorded yet; record a motion or name a bag")
+    output = Path(request.output_directory).expanduser().absolute() if request.output_directory else None
+    if output is None and default_output:
+        output = next_output(default_output)
+    if output is not None:
+        check_directory(output, RESULT)
     return IdentificationJob(
         urdf=model.urdf,
         configuration=configuration,
         train=tuple(_source(name, recordings) for name in train),
         held_out=tuple(_source(name, recordings) for name in request.validation),
-        output=_output(request.output_directory, default_output),
+        output=output,
         rounds=RoundsOptions(request.rounds or 1, request.wanted_deviation, request.least_gain),
         previous=request.previous,
     )
@@ -71,17 +67,6 @@ def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
     return str(path.absolute())
 
 
-def _output(requested: str, default: str) -> Path | None:
-    if requested:
-        target = Path(requested).expanduser().absolute()
-    elif default:
-        target = next_output(default)
-    else:
-        return None
-    check_directory(target, RESULT)
-    return target
-
-
 def next_output(directory: str) -> Path:
     """Return the first numbered result directory that does not exist yet."""
     base = Path(directory).expanduser().absolute()
@@ -90,16 +75,10 @@ def next_output(directory: str) -> Path:
 
 
 class RecordingCoverage:
-    """Coverage of the newest recording, for the status of the node.
-
-    Attributes
-    ----------
-    joints : tuple of JointCoverage
-        Coverage when it was last computed; empty before.
-    """
+    """Coverage of the newest recording, for the status of the node."""
 
     def __init__(self) -> None:
-        self.joints: tuple[JointCoverage, ...] = ()
+        self.joints: tuple[JointCoverage, ...] = ()  # when it was last computed
         self._name, self._has_news = "", False
         self._live: LiveCoverage | None = None
 

@@ -3,7 +3,8 @@
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.task import Future
 from std_srvs.srv import Trigger
@@ -19,14 +21,16 @@ from std_srvs.srv import Trigger
 from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.blocks import Batch
+from inertid_ros.data.files.live_bag import free_space_mb
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, message_values, tare_topic
 from inertid_ros.data.recording import WRENCH_PREFIX
-from inertid_ros.data.screening.live_watch import StreamWatch, WrenchWatch
+from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
+from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import from_wrench, stamp_of_serialized, to_batch, to_nanoseconds, to_wrench
-from inertid_ros.ros.diagnostics import DiagnosticsPublisher, Status
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import (
     BATCH,
@@ -37,12 +41,21 @@ from inertid_ros.ros.topics import (
     recording_profile,
 )
 
-from . import diagnostics
-from .diagnostics import TopicState, inspect_topic
 from .session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
 
+_WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
+_SCARCE_SPACE_FACTOR = 2.0  # a warning below this multiple of the space without which no recording begins
 _TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # a look for callbacks costs some milliseconds
 _FAILURE_LOG_PERIOD_S = 30.0  # starts that are tried again and fail for one reason are logged at this interval
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """Number of publishers of a topic, and what is wrong with them in one line; empty if all is well."""
+
+    topic: str
+    publishers: int
+    problem: str
 
 
 class Recorder(Node):
@@ -67,9 +80,9 @@ class Recorder(Node):
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
         self.streams = [StreamWatch() for _ in self.sources]
         self.joints: dict[str, Sequence[str]] = {}  # topic to the joints of its last accepted message
-        for name, callback in (("start", self.start), ("stop", self.stop), ("clear", self.clear), ("tare", self.tare)):
+        for name, serve in (("start", self._start), ("stop", self._stop), ("clear", self._clear), ("tare", self._tare)):
             # Reentrant: while a start awaits its confirmation, timers and subscriptions must go on.
-            self.create_service(Trigger, f"~/{name}", callback, callback_group=ReentrantCallbackGroup())
+            self.create_service(Trigger, f"~/{name}", _answering(serve), callback_group=ReentrantCallbackGroup())
         # Taken in batches: waking an executor for each message costs more than processing it.
         self.topics = [self._subscribe(source) for source in self.sources]
         self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=self.steady)
@@ -79,44 +92,33 @@ class Recorder(Node):
 
     # Services
 
-    async def start(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Begin a recording; succeeds only when samples have arrived and are committed."""
-        try:
-            self.session.start(self._now_ns(), time.time_ns())
-        except RecordingError as error:
-            return _answer(response, False, str(error))
+    async def _start(self) -> str:
+        """Begin a recording and return its name once samples have arrived and are committed."""
+        self.session.start(self._now_ns(), time.time_ns())
         name, state = self.session.name, await self._state_after(SessionState.STARTING)
         if state is SessionState.RECORDING:
-            return _answer(response, True, name)
+            return name
         ended = f"{name}: stopped before its start was confirmed"
-        return _answer(response, False, self.session.message if state is SessionState.FAILED else ended)
+        raise RecordingError(self.session.message if state is SessionState.FAILED else ended)
 
-    async def stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """End the recording; succeeds only when everything that arrived until now is safe on the disk."""
-        try:
-            self.session.stop(self._now_ns(), time.time_ns())
-        except RecordingError as error:
-            return _answer(response, False, str(error))
+    async def _stop(self) -> str:
+        """End the recording and return its name once everything that arrived until now is safe on the disk."""
+        self.session.stop(self._now_ns(), time.time_ns())
         name, state = self.session.name, await self._state_after(SessionState.STOPPING)
-        failed = state is SessionState.FAILED
-        return _answer(response, not failed, self.session.message if failed else name)
+        if state is SessionState.FAILED:
+            raise RecordingError(self.session.message)
+        return name
 
-    def clear(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    async def _clear(self) -> str:
         """Have every receiver of batches forget its recordings; bags stay."""
-        try:
-            self.session.clear()
-        except RecordingError as error:
-            return _answer(response, False, str(error))
+        self.session.clear()
         self.batch_publisher.publish(SampleBatch(last=True))
-        return _answer(response, True, self.session.message)
+        return self.session.message
 
-    def tare(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    async def _tare(self) -> str:
         """Take the present values of the wrench topics as their zero; nothing may load the plates."""
-        try:
-            self.session.check_idle("stop it before taring")
-            return _answer(response, True, self.watch.tare(self.wrench_topics))
-        except InertidError as error:
-            return _answer(response, False, str(error))
+        self.session.check_idle("stop it before taring")
+        return self.watch.tare(self.wrench_topics)
 
     async def _state_after(self, state: SessionState) -> SessionState:
         """Wait for the state that follows ``state``; return the present one if that has been left already."""
@@ -250,15 +252,9 @@ class Recorder(Node):
     def _statuses(self) -> list[Status]:
         now = self._now_ns() * 1e-9
         reports = [stream.report(now) for stream in self.streams]
-        topics = zip(self.sources, self._inspect(), reports, strict=True)
-        return [
-            diagnostics.recording(self.session),
-            diagnostics.disk(self.options),
-            *(
-                diagnostics.topic(source, state, report, self.joints.get(source.name, ()))
-                for source, state, report in topics
-            ),
-        ]
+        joints = [self.joints.get(source.name, ()) for source in self.sources]
+        topics = zip(self.sources, self._inspect(), reports, joints, strict=True)
+        return [recording_status(self.session), disk_status(self.options), *(topic_status(*topic) for topic in topics)]
 
     def _inspect(self) -> list[TopicState]:
         return [inspect_topic(self, source.name, source.type, self.profile) for source in self.sources]
@@ -273,9 +269,88 @@ class Recorder(Node):
         self.session.close()
 
 
-def _answer(response: Trigger.Response, success: bool, message: str) -> Trigger.Response:
-    response.success, response.message = success, message
-    return response
+def _answering(
+    serve: Callable[[], Awaitable[str]],
+) -> Callable[[Trigger.Request, Trigger.Response], Awaitable[Trigger.Response]]:
+    """Return a callback that answers what ``serve`` returns, or the InertidError that it raises."""
+
+    async def answer(_request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.message, response.success = await serve(), True
+        except InertidError as error:
+            response.message, response.success = str(error), False
+        return response
+
+    return answer
+
+
+def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -> TopicState:
+    """Compare the publishers of a resolved topic with a subscription of type ``type_name`` and ``profile``."""
+    offers = node.get_publishers_info_by_topic(topic)
+    if not offers:
+        return TopicState(topic, 0, f"nobody publishes {topic}; start the robot's driver, or remap the topic")
+    for offer in offers:
+        who = f"{offer.node_namespace.rstrip('/')}/{offer.node_name} publishes {topic}"
+        if offer.topic_type != type_name:
+            return TopicState(topic, len(offers), f"{who} as {offer.topic_type}, expected {type_name}")
+        wants_reliable = profile.reliability == ReliabilityPolicy.RELIABLE
+        if wants_reliable and offer.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT:
+            remedy = "set the parameter reliability to best_effort"
+            return TopicState(topic, len(offers), f"{who} best effort; {remedy}")
+    return TopicState(topic, len(offers), "")
+
+
+def recording_status(session: RecordingSession) -> Status:
+    """Status of the recording and of the samples that were left out."""
+    live = session.recording
+    counts = vars(live.counts) if live is not None else {}
+    values: dict[str, object] = {
+        "State": session.state.value,
+        "Recording": live.name if live is not None else None,
+        "Samples": counts.get("accepted"),
+        "Rejected": counts.get("rejected"),
+        "Out of order": counts.get("out_of_order"),
+        "Gaps": counts.get("gaps"),
+        "Lost by the middleware": session.lost if live is not None else None,
+        "Incomplete": live.incomplete if live is not None else None,
+        "Duration (s)": live.seconds if live is not None else None,
+        "Last fault": session.last_fault,
+    }
+    failed = session.message if session.state is SessionState.FAILED else ""
+    return Status("recording", *gravest((ERROR, failed), (WARN, session.warning), otherwise=session.message), values)
+
+
+def disk_status(options: RecorderOptions) -> Status:
+    """Status of the space for recordings."""
+    required, free = options.min_free_mb, free_space_mb(options.directory)
+    space = f"{free:.0f} MiB are free in {options.directory}"
+    level_and_message = gravest(
+        (OK, "" if options.write_bag else "no bags are written"),
+        (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
+        (ERROR, f"{space}, below min_free_mb {required}; no recording begins" if free < required else ""),
+        (WARN, space if free < _SCARCE_SPACE_FACTOR * required else ""),
+        otherwise=space,
+    )
+    values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": required}
+    return Status("disk", *level_and_message, values)
+
+
+def topic_status(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
+    """Status of the messages of a topic; ``joints`` are those of its recorded joint states."""
+    channels = joints if source.type == JOINT_STATE else _WRENCH_CHANNELS
+    values = {"Type": source.type, "Publishers": state.publishers, **diagnostics.stream_values(report, channels)}
+    saturated = values["Saturated"]
+    mixed = f"{state.publishers} publishers on {state.topic}, whose data is mixed; stop all but one"
+    level_and_message = gravest(
+        (ERROR if state.publishers else STALE, state.problem),
+        (STALE, f"{source.name} is published but no message arrives" if report.silent else ""),
+        (WARN, mixed if state.publishers > 1 else ""),
+        (WARN, diagnostics.wrong_clock(report)),
+        (WARN, diagnostics.gaps_between("messages", report)),
+        (WARN, f"{saturated} at the largest value; check the sensor's range" if saturated else ""),
+        otherwise=f"{report.rate_hz:.0f} Hz",
+    )
+    return Status(f"topic {source.name}", *level_and_message, values)
 
 
 def main() -> int:
