@@ -1,11 +1,10 @@
 """Braking along the path: from any phase of a plan to rest, within the limits; and from rest back to full rate.
 
-A brake slows down the phase ``s(t)`` of the plan from rate one to zero, so the robot stays on the path that was
-checked. With ``q = plan(s)`` the joint acceleration is ``plan'(s) s'' + plan''(s) s'^2``; at every instant the
-strongest ``s''`` that keeps all joints within their acceleration limits is used, with a bounded rate of change, so
-that the acceleration stays continuous. Since ``|plan''| <= limit``, ``s'' = 0`` is always allowed: a brake exists at
-every phase of a plan that keeps its limits. A robot that rests on the path goes on along it the same way: the rate
-rises from zero to one on a polynomial that is as fast as the limits allow.
+A brake slows down the phase ``s(t)`` of the plan from rate one to zero, so the robot stays on its checked path. With
+``q = plan(s)`` the joint acceleration is ``plan'(s) s'' + plan''(s) s'^2``; the strongest ``s''`` that keeps all joints
+within their acceleration limits is used, with a bounded rate of change. Since ``|plan''| <= limit``, ``s'' = 0`` is
+always allowed: a brake exists at every phase of a plan that keeps its limits. A robot that rests on the path goes on
+likewise: the rate rises from zero to one on a polynomial that is as fast as the limits allow.
 """
 
 from dataclasses import dataclass
@@ -60,11 +59,11 @@ class BrakeTable:
         return self.phase, self.rate, self.change
 
     def rest_phase(self, index: int) -> float:
-        """Return the phase at which the brake from phase ``index * grid`` ends [s]."""
+        """Phase at which the brake from phase ``index * grid`` ends [s]."""
         return float(self.phase[index, self.points[index]])
 
     def brake(self, index: int) -> tuple[Array, Array, Array, Array]:
-        """Return the brake from phase ``index * grid``: times since then ``(P,)``, position, velocity, acceleration."""
+        """Brake from phase ``index * grid``: times since then ``(P,)``, position, velocity, acceleration."""
         count = int(self.points[index]) + 1
         rows = (self.phase[index, :count], self.rate[index, :count], self.change[index, :count])
         q, v, a = along_path(self.plan, *rows)
@@ -72,7 +71,7 @@ class BrakeTable:
 
 
 def along_path(plan: Plan, phase: Array, rate: Array, change: Array) -> tuple[Array, Array, Array]:
-    """Return position, velocity and acceleration ``(..., n)`` of a plan passed with a changing rate, ``(...)`` each."""
+    """Position, velocity and acceleration ``(..., n)`` of a plan passed with a changing rate, ``(...)`` each."""
     q, v, a = (x.reshape(*phase.shape, -1) for x in plan.sample(phase.ravel()))
     rate, change = rate[..., None], change[..., None]
     return q, v * rate, a * rate**2 + v * change
@@ -96,12 +95,7 @@ def brake_table(
 def restarted(
     brakes: BrakeTable, limits: MotionLimits, phase: float, options: BrakeOptions | None = None
 ) -> tuple[Array, BrakeTable, int]:
-    """Go on along the path from rest at a phase [s] of the plan.
-
-    Parameters
-    ----------
-    brakes : BrakeTable
-        Brakes of the whole plan.
+    """Go on along the path from rest at a phase [s] of the plan, with ``brakes`` of the whole plan.
 
     Returns
     -------

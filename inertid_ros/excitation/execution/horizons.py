@@ -37,8 +37,8 @@ class Horizon:
         The last point is at rest.
     stamp : float
         Time on the robot's clock [s] from which ``time_from_start`` counts. The first points then lie in the past, so
-        that the controller continues on the path whatever the latency. NaN if the robot's clock is unknown: the points
-        count from the moment of the call, and the controller counts from receipt.
+        that the controller continues on the path at any latency. NaN if the robot's clock is unknown: the controller
+        counts from receipt.
     """
 
     joint_names: tuple[str, ...]
@@ -53,10 +53,7 @@ class Horizon:
 
 
 def hold(joint_names: tuple[str, ...], position: Array, clock: float) -> Horizon:
-    """Return the horizon that keeps a robot at a position ``(n,)``, whatever its controller still holds.
-
-    The controller goes there from where it measures the robot; ``clock`` is the time on the robot's clock [s].
-    """
+    """Horizon that keeps a robot at a position ``(n,)``; ``clock`` is the time on the robot's clock [s]."""
     here, rest = np.array([position], dtype=float), np.zeros((1, len(joint_names)))
     return Horizon(joint_names, np.array([_HOLD_S]), here, rest, rest, clock)
 
@@ -95,16 +92,15 @@ class HorizonTable:
 
     @property
     def longest(self) -> float:
-        """Longest time from the failure of the sender to rest [s]."""
+        """Longest time from a failure of the sender to rest [s]."""
         return self.options.horizon_s + self.options.grid_s + self.brakes.longest
 
     @property
     def duration(self) -> float:
-        """Duration of the motion [s]."""
         return self.points.duration
 
     def resumed(self, phase: float) -> "HorizonTable":
-        """Return the table of the rest of the plan, for a robot that rests on its path at ``phase`` [s].
+        """Table of the rest of the plan, for a robot that rests on its path at ``phase`` [s].
 
         Raises
         ------
@@ -125,24 +121,14 @@ class HorizonTable:
         return out
 
     def brake_index(self, phase: float, ahead: float) -> int:
-        """Return the index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end.
-
-        A phase below zero is before the motion begins.
-        """
+        """Index of the first grid phase at least ``ahead`` [s] after ``phase``, at most one past the end."""
         index = int(np.ceil((phase + ahead) / self.options.grid_s - _PHASE_TOLERANCE_S))
         return max(min(index, len(self.brakes.points) - 1), 0)
 
     def horizon(self, phase: float, brake: int, clock: float = float("nan")) -> Horizon:
-        """Return what remains at ``phase`` of following the plan to grid phase ``brake`` and braking there.
+        """What remains at ``phase`` [s] of following the plan to grid phase ``brake`` and braking there.
 
-        Parameters
-        ----------
-        phase : float
-            Time along the plan [s].
-        brake : int
-            Index of the grid phase at which the brake begins.
-        clock : float
-            Time on the robot's clock at this phase [s]; NaN if unknown.
+        ``clock`` is the time on the robot's clock at this phase [s]; NaN if unknown.
         """
         knots, begin = self.points.time, brake * self.options.grid_s
         # Without a stamp the controller is off by the latency, and needs time to get back to the points without a jerk.
@@ -166,14 +152,14 @@ class HorizonTable:
         return Horizon(self.plan.joint_names, times - times[0], q, v, a, clock + (times[0] - phase))
 
     def rest_time(self, brake: int) -> float:
-        """Return the phase [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
+        """Phase [s] at which a motion that brakes at grid phase ``brake`` is at rest."""
         begin = brake * self.options.grid_s
         if begin >= self.duration - _PHASE_TOLERANCE_S:
             return self.duration
         return begin + float(self.brakes.points[brake]) * self.options.step_s
 
     def commanded(self, phase: float, brake: int) -> tuple[Array, Array, Array]:
-        """Return the position, velocity and acceleration ``(n,)`` commanded at ``phase`` when braking at ``brake``."""
+        """Position, velocity and acceleration ``(n,)`` commanded at ``phase`` when braking at ``brake``."""
         begin, curve = brake * self.options.grid_s, self.points
         if begin < min(phase, self.duration - _PHASE_TOLERANCE_S):
             if self._followed[0] != brake:
@@ -198,13 +184,8 @@ class MotionState(Enum):
 class MotionExecution:
     """One execution of a plan: start, a step every command period, and a stop at any time.
 
-    A step that comes after the robot has begun the brake of the last horizon is not made up for: the motion is over,
-    nothing more is sent, and :attr:`reason` is set.
-
-    Attributes
-    ----------
-    clock_offset : float
-        Robot's clock minus steady clock [s], to stamp horizons with; NaN leaves them without a stamp.
+    After a step that comes when the brake of the last horizon has begun, nothing more is sent, and :attr:`reason` is
+    set. ``clock_offset`` is the robot's clock minus the steady clock [s]; NaN leaves horizons without a stamp.
     """
 
     def __init__(self, table: HorizonTable) -> None:
@@ -227,9 +208,9 @@ class MotionExecution:
         self._started += seconds
 
     def step(self, now: float) -> Horizon:
-        """Return what to send now; empty when stopping, at rest, late, or if the last one holds the plan's end.
+        """Horizon to send now; empty when stopping, at rest, late, or if the last one holds the plan's end.
 
-        If that one were sent again, it might arrive after the end, and controllers reject trajectories in the past.
+        Sent again, that one might arrive after the end, and controllers reject trajectories in the past.
         """
         phase = self._advance(now)
         if self.state is not MotionState.MOVING or self._brake and self._ends_by_itself:
@@ -253,11 +234,11 @@ class MotionExecution:
             self.state, self.reason = MotionState.STOPPING, reason
 
     def commanded(self, now: float) -> tuple[Array, Array, Array]:
-        """Return the position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
+        """Position, velocity and acceleration ``(n,)`` that are commanded at ``now``."""
         return self.table.commanded(max(now - self._started, 0.0) if self._is_started else 0.0, self._brake)
 
     def phase(self, now: float) -> float:
-        """Return the seconds of the plan that are done, 0 to its duration, at most to where it brakes."""
+        """Seconds of the plan that are done, at most to where it brakes."""
         if not self._is_started:
             return self.table.begin
         end = self._brake * self.table.options.grid_s if self.state is not MotionState.MOVING else math.inf
@@ -270,18 +251,10 @@ class MotionExecution:
         return duration if self._ends_by_itself else min(self.table.brakes.rest_phase(self._brake), duration)
 
     def resting_phase(self, position: Array, tolerance: float, lost_s: float) -> float:
-        """Return the seconds of the plan at which a robot rests; NaN if it rests elsewhere.
+        """Seconds of the plan at which a robot rests at a position ``(n,)``; NaN if it rests elsewhere.
 
-        That is where the last horizon ends, or where an earlier one does if the last ones were lost.
-
-        Parameters
-        ----------
-        position : ndarray, shape (n,)
-            Where it rests.
-        tolerance : float
-            Largest distance from the path [rad or m].
-        lost_s : float
-            Time during which horizons may have been lost [s].
+        That is where the last horizon ends, or an earlier one if those of ``lost_s`` seconds were lost; ``tolerance``
+        is the largest distance from the path [rad or m].
         """
         end, begin = self.rest_phase, self.table.begin
         phases = np.arange(end, max(end - lost_s, begin) - _PHASE_TOLERANCE_S, -self.table.options.step_s)
@@ -290,12 +263,12 @@ class MotionExecution:
         return float(phases[nearest]) if distances[nearest] <= tolerance else math.nan
 
     def at_rest(self, now: float) -> bool:
-        """Return whether everything that was sent has come to rest by ``now``."""
+        """Whether everything that was sent has come to rest by ``now``."""
         self._advance(now)
         return self.state not in (MotionState.MOVING, MotionState.STOPPING)
 
     def is_stopping(self, now: float) -> bool:
-        """Return whether the motion brakes, or has, before the end of the plan."""
+        """Whether the motion brakes, or has, before the end of the plan."""
         self._advance(now)
         return self.state in (MotionState.STOPPING, MotionState.STOPPED)
 
@@ -337,15 +310,7 @@ class ExecutionStage(Enum):
 
 @dataclass(frozen=True)
 class ExecutionProgress:
-    """Progress of the execution of a motion.
-
-    Attributes
-    ----------
-    fraction : float
-        Of the stage, 0 to 1.
-    tracking_error : ndarray, shape (n,)
-        Commanded minus measured position [rad or m].
-    """
+    """Fraction of a stage that is done, and commanded minus measured position ``(n,)`` [rad or m]."""
 
     stage: ExecutionStage
     fraction: float

@@ -1,7 +1,7 @@
-"""Whether joint states still allow the motion: the clock of their stamps, their values, and the client's lease.
+"""Monitoring of joint states during a motion: the clock of their stamps, their values, and the client's lease.
 
-Times are given by the caller: ``now`` is always the steady clock; ``clock`` is the clock of stamps (ROS time), read at
-the same moment.
+The caller gives the times: ``now`` is the steady clock; ``clock`` the clock of stamps (ROS time), read at the same
+moment.
 """
 
 import math
@@ -33,13 +33,12 @@ _READING_S = 0.1  # to read the messages that waited while this process was held
 
 
 class RobotClock:
-    """Checks stamps and estimates the robot's clock, whatever steps the clock of this machine makes.
+    """Checks stamps and estimates the robot's clock, also while the clock of this machine steps.
 
     The offset of stamps to the steady clock is taken from this machine's clock at the start and then kept: if only this
     clock steps, nothing changes. If the robot's stamps have made the same step, as on one machine, they are followed.
-    The age of the states decides which of the two it was, since its smallest value hardly changes otherwise. A state
-    that is late while the clock is read behind, as a simulated one between two of its messages, looks like a small step
-    of both; the next state is then too young, which lateness cannot explain, and the step is taken back.
+    The smallest age of states, which hardly changes otherwise, decides which of the two it was. A late state while a
+    simulated clock is read behind looks like a small step of both; if the next state is too young, it is taken back.
 
     Parameters
     ----------
@@ -55,8 +54,8 @@ class RobotClock:
     objection : str
         Reason to reject the last state; empty for none.
     is_lost : bool
-        Whether the robot's clock may have stepped: states have no stamps any more, or the last one is younger than
-        states were before, or older by more than the tolerance. Nothing that depends on this clock should be sent then.
+        Whether the robot's clock may have stepped: states come without stamps, or the last one is younger than before,
+        or older by more than the tolerance. Nothing that depends on this clock should be sent then.
     """
 
     def __init__(self, max_age: float, max_future: float, later: float = _MAX_AGE_GROWTH_S) -> None:
@@ -93,7 +92,6 @@ class RobotClock:
 
     @property
     def explanation(self) -> str:
-        """Why the clock is lost, and possible causes."""
         older = 1e3 * (self._age - self._least)
         if older < 0:
             return f"joint states are {-older:.0f} ms younger than before by their stamps; the robot's clock stepped"
@@ -103,7 +101,7 @@ class RobotClock:
         )
 
     def _set_offset(self, offset: float, age: float) -> float:
-        """Change the offset; return the age with it [s]."""
+        """Change the offset; return the new age [s]."""
         age += offset - self.offset
         self.offset, self._last = offset, -math.inf
         return age
@@ -145,9 +143,8 @@ class StateCounts:
 class StateMonitor:
     """Watches joint states while a robot moves.
 
-    A state that is implausible, late, from the future or out of order is rejected and counts as missing. Stamps must
-    advance on the robot's clock; a step of a clock neither ages nor refreshes anything, see :class:`RobotClock`, which
-    takes the stamp of each state before :meth:`update` takes its values.
+    A state that is implausible, late, from the future or out of order is rejected and counts as missing. The
+    :class:`RobotClock` takes the stamp of each state before :meth:`update` takes its values.
 
     Parameters
     ----------
@@ -189,7 +186,6 @@ class StateMonitor:
 
     @property
     def position(self) -> Array | None:
-        """``(n,)`` last accepted position; ``None`` before the first."""
         return self._position
 
     def update(
@@ -203,14 +199,8 @@ class StateMonitor:
     ) -> str:
         """Take a state whose stamp :attr:`clock` has taken; return why it was rejected, or an empty string.
 
-        Parameters
-        ----------
-        measured, now : float
-            Times of measurement and arrival [s, steady clock].
-        commanded : ndarray, shape (n,), optional
-            Position that was commanded at the time of measurement; needed to recognise stuck joints.
-        velocity : ndarray, shape (n,), optional
-            Checked if it is given.
+        ``measured`` and ``now`` are the times of measurement and arrival [s, steady clock]; ``commanded`` is the
+        position ``(n,)`` that was commanded when it was measured, by which stuck joints are recognised.
         """
         reason = self._reason(measured, now, position, effort) or ("" if velocity is None else self._unusable(velocity))
         if reason:
@@ -239,30 +229,27 @@ class StateMonitor:
         return ""
 
     def is_frozen(self, commanded: Array | None) -> bool:
-        """Return whether no joint changed any digit while one was commanded on, to ``(n,)``."""
+        """Whether no joint changed any digit while one was commanded on, to ``(n,)``."""
         if commanded is None or self._unchanged_since is None or (self._repeats < _STUCK_REPEATS).any():
             return False
         moved = np.abs(commanded - self._unchanged_since)
         return bool((moved > np.maximum(_FROZEN_DISTANCE, 2 * self._resolution)).any())
 
     def silence(self, now: float) -> str:
-        """Return how long no state has been accepted, or had been before the last one, and why if that is known."""
+        """How long no state has been accepted, or had been before the last one, and why if known."""
         silent = max(now - self._accepted, self._gap)
         if self._rejection:
             return f"joint states are rejected for {silent:.2f} s: {self._rejection}"
         return f"no joint state for {silent:.2f} s; check the robot's driver and network"
 
     def has_returned(self, now: float) -> bool:
-        """Return whether states have come as they should for a quarter of a second."""
+        """Whether states have come as they should for a quarter of a second."""
         recent = [receipt for receipt in self._receipts if receipt > now - _RETURN_S]
         enough = len(recent) >= max(2.0, self.options.min_rate_hz * _RETURN_S)
         return enough and recent[0] < now - 0.6 * _RETURN_S and not (self._rejection or self.clock.is_lost)
 
     def restart(self, now: float) -> None:
-        """Begin again with a robot at rest: rates count from ``now``, and a robot's clock that has stepped is learned.
-
-        Joints may rest elsewhere than commanded, so a difference from the command does not mean that they are stuck.
-        """
+        """Begin again at ``now`` with a robot at rest, perhaps elsewhere than commanded; learn a lost clock again."""
         self._begin, self._unchanged_since = now, None
         self._receipts.clear()
         self._repeats[:] = 0
@@ -320,7 +307,7 @@ class StateMonitor:
         )
 
     def stall(self, now: float) -> str:
-        """Reason why a robot may be behind its command for a moment, that its driver stood still; empty for none."""
+        """Reason why a robot may be behind its command for a moment; empty unless its driver stood still."""
         if now - self._stalled > _CATCHING_UP_S:
             return ""
         return f"the robot's driver stood still for {self._stall:.2f} s, so that its command jumps"
@@ -361,7 +348,6 @@ class StateMonitor:
         return self.clock.objection
 
     def _unusable(self, velocity: Array) -> str:
-        """Reason not to use a velocity; empty for none."""
         if not np.isfinite(velocity).all():
             return "velocity is not finite, or the driver reports none"
         jump = np.abs(velocity) > _PLAUSIBLE_SPEED_FACTOR * self._velocity + _PLAUSIBLE_JUMP
@@ -386,21 +372,17 @@ class StateMonitor:
 
 
 class Lease:
-    """Permission to move that the client must renew at least every ``timeout`` seconds.
-
-    Unless the client wants a lease, the permission stays.
-    """
+    """Permission to move that a client who wants a lease must renew at least every ``timeout`` seconds."""
 
     def __init__(self, timeout: float, now: float, wanted: bool = True) -> None:
         self._timeout, self._renewed, self._wanted = timeout, now, wanted
         self._excused = False
 
     def renew(self, now: float) -> None:
-        """Note a renewal at ``now``."""
         self._renewed, self._excused = now, False
 
     def excuse(self, now: float) -> None:
-        """Note that this process was held up until ``now``, so that renewals are still unread; once per renewal."""
+        """Allow for renewals that are still unread after this process was held up; once per renewal."""
         if not self._excused:
             self._renewed, self._excused = max(self._renewed, now - self._timeout + _READING_S), True
 

@@ -76,7 +76,7 @@ def check_at_rest(joint_names: tuple[str, ...], measured_velocity: Array) -> Non
 
 
 def is_full_speed(scaling: float) -> bool:
-    """Return whether a speed scaling of the controller, 1 for none, leaves trajectories as they are."""
+    """Whether a speed scaling of the controller, 1 for none, leaves trajectories as they are."""
     return abs(scaling - 1.0) <= _SCALING_TOLERANCE
 
 
@@ -96,7 +96,7 @@ def approach(
     options: ExecutionOptions | None = None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Plan:
-    """Return the motion from where the robot is to the start of a plan, with a pause there.
+    """Motion from where the robot is to the start of a plan, with a pause there.
 
     All joints move in step on a minimum-jerk ramp, at ``options.approach_speed`` of the plan's velocity limits and
     that squared of its acceleration limits. A joint outside the plan's position limits but inside the URDF's may
@@ -135,13 +135,13 @@ def with_approach(
     options: ExecutionOptions | None = None,
     constraints: Sequence[Constraint] | None = None,
 ) -> tuple[Plan, float]:
-    """Return a plan with its approach before it, and the duration of the approach [s]. See :func:`approach`."""
+    """A plan with its :func:`approach` before it, and the duration of the approach [s]."""
     before = approach(plan, model, measured_position, options, constraints)
     return joined(before, plan), before.duration
 
 
 def _check_units(plan: Plan, limits: MotionLimits) -> None:
-    """Refuse a plan that looks as if it were in degrees; it would violate its limits anyway."""
+    """Refuse a plan that looks as if it were in degrees, with a message that says so."""
     largest = np.abs(plan.position).max(axis=0)
     widest = np.maximum(np.abs(limits.lower), np.abs(limits.upper))
     if (largest > np.maximum(_MIN_POSITION_IN_DEGREES, 3 * widest)).any():

@@ -1,4 +1,4 @@
-"""Supervision of the execution of a motion: decides at every tick what is sent. No ROS."""
+"""Supervision of the execution of a motion: decides at every tick what is sent."""
 
 import math
 from collections import deque
@@ -35,10 +35,7 @@ _PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance, by which a horizon
 class CommandInterface(Protocol):
     """Receiver of commands.
 
-    Attributes
-    ----------
-    streams : bool
-        Whether the robot follows only the position of each tick, so that it stands still while ticks are missing.
+    A robot that ``streams`` follows only the position of each tick, and stands still while ticks are missing.
     """
 
     streams: bool
@@ -55,13 +52,8 @@ class CommandInterface(Protocol):
 
 @dataclass(frozen=True)
 class _Objection:
-    """Why no further horizon may be sent, and whether that may pass once the robot rests.
-
-    Attributes
-    ----------
-    late_messages : int
-        Number of messages that it counts as having reached the controller too late.
-    """
+    """Why no further horizon may be sent, whether that may pass once the robot rests, and how many messages count as
+    having reached the controller too late."""
 
     why: str
     passes: bool = True
@@ -78,18 +70,10 @@ class Supervisor:
     A horizon is sent on a state that shows that the robot has kept up with the last one. If none can be sent in time
     (states are late, or this process was held up), the last one ends at rest by itself. The robot waits there, on its
     checked path, and goes on once states come again. If the controller's speed is scaled, nothing more is sent: a
-    further horizon would make the robot jump. A brake is sent once: if it is lost, the robot comes to rest by its last
-    horizon, and a brake that arrives later would make it jump.
+    further horizon would make the robot jump. A brake is sent once: if it is lost, the last horizon ends at rest, and a
+    later brake would be a jump. If positions are streamed, a long pause stops the motion from where the robot stood.
 
-    If positions are streamed, a long pause stops the motion from where the robot stood: it never jumps to where it
-    would be by now.
-
-    Parameters
-    ----------
-    table : HorizonTable
-        Horizons of the approach and the motion.
-    approach_s : float
-        Duration of the approach.
+    ``table`` holds the horizons of the approach, of ``approach_s`` seconds, and the motion.
 
     Attributes
     ----------
@@ -99,8 +83,6 @@ class Supervisor:
         Whether the motion was stopped on request.
     interruption : str
         Why the robot rests, or comes to rest, before it goes on; empty if it does not.
-    interruptions : int
-        Number of interruptions.
     halt : str
         Why the controller has stopped the robot by itself and holds it; set by the owner, empty if it has not.
     max_tracking_error : float
@@ -144,7 +126,7 @@ class Supervisor:
 
     @property
     def moving(self) -> bool:
-        """Whether the motion is followed; false once a brake has begun."""
+        """Whether the motion is followed, not braked."""
         return self.execution.state is MotionState.MOVING
 
     @property
@@ -164,14 +146,10 @@ class Supervisor:
         self._send(now, self.execution.start(now + latency))
 
     def commanded(self, now: float) -> Array:
-        """Return the position ``(n,)`` that is commanded at ``now``."""
         return self._motion(now)[0]
 
     def update(self, stamp: float, clock: float, now: float, position: Array, effort: Array) -> None:
-        """Take a joint state, on which the next tick acts.
-
-        See :meth:`.RobotClock.take` and :meth:`.StateMonitor.update`.
-        """
+        """Take a joint state, on which the next tick acts; see :meth:`.RobotClock.take`."""
         # Compare with what was commanded when the state was measured: its latency is no tracking error.
         time = self.monitor.clock.take(stamp, clock, now)
         commanded, velocity, acceleration = self._motion(time)
@@ -216,27 +194,24 @@ class Supervisor:
         return self._has_ended(now)
 
     def may_send(self, now: float) -> bool:
-        """Return whether the next horizon may be sent on a state that comes now."""
+        """Whether the next horizon may be sent on a state that comes now."""
         return self.moving and now >= self._sent + self._options.period_s - _MAX_EARLY_S
 
     def stop(self, now: float, reason: str) -> None:
-        """Brake because of a fault."""
         if not self.fault:
             self.fault = reason
             self._frozen = self.monitor.is_frozen(self._commanded)
         self._brake(now, reason)
 
     def at_rest(self, now: float) -> bool:
-        """Return whether all commands have come to rest."""
+        """Whether all commands have come to rest."""
         self._account_for_pause(now)
         return self.execution.at_rest(now)
 
     def duration(self, now: float) -> float:
-        """Return the time since the start [s]."""
         return now - self._started
 
     def stage(self, now: float) -> ExecutionStage:
-        """Return the stage of the motion; a motion that stops does not move again."""
         self._account_for_pause(now)
         if self.waiting:
             return ExecutionStage.WAITING

@@ -1,4 +1,4 @@
-"""How a robot follows its command: lag of its drives, progress along the path, standstill. Times are given.
+"""How a robot follows its command: lag of its drives, progress along the path, standstill.
 
 A controller whose speed is scaled (a teach pendant's slider) advances slower than the clock within each horizon, and
 starts again at the clock with the next one: every horizon is then a jump, as far as the controller had fallen behind.
@@ -48,11 +48,11 @@ class DriveResponse:
         self._covariance = np.tile(np.diag(_INITIAL_DEVIATIONS**2), (joints, 1, 1))
 
     def expected(self, velocity: Array, acceleration: Array) -> Array:
-        """Return the expected error ``(m, n)`` for commanded velocities and accelerations ``(m, n)`` [rad or m]."""
+        """Expected error ``(m, n)`` for commanded velocities and accelerations ``(m, n)`` [rad or m]."""
         return np.einsum("mnk,nk->mn", _features(velocity, acceleration), self._mean)
 
     def deviation_of_change(self, velocity: Array, acceleration: Array) -> Array:
-        """Return the standard deviation ``(n,)`` of the change of the expected error between two commands."""
+        """Standard deviation ``(n,)`` of the change of the expected error between two commands."""
         change = np.diff(_features(velocity, acceleration), axis=0)[0]
         return np.sqrt(np.einsum("nk,nkl,nl->n", change, self._covariance, change))
 
@@ -76,8 +76,7 @@ def _features(velocity: Array, acceleration: Array) -> Array:
 class _Track:
     """Joint states since the last horizon, and the one before it: ``(m,)``, or ``(m, n)`` as commanded.
 
-    ``error`` is commanded minus measured position; ``behind`` its part along the path that the lag of the drives does
-    not explain [rad or m].
+    ``error`` is commanded minus measured position; ``behind`` its part along the path beyond the lag of the drives.
     """
 
     time: Array
@@ -117,10 +116,7 @@ class PathProgress:
             self._repeated = _RepeatedLoss()
 
     def update(self, time: float, error: Array, velocity: Array, acceleration: Array) -> None:
-        """Take a joint state measured at ``time`` [s, steady clock].
-
-        ``error`` is commanded minus measured position; velocity and acceleration are commanded; ``(n,)`` each.
-        """
+        """Take commanded minus measured position, commanded velocity and acceleration ``(n,)`` at a time [s]."""
         if time > self._sent:
             self._states.append((time, error, velocity, acceleration))
 
@@ -131,7 +127,7 @@ class PathProgress:
             self._references.append((time, float(error @ velocity) / speed**2, speed))
 
     def disagrees(self, now: float) -> bool:
-        """Return whether the controller has not kept up, so that a horizon sent now would make it jump."""
+        """Whether the controller has not kept up, so that a horizon sent now would make it jump."""
         if self._knows_reference(now):
             lags = [lag for _, lag, _ in self._references]
             lost_s, speed = max(lags[-1] - min(lags), max(lags) - lags[-1]), self._references[-1][2]
@@ -139,12 +135,11 @@ class PathProgress:
         return self._lost() > self._tolerance or self.is_repeated
 
     def is_known(self, now: float) -> bool:
-        """Return whether a reference or enough states since the last horizon show how far the controller is."""
+        """Whether a reference or enough states since the last horizon show how far the controller is."""
         return self._knows_reference(now) or len(self._states) > _MIN_STATES_PER_HORIZON
 
     @property
     def has_reference(self) -> bool:
-        """Whether the controller has published a reference since the last horizon."""
         return bool(self._references)
 
     @property
@@ -154,7 +149,6 @@ class PathProgress:
 
     @property
     def explanation(self) -> str:
-        """Possible causes of a robot that does not keep up, with remedies."""
         return (
             "the robot falls behind its command between two messages: its controller's speed is scaled, a message"
             " reached it too late, or something holds the robot; set the speed scaling to 100 % (speed_scale moves"
@@ -193,10 +187,7 @@ class _RepeatedLoss:
         self._loss = 0.0j
 
     def update(self, phase: Array, behind: Array, way: float) -> None:
-        """Take a horizon: distances behind along the path at phases, ``(m,)`` each, and the commanded distance ``way``.
-
-        Phases are 0 when it was sent and 1 at the next one; distances are in rad or m.
-        """
+        """Take a horizon: distances ``(m,)`` behind along the path at phases 0 to 1, and the commanded distance."""
         if len(phase) < _MIN_STATES_PER_HORIZON:
             return
         wave = np.exp(-2j * np.pi * phase)
@@ -222,15 +213,7 @@ class _RepeatedLoss:
 
 
 class Standstill:
-    """Follows the position of a robot that comes to rest.
-
-    Attributes
-    ----------
-    since : float
-        Time of its arrival where it stands [s]; minus infinity before the first state.
-    position : ndarray, shape (n,)
-        Last measured position; empty before the first state.
-    """
+    """Follows the position ``(n,)`` of a robot that comes to rest; ``since`` is when it arrived where it stands [s]."""
 
     def __init__(self) -> None:
         self.since = self._received = -np.inf
@@ -239,11 +222,10 @@ class Standstill:
         self._commanded, self._rested = -np.inf, np.nan  # times of the last command to move, and of rest
 
     def command(self, now: float) -> None:
-        """Note that the robot is commanded to move at ``now`` [s]."""
         self._commanded, self._rested = now, np.nan
 
     def has_settled(self, now: float, at_rest: bool) -> bool:
-        """Return whether the robot has followed commands that are at rest, or has been waited for long enough."""
+        """Whether the robot has followed commands that are at rest, or has been waited for long enough."""
         if not at_rest:
             self.command(now)
             return False
@@ -252,13 +234,12 @@ class Standstill:
         return now - max(moved, self._rested) >= _SETTLING_S
 
     def update(self, now: float, position: Array) -> None:
-        """Take a position ``(n,)`` that was received at ``now`` [s]."""
         self.position, self._received = np.array(position, dtype=float), now
         if not len(self._stands_at) or np.abs(position - self._stands_at).max() > _STANDSTILL_RANGE:
             self._stands_at, self.since = self.position, now
 
     def distance(self, now: float, position: Array) -> float:
-        """Return the largest distance of a joint to a position ``(n,)`` [rad or m]; infinite without a fresh state."""
+        """Largest distance of a joint to a position ``(n,)`` [rad or m]; infinite without a fresh state."""
         if now - self._received > _MAX_STATE_AGE_S:
             return float("inf")
         return float(np.abs(self.position - position).max())
