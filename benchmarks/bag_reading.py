@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from tables import machine, publish, table
 
 from inertid_ros.data.files import bag_reading
 from inertid_ros.data.files.bag_reading import read_bag
+from inertid_ros.data.messages import UnsuitableError
 
 JOINTS = 7
 TYPE = "sensor_msgs/msg/JointState"
@@ -56,12 +57,15 @@ def by_library(path: Path) -> np.ndarray:
 
 def one_by_one(path: Path) -> np.ndarray:
     """Ours, without columns."""
-    kept = bag_reading.add_columns
-    bag_reading.add_columns = lambda *arguments: False
+    batches, bag_reading.column_batches = bag_reading.column_batches, _unsuitable
     try:
         return read_bag(path).position
     finally:
-        bag_reading.add_columns = kept
+        bag_reading.column_batches = batches
+
+
+def _unsuitable(*_: object) -> Iterator[None]:
+    raise UnsuitableError
 
 
 def main() -> None:

@@ -10,37 +10,26 @@ import numpy as np
 from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.data import messages as msg
 from inertid_ros.data.assembly import JointsError, RecordingAssembler, StampOrderError
 from inertid_ros.data.blocks import Block, recording_from_blocks
-from inertid_ros.data.messages import (
-    IMU,
-    JOINT_STATE,
-    LATEST_NS,
-    ODOMETRY,
-    POSE_STAMPED,
-    TWIST_STAMPED,
-    WRENCH_STAMPED,
-    UnsuitableError,
-    base_topics,
-    channels_of,
-    message_values,
-    source_of,
-    stamp_ns,
-    tare_topic,
-    wanted_topics,
-)
 from inertid_ros.data.recording import WRENCH_PREFIX, Recording, StampRepairs, in_order, on_one_clock
 
 from .bag_backends import BagBackend, BagMessage, bag_backend
 from .bag_opening import bag_content, closed_files
-from .column_reading import BATCH_SAMPLES, add_columns, column_batches, named_channels
+from .column_reading import BATCH_SAMPLES, column_batches, named_channels
 
 _TOPIC_OPTIONS = {
-    JOINT_STATE: "joint_states", ODOMETRY: "odometry", POSE_STAMPED: "pose", TWIST_STAMPED: "twist", IMU: "imu",
-}
+    msg.JOINT_STATE: "joint_states", msg.ODOMETRY: "odometry", msg.POSE_STAMPED: "pose", msg.TWIST_STAMPED: "twist",
+    msg.IMU: "imu",
+}  # fmt: skip
 _FROZEN_CLOCK_SHARE = 0.05  # of stamps that differ; with fewer the clock stands still
 _MAX_ZERO_STAMPS_SHARE = 0.5
 _PAUSE_PERIODS = 4.0  # longer steps are gaps, no jitter
+
+
+class TooLongError(Exception):
+    """A bag holds more samples than its reader takes at once."""
 
 
 def read_bag(
@@ -79,11 +68,14 @@ def read_bag(
         No bag, unreadable, a topic is missing or of another type, or the messages make no recording.
     """
     path, topics, backend, arrival = Path(path), topics or RecordingTopics(), bag_backend(), stamps == "arrival"
-    expected, recording = () if topics.joints else tuple(joints), None
-    assembler = _assembler(str(path), topics, topics.joints, expected)
-    files = closed_files(path)
-    if files and add_columns(assembler, backend, files, topics, arrival, longest) and assembler.joint_names:
-        recording = assembler.recording()
+    assembler = _assembler(str(path), topics, topics.joints, () if topics.joints else tuple(joints))
+    try:
+        for _ in column_batches(assembler, backend, closed_files(path), topics, arrival, longest and BATCH_SAMPLES):
+            if longest is not None and assembler.samples > longest:
+                raise TooLongError
+        recording = assembler.recording() if assembler.joint_names else None
+    except msg.UnsuitableError:
+        recording = None
     if recording is None or not on_one_clock(recording.time).all():
         recording = _read_one_by_one(backend, path, topics, joints, arrival)
     return _with_arrival_jitter(recording) if arrival else recording
@@ -93,8 +85,8 @@ def _read_one_by_one(
     backend: BagBackend, path: Path, topics: RecordingTopics, joints: Sequence[str], arrival: bool
 ) -> Recording:
     """Recording of messages as they are, or, if it has stamps of several clocks or joints, with them put in order."""
-    types = wanted_topics(topics)
-    bag = bag_content(backend, path, {*types, *(tare_topic(wrench.topic) for wrench in topics.wrenches.values())})
+    types = msg.wanted_topics(topics)
+    bag = bag_content(backend, path, {*types, *(msg.tare_topic(wrench.topic) for wrench in topics.wrenches.values())})
     _check_topics(str(path), bag.types, types)
     messages = _Messages(backend, str(path), topics, bag.messages, arrival)
     expected = () if topics.joints else tuple(joints)
@@ -142,9 +134,9 @@ class _Messages:
     def assembled(self, joints: Sequence[str] = (), expected: Sequence[str] = ()) -> RecordingAssembler:
         """Assemble all messages for ``joints``, or for those of the first message with some ``expected`` ones."""
         frames = {wrench.topic: wrench.frame for wrench in self.topics.wrenches.values()}
-        tared_topics = {tare_topic(topic): topic for topic in frames}
+        tared_topics = {msg.tare_topic(topic): topic for topic in frames}
         tares = {
-            tared_topics[message.topic]: self._decoded(message, WRENCH_STAMPED, "tare").values["wrench"]
+            tared_topics[message.topic]: self._decoded(message, msg.WRENCH_STAMPED, "tare").values["wrench"]
             for message in self.messages
             if message.topic in tared_topics
         }
@@ -173,7 +165,7 @@ class _Messages:
         RecordingError
             The publisher of the joint states does not stamp them.
         """
-        types = wanted_topics(self.topics)
+        types = msg.wanted_topics(self.topics)
         groups: dict[tuple[str, ...], list[tuple[int, BagMessage, int]]] = {}  # by topic and source
         for place, (message, decoded) in enumerate(self._measurements()):
             groups.setdefault((message.topic, *decoded.source), []).append((place, message, decoded.stamp_ns))
@@ -181,25 +173,25 @@ class _Messages:
         ordered = [(-1, message) for message in self.messages if message.topic not in types]
         for (topic, *_), group in groups.items():
             stamps = np.array([stamp for _, _, stamp in group], dtype=np.int64)
-            if types[topic] == JOINT_STATE and not self.arrival:
+            if types[topic] == msg.JOINT_STATE and not self.arrival:
                 _check_stamps(self.name, stamps)
             chosen, group_repairs = in_order(stamps)
             repairs += group_repairs
             places = sorted(group[index][0] for index in chosen)
             ordered += [(place, group[index][1]) for place, index in zip(places, chosen, strict=True)]
         messages = [message for _, message in sorted(ordered, key=lambda entry: entry[0])]
-        joints = (name for topic, *names in groups if types[topic] == JOINT_STATE for name in names)
+        joints = (name for topic, *names in groups if types[topic] == msg.JOINT_STATE for name in names)
         return replace(self, messages=messages), repairs, tuple(dict.fromkeys(joints))
 
     def _measurements(self) -> Iterator[tuple[BagMessage, _Decoded]]:
         """Yield all messages but tares, and their content."""
-        types = wanted_topics(self.topics)
+        types = msg.wanted_topics(self.topics)
         for index, message in enumerate(self.messages):
             if message.topic in types:
                 where = f"{self.name}: message {index + 1}"
                 decoded = self._decoded(message, types[message.topic], where)
                 stamp = decoded.stamp_ns
-                if not (isinstance(stamp, int) and abs(stamp) < LATEST_NS):
+                if not (isinstance(stamp, int) and abs(stamp) < msg.LATEST_NS):
                     raise RecordingError(f"{where} on {message.topic}: time {stamp} ns is no time; record again")
                 yield message, decoded
 
@@ -211,8 +203,8 @@ class _Messages:
             raise RecordingError(
                 f"{where} on {message.topic}: is not a valid {message_type} ({reason}); record again"
             ) from None
-        stamp = message.time_ns if self.arrival else stamp_ns(content)
-        return _Decoded(source_of(message_type, content), stamp, message_values(message_type, content))
+        stamp = message.time_ns if self.arrival else msg.stamp_ns(content)
+        return _Decoded(msg.source_of(message_type, content), stamp, msg.message_values(message_type, content))
 
 
 def _check_stamps(name: str, stamps: np.ndarray) -> None:
@@ -266,14 +258,11 @@ def bag_parts(
         A part holds no measurements.
     """
     path, topics, arrival = Path(path), topics or RecordingTopics(), stamps == "arrival"
-    files = closed_files(path)
-    if not files:
-        raise UnsuitableError
     assembler = _assembler(str(path), topics, topics.joints, () if topics.joints else tuple(joints))
     ready: list[Block] = []
     following: list[Block] = []
     first_ns: int | None = None
-    for _ in column_batches(assembler, bag_backend(), files, topics, arrival, size):
+    for _ in column_batches(assembler, bag_backend(), closed_files(path), topics, arrival, size):
         block = assembler.take(patient=True)
         if block is None or not len(block):
             continue
@@ -286,7 +275,7 @@ def bag_parts(
     block = assembler.take(final=True)
     blocks = [*ready, *following, *([block] if block is not None and len(block) else [])]
     if not blocks:
-        raise UnsuitableError
+        raise msg.UnsuitableError
     first_ns = int(blocks[0].stamps_ns[0]) if first_ns is None else first_ns
     part = _part(str(path), blocks, first_ns, arrival, last=True)
     yield replace(part, notices=(*part.notices, *assembler.notices))
@@ -295,7 +284,7 @@ def bag_parts(
 def _part(name: str, blocks: Sequence[Block], first_ns: int, arrival: bool, last: bool) -> Recording:
     stamps = np.concatenate([block.stamps_ns for block in blocks])
     if not on_one_clock(stamps).all():
-        raise UnsuitableError
+        raise msg.UnsuitableError
     recording = recording_from_blocks(name, blocks)
     continued = (int(stamps[0]) > first_ns, not last)
     recording = replace(recording, time=(stamps - first_ns) * 1e-9, continued=continued)
@@ -306,7 +295,8 @@ def _assembler(
     name: str, topics: RecordingTopics, joints: Sequence[str], expected: Sequence[str]
 ) -> RecordingAssembler:
     channels = [f"{WRENCH_PREFIX}{wrench.frame}" for wrench in topics.wrenches.values() if wrench.frame]
-    channels += [channel for message_type in base_topics(topics).values() for channel in channels_of(message_type)]
+    for message_type in msg.base_topics(topics).values():
+        channels += msg.channels_of(message_type)
     return RecordingAssembler(name, joints, channels, topics.max_wrench_gap_s, expected)
 
 

@@ -16,20 +16,8 @@ from numpy.typing import NDArray
 from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.data import messages as msg
 from inertid_ros.data.assembly import RecordingAssembler
-from inertid_ros.data.messages import (
-    JOINT_STATE,
-    WRENCH_STAMPED,
-    CdrLayout,
-    RawMessages,
-    UnsuitableError,
-    layout_of,
-    message_values,
-    source_of,
-    stamp_ns,
-    tare_topic,
-    wanted_topics,
-)
 from inertid_ros.data.recording import WRENCH_PREFIX
 
 from .bag_backends import BagBackend
@@ -64,7 +52,7 @@ class Columns:
 class _Group:
     """Messages of one layout: indices, stamps and values of the pieces since they were last taken."""
 
-    layout: CdrLayout
+    layout: msg.CdrLayout
     source: tuple[str, ...]
     first_ns: int
     pieces: list[tuple[NDArray[np.intp], NDArray[np.int64], dict[str, Array]]] = field(default_factory=list)
@@ -82,24 +70,24 @@ class TopicColumns:
         self._groups: list[_Group] = []
         self._last_ns = -(2**63)
 
-    def add(self, messages: RawMessages) -> None:
+    def add(self, messages: msg.RawMessages) -> None:
         """Take messages; UnsuitableError if they have too many layouts, or were recorded before earlier ones."""
         if not len(messages):
             return
         if messages.times[0] < self._last_ns or (np.diff(messages.times) < 0).any():
-            raise UnsuitableError
+            raise msg.UnsuitableError
         self._last_ns = int(messages.times[-1])
         rest = np.arange(len(messages))
         for group in self._groups:
             rest = self._take(group, messages, rest)
         while len(rest):
             if len(self._groups) == _MAX_LAYOUTS:
-                raise UnsuitableError
+                raise msg.UnsuitableError
             group = self._group(messages.one(int(rest[0])), int(messages.times[rest[0]]))
             self._groups.append(group)
             left = self._take(group, messages, rest)
             if len(left) == len(rest):
-                raise UnsuitableError
+                raise msg.UnsuitableError
             rest = left
         self.count += len(messages)
 
@@ -110,7 +98,7 @@ class TopicColumns:
         """
         by_source: dict[Hashable, list[_Group]] = {}
         for group in self._groups:
-            source = frozenset(group.source) if self._type == JOINT_STATE else group.source
+            source = frozenset(group.source) if self._type == msg.JOINT_STATE else group.source
             by_source.setdefault(source, []).append(group)
         joined = [
             _joined(groups)
@@ -121,7 +109,7 @@ class TopicColumns:
             group.pieces = []
         return joined
 
-    def _take(self, group: _Group, messages: RawMessages, rest: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _take(self, group: _Group, messages: msg.RawMessages, rest: NDArray[np.intp]) -> NDArray[np.intp]:
         """Take the messages with the layout of a group, and return the others."""
         fits = messages.lengths[rest] == group.layout.length
         rows = messages.rows(rest[fits], group.layout.length)
@@ -136,18 +124,18 @@ class TopicColumns:
 
     def _group(self, message: bytes, first_ns: int) -> _Group:
         """Group of a first message, once its layout gives what the library gives."""
-        layout = layout_of(message, self._type)
+        layout = msg.layout_of(message, self._type)
         try:
             content = self._backend.deserialize(message, self._type)
-            source, stamp = source_of(self._type, content), stamp_ns(content)
-            expected = message_values(self._type, content)
+            source, stamp = msg.source_of(self._type, content), msg.stamp_ns(content)
+            expected = msg.message_values(self._type, content)
         except Exception:  # a library raises whatever the bytes lead to
-            raise UnsuitableError from None
+            raise msg.UnsuitableError from None
         row = np.frombuffer(message, dtype=np.uint8)[None]
         decoded = {channel: values[0] for channel, values in layout.values(row).items()}
         is_same = decoded.keys() == expected.keys() and int(layout.stamps(row)[0]) == stamp
         if not (is_same and all(np.array_equal(decoded[key], expected[key], equal_nan=True) for key in expected)):
-            raise UnsuitableError
+            raise msg.UnsuitableError
         return _Group(layout, source, first_ns)
 
 
@@ -162,44 +150,13 @@ def _joined(groups: list[_Group]) -> Columns:
             is_ordered = group.source == source or not rows.shape[1]
             channels.setdefault(channel, []).append(rows if is_ordered else rows[:, order])
     if any(len({rows.shape[1] for rows in parts}) > 1 for parts in channels.values()):
-        raise UnsuitableError
+        raise msg.UnsuitableError
     stamps = np.concatenate([part for _, _, part, _ in pieces])
     joined = {channel: np.concatenate(parts) for channel, parts in channels.items()}
     if len(groups) > 1:
         place = np.argsort(np.concatenate([indices for _, indices, _, _ in pieces]))
         stamps, joined = stamps[place], {channel: values[place] for channel, values in joined.items()}
     return Columns(source, groups[0].first_ns, stamps, joined)
-
-
-class TooLongError(Exception):
-    """A bag holds more samples than its reader takes at once."""
-
-
-def add_columns(
-    assembler: RecordingAssembler,
-    backend: BagBackend,
-    files: Sequence[Path],
-    topics: RecordingTopics,
-    arrival: bool = False,
-    longest: int | None = None,
-) -> bool:
-    """Add the messages of a bag to an empty assembler, as they would be added one by one.
-
-    Parameters are those of :func:`column_batches`. If it returns False, the assembler is useless and messages must be
-    read one by one: a topic is missing, stamps are not in order, a file is damaged, or a message does not fit.
-
-    Raises
-    ------
-    TooLongError
-        There are more samples than ``longest``.
-    """
-    try:
-        for _ in column_batches(assembler, backend, files, topics, arrival, longest and BATCH_SAMPLES):
-            if longest is not None and assembler.samples > longest:
-                raise TooLongError
-    except UnsuitableError:
-        return False
-    return True
 
 
 def column_batches(
@@ -229,8 +186,8 @@ def column_batches(
         Messages must be read one by one, which also names what is wrong with them; or a tare was recorded, which
         applies to the whole bag, and ``at_once`` is given.
     """
-    wanted = wanted_topics(topics)
-    tares = {tare_topic(topic): expected for topic, expected in wanted.items() if expected == WRENCH_STAMPED}
+    wanted = msg.wanted_topics(topics)
+    tares = {msg.tare_topic(topic): expected for topic, expected in wanted.items() if expected == msg.WRENCH_STAMPED}
     types = {**wanted, **tares}
     read = {topic: TopicColumns(backend, expected, arrival) for topic, expected in types.items()}
     try:
@@ -242,20 +199,20 @@ def column_batches(
                 if at_once is None:
                     continue
                 if topic in tares:
-                    raise UnsuitableError
-                states += len(messages) if types[topic] == JOINT_STATE else 0
+                    raise msg.UnsuitableError
+                states += len(messages) if types[topic] == msg.JOINT_STATE else 0
                 if states >= at_once:
                     states = 0
                     _add_to(assembler, read, wanted, topics)
                     yield
             if any(reader.types.get(topic, expected) != expected for topic, expected in types.items()):
-                raise UnsuitableError
+                raise msg.UnsuitableError
         if not all(read[topic].count for topic in wanted):
-            raise UnsuitableError
+            raise msg.UnsuitableError
         _add_to(assembler, read, wanted, topics)
         yield
     except (RecordingError, OSError, ValueError, IndexError, struct.error):
-        raise UnsuitableError from None
+        raise msg.UnsuitableError from None
 
 
 def _add_to(
@@ -265,16 +222,16 @@ def _add_to(
     topics: RecordingTopics,
 ) -> None:
     columns = {topic: collected.columns() for topic, collected in read.items()}
-    joint_states = [part for topic in wanted if wanted[topic] == JOINT_STATE for part in columns.pop(topic)]
+    joint_states = [part for topic in wanted if wanted[topic] == msg.JOINT_STATE for part in columns.pop(topic)]
     if len({part.first_ns for part in joint_states}) < len(joint_states):
-        raise UnsuitableError  # their order in the file decides which of them names the joints
+        raise msg.UnsuitableError  # their order in the file decides which of them names the joints
     for part in sorted(joint_states, key=lambda part: part.first_ns):
         assembler.add_joint_states(part.source, part.stamps_ns, **part.values)
     frames = {wrench.topic: wrench.frame for wrench in topics.wrenches.values()}
     for topic in (topic for topic in wanted if topic in columns):
-        tares = columns.get(tare_topic(topic), [])
+        tares = columns.get(msg.tare_topic(topic), [])
         if len(tares) > 1:
-            raise UnsuitableError
+            raise msg.UnsuitableError
         tare = tares[0].values["wrench"][-1] if tares else 0.0
         for part in columns[topic]:
             for channel, values in named_channels(part.values, frames.get(topic) or part.source[0], tare).items():

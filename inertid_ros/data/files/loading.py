@@ -16,8 +16,7 @@ from inertid_ros.data.messages import UnsuitableError
 from inertid_ros.data.recording import OPTIONAL_CHANNELS, WRENCH_PREFIX, Recording, StampRepairs, in_order, renamed
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .bag_reading import bag_parts, read_bag
-from .column_reading import TooLongError
+from .bag_reading import TooLongError, bag_parts, read_bag
 from .mcap_format import MCAP_MAGIC
 from .sqlite_format import SQLITE_MAGIC
 

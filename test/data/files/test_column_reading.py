@@ -17,7 +17,7 @@ from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.files import bag_reading, mcap_format
 from inertid_ros.data.files.bag_reading import read_bag
-from inertid_ros.data.messages import IMU, JOINT_STATE, ODOMETRY, WRENCH_STAMPED
+from inertid_ros.data.messages import IMU, JOINT_STATE, ODOMETRY, WRENCH_STAMPED, UnsuitableError
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 MCAP, SQLITE = rosbag2.StoragePlugin.MCAP, rosbag2.StoragePlugin.SQLITE3
@@ -126,14 +126,16 @@ def bag_at(path):
 
 def outcome(path, topics, by_columns, **options):
     """Recording or error, and whether the columns were used."""
-    used, real = [], bag_reading.add_columns
+    used, real = [], bag_reading.column_batches
 
-    def add(*arguments):
-        used.append(real(*arguments) if by_columns else False)
-        return used[-1]
+    def batches(*arguments):
+        if not by_columns:
+            raise UnsuitableError
+        yield from real(*arguments)
+        used.append(True)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bag_reading, "add_columns", add)
+        patch.setattr(bag_reading, "column_batches", batches)
         try:
             return read_bag(path, topics, **options), used == [True]
         except RecordingError as error:
