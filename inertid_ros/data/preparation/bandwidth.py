@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -42,8 +43,7 @@ _BRIDGED_CUTOFF_PERIODS = 0.25  # what passes the filter is nearly straight for 
 _BRIDGED_MOTION_PERIODS = 0.05  # a motion differs by 1 % from a straight line for so long
 
 
-@dataclass(frozen=True)
-class Spectrum:
+class Spectrum(NamedTuple):
     """Motion and noise of positions, or of measurements of a free base, in all pieces together.
 
     Attributes
@@ -114,27 +114,20 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
     seconds = sum(piece.seconds for piece in periodograms)
     floor = np.sum([piece.floor * piece.seconds for piece in periodograms], axis=0) / seconds
     frequency = np.concatenate([piece.frequency for piece in periodograms])
-    order = np.argsort(frequency, kind="stable")
-    frequency = frequency[order]
     width = np.concatenate([np.full(len(piece.frequency), piece.width * piece.seconds) for piece in periodograms])
-    width = width[order]
-    energy = np.concatenate([piece.energy for piece in periodograms])[order]
+    energy = np.concatenate([piece.energy for piece in periodograms])
+    order = np.argsort(frequency, kind="stable")
+    frequency, width, energy = frequency[order], width[order], energy[order]
     joints = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
-    motion, amplitude, crossing, noise, acceleration, end, tail = np.array(joints).T
-    rate = 1 / max(period for _, period in pieces)
-    return Spectrum(motion, amplitude, crossing, noise, acceleration, end, tail, rate)
+    return Spectrum(*np.array(joints).T, rate_hz=1 / max(period for _, period in pieces))
 
 
 def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Array, float]]:
     """Pieces without the few seconds in which a moving joint accelerates far more than it usually does.
 
     A controller that was held up and leaps after its trajectory moves so fast that tenths of a second of it outweigh
-    the spectrum of a minute; the bandwidth is that of the motion. Frequent leaps are the motion itself.
-
-    Parameters
-    ----------
-    pieces : sequence of tuple of ndarray, shape (N, n), and float
-        Positions [rad or m] and their period [s].
+    the spectrum of a minute; the bandwidth is that of the motion. Frequent leaps are the motion itself. Pieces are
+    positions ``(N, n)`` [rad or m] and their period [s].
     """
     windows = [
         (piece, slice(begin, begin + length))
@@ -225,7 +218,7 @@ def _first_plateau(density: Array) -> float:
 
 
 def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
-    """Cutoff that passes the excited motion and little of the noise.
+    """Cutoff [Hz] that passes the excited motion and little of the noise; a tenth of the sample rate if no joint moves.
 
     - Noise of the regressor makes least squares underestimate parameters by its share of the power. White noise of
       density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``;
@@ -241,16 +234,6 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     The frequency is that of joints that move far: the torque of one that is held and trembles is linear in its motion,
     and the filter takes both out alike. A free base is measured with far more noise than joints: if ``base``, the
     spectrum of its measurement, falls to the noise sooner, the cutoff follows it down to three times the motion.
-
-    Parameters
-    ----------
-    joints, base : Spectrum
-        Of the joint positions, and of the measured motion of a free base.
-
-    Returns
-    -------
-    float
-        Cutoff [Hz]; a tenth of the sample rate if no joint moves.
     """
     rate, moves = joints.rate_hz, joints.motion_hz > 0
     if not moves.any():
@@ -311,11 +294,8 @@ def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum
 
 
 def longest_gap(period: float, cutoff: float, joints: Spectrum, options: PrepareOptions) -> float:
-    """Longest step of the stamps that is bridged [s].
-
-    The longest of a quarter of a period of the cutoff, a twentieth of a period of the motion, and the configured number
-    of sample periods.
-    """
+    """Longest step of the stamps that is bridged [s]: the longest of a quarter of a period of the cutoff, a twentieth
+    of a period of the motion, and the configured number of sample periods."""
     fastest = float(joints.motion_hz.max())
     straight = _BRIDGED_MOTION_PERIODS / fastest if fastest > 0 else 0.0
     return max(options.max_gap_periods * period, _BRIDGED_CUTOFF_PERIODS / cutoff, straight)

@@ -1,21 +1,19 @@
-"""Motion of joints and of a free base, every channel through the same low-pass; samples of segments in the world."""
+"""Motion of joints and of a free base, every channel through the same low-pass."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import BASE_MOTION_SOURCES, BaseMotionOptions, PrepareOptions
+from inertid_ros.config.preparation import BASE_MOTION_SOURCES, BaseMotionOptions, PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import body_rate, checked_quaternions, rotate_back
-from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import WRENCH_PREFIX, Recording
 from inertid_ros.robot.model import RobotModel
 
-from .filtering import Segment, away_from_edges, derivatives, hardly_interpolated, low_pass
+from .filtering import Segment, derivatives, hardly_interpolated, low_pass, usable_samples
 
 _SAMPLE_FIELDS = ("time", "q", "v", "a", "effort", "effort_measured", "usable")
 _MAX_TWIST_ERROR_SHARE = 0.25  # squared error of a twist over the squared velocity
@@ -23,7 +21,6 @@ _NOISE_SPEED = 0.01  # m/s or rad/s; slower differences are noise
 _SOURCE_CHANNELS = {
     "pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration"),
 }  # fmt: skip
-SegmentMotion = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class FilteredMotion:
     Attributes
     ----------
     time : ndarray, shape (N,)
-        Time [s].
+        [s].
     q, v, a : ndarray, shape (N, nq), (N, nv), (N, nv)
         Position, velocity and acceleration in the model's order.
     effort : ndarray, shape (N, n)
@@ -56,7 +53,6 @@ class FilteredMotion:
     wrenches: Mapping[str, Array]
 
     def select(self, rows: slice | NDArray[np.bool_]) -> "FilteredMotion":
-        """Select some of the samples."""
         return replace(
             self,
             **{key: getattr(self, key)[rows] for key in _SAMPLE_FIELDS},
@@ -65,7 +61,6 @@ class FilteredMotion:
 
     @classmethod
     def concatenate(cls, pieces: Sequence["FilteredMotion"]) -> "FilteredMotion":
-        """Join pieces one after the other."""
         return cls(
             **{key: np.concatenate([getattr(piece, key) for piece in pieces]) for key in _SAMPLE_FIELDS},
             wrenches={name: np.concatenate([piece.wrenches[name] for piece in pieces]) for name in pieces[0].wrenches},
@@ -95,49 +90,22 @@ def filter_motion(
     else:
         v, a = smooth["velocity"], smooth["acceleration"]
     if model.free:
-        imu = imu_placement(model, options.base.imu_frame, name)
-        gravity = np.array(model.options.gravity)
-        base = base_motion(name, smooth, segment.period, options.base.motion_from, imu, gravity)
+        base = _base_motion(name, smooth, segment.period, model, options.base)
         q, v, a = (np.hstack(pair) for pair in zip(base, (q, v, a), strict=True))
     wrenches = {contact.name: smooth[WRENCH_PREFIX + contact.name] for contact in model.options.contacts}
-    usable = away_from_edges(segment, cutoff, options.edge_periods)
-    usable &= hardly_interpolated(segment.bridged[:, None], segment.period, cutoff, options.filter_order)[:, 0]
-    measured = {
-        channel: hardly_interpolated(flags, segment.period, cutoff, options.filter_order)
-        for channel, flags in segment.replaced.items()
-    }
-    effort_measured = measured.pop("effort")
-    for flags in measured.values():
-        usable &= flags.all(axis=1)
-    return FilteredMotion(segment.time, q, v, a, smooth["effort"], effort_measured, usable, wrenches)
+    measured = hardly_interpolated(segment.replaced["effort"], segment.period, cutoff, options.filter_order)
+    usable = usable_samples(segment, cutoff, options)
+    return FilteredMotion(segment.time, q, v, a, smooth["effort"], measured, usable, wrenches)
 
 
-@dataclass(frozen=True)
-class ImuPlacement:
-    """Placement of an inertial measurement unit on the base.
+def _imu_placement(model: RobotModel, frame: str, name: str) -> tuple[Array, Array]:
+    """Axes ``(3, 3)`` and origin ``(3,)`` [m] of the inertial measurement unit in the base's frame.
 
-    Attributes
-    ----------
-    rotation : ndarray, shape (3, 3)
-        Axes of the unit in the base's frame.
-    lever_arm : ndarray, shape (3,)
-        Origin of the unit in the base's frame [m].
-    """
-
-    rotation: Array
-    lever_arm: Array
-
-
-def imu_placement(model: RobotModel, frame: str, name: str) -> ImuPlacement:
-    """Placement of the inertial measurement unit with a frame; an empty one is the frame of the base.
-
-    Raises
-    ------
-    RecordingError
-        The robot lacks the frame, or it is not fixed to the base; ``name`` is that of the recording.
+    An empty ``frame`` is that of the base. Raises RecordingError if the robot lacks it, or it is not fixed to the base;
+    ``name`` is that of the recording.
     """
     if not frame:
-        return ImuPlacement(np.eye(3), np.zeros(3))
+        return np.eye(3), np.zeros(3)
     kinematics = model.pinocchio
     if not kinematics.existFrame(frame):
         raise RecordingError(f"{name}: prepare.base.imu_frame '{frame}' is no frame of the robot; name one of its URDF")
@@ -147,7 +115,7 @@ def imu_placement(model: RobotModel, frame: str, name: str) -> ImuPlacement:
             f"{name}: prepare.base.imu_frame '{frame}' is carried by joint '{kinematics.names[sensor.parentJoint]}';"
             " only a sensor that is fixed to the root link measures how the base moves"
         )
-    return ImuPlacement(np.array(sensor.placement.rotation), np.array(sensor.placement.translation))
+    return np.array(sensor.placement.rotation), np.array(sensor.placement.translation)
 
 
 def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], NDArray[np.bool_]]:
@@ -167,14 +135,15 @@ def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dic
         )
     orientation, invalid = checked_quaternions(recording.base_pose[:, 3:], recording.name)
     channels = {"base_pose": np.hstack([recording.base_pose[:, :3], orientation])}
+    recorded = {key for keys in _SOURCE_CHANNELS.values() for key in keys if getattr(recording, key) is not None}
     for key in _SOURCE_CHANNELS[options.motion_from]:
-        values = getattr(recording, key)
-        if values is None:
+        if key not in recorded:
+            possible = [source for source in BASE_MOTION_SOURCES if recorded.issuperset(_SOURCE_CHANNELS[source])]
             raise RecordingError(
                 f"{recording.name}: {key} was not recorded; name its topic in topics, or set prepare.base.motion_from"
-                f" to {' or '.join(_possible(recording))}"
+                f" to {' or '.join(possible)}"
             )
-        channels[key] = values
+        channels[key] = getattr(recording, key)
     return channels, invalid
 
 
@@ -183,46 +152,31 @@ def noisiest_channel(options: BaseMotionOptions) -> str:
     return (*_SOURCE_CHANNELS[options.motion_from], "base_pose")[0]
 
 
-def base_motion(
-    name: str, smooth: Mapping[str, Array], period: float, source: str, imu: ImuPlacement, gravity: Array
+def _base_motion(
+    name: str, smooth: Mapping[str, Array], period: float, model: RobotModel, options: BaseMotionOptions
 ) -> tuple[Array, Array, Array]:
     """Configuration ``(N, 7)``, twist and derivative of the twist ``(N, 6)`` of the base in its frame, as in Pinocchio.
 
-    Parameters
-    ----------
-    name : str
-        Name of the recording, for messages.
-    smooth : mapping of str to ndarray
-        Filtered channels, ``period`` [s] apart.
-    period : float
-    source : str
-        Source of velocity and acceleration, one of ``BASE_MOTION_SOURCES``.
-    imu : ImuPlacement
-    gravity : ndarray, shape (3,)
-        In the world [m/s^2].
-
-    Raises
-    ------
-    RecordingError
-        The measured twist is not that of the measured pose.
+    ``smooth`` are filtered channels, ``period`` [s] apart. Raises RecordingError if the measured twist is not that of
+    the measured pose.
     """
+    rotation, lever_arm = _imu_placement(model, options.imu_frame, name)
     position, raw = smooth["base_pose"][:, :3], smooth["base_pose"][:, 3:]
     quaternion = raw / np.linalg.norm(raw, axis=1, keepdims=True)
     q = np.hstack([position, quaternion])
-    if source in ("acceleration", "twist"):
-        _check_twist(name, smooth["base_twist"], q, period)
-    if source == "acceleration":
-        return q, smooth["base_twist"], smooth["base_acceleration"]
-    if source == "twist":
-        (acceleration,) = derivatives(smooth["base_twist"], period, (1,))
-        return q, smooth["base_twist"], acceleration
+    if "base_twist" in _SOURCE_CHANNELS[options.motion_from]:
+        twist = smooth["base_twist"]
+        _check_twist(name, twist, q, period)
+        if options.motion_from == "acceleration":
+            return q, twist, smooth["base_acceleration"]
+        return q, twist, derivatives(twist, period, (1,))[0]
     first, second = derivatives(q, period, (1, 2))
     velocity = rotate_back(quaternion, first[:, :3])
-    if source == "imu":
-        rate = smooth["imu"][:, 3:] @ imu.rotation.T
+    if options.motion_from == "imu":
+        rate = smooth["imu"][:, 3:] @ rotation.T
         (turning,) = derivatives(rate, period, (1,))
-        along = rotate_back(quaternion, np.broadcast_to(gravity, position.shape))
-        acceleration = base_acceleration(smooth["imu"][:, :3] @ imu.rotation.T, rate, turning, velocity, imu.lever_arm)
+        along = rotate_back(quaternion, np.broadcast_to(np.array(model.options.gravity), position.shape))
+        acceleration = base_acceleration(smooth["imu"][:, :3] @ rotation.T, rate, turning, velocity, lever_arm)
         return q, np.hstack([velocity, rate]), acceleration + np.hstack([along, np.zeros_like(along)])
     rate, turning = body_rate(quaternion, first[:, 3:]), body_rate(quaternion, second[:, 3:])
     # What Pinocchio calls acceleration is the derivative of the components of the twist, not that of a point.
@@ -257,59 +211,3 @@ def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
                 f" {np.sqrt(off / len(q)):.3g} of {np.sqrt(moved / len(q)):.3g} RMS); correct the publisher, or set"
                 " prepare.base.motion_from to pose"
             )
-
-
-def _possible(recording: Recording) -> list[str]:
-    return [
-        source
-        for source in BASE_MOTION_SOURCES
-        if all(getattr(recording, channel) is not None for channel in _SOURCE_CHANNELS[source])
-    ]
-
-
-def segment_samples(
-    time: Array,
-    poses: SegmentMotion,
-    twists: SegmentMotion,
-    accelerations: SegmentMotion,
-    wrench: tuple[Array, Array, Array],
-    name: str,
-) -> Samples:
-    """Samples for :class:`~inertid_ros.regressors.body_equations.BodySegmentEquations` from motion capture.
-
-    Parameters
-    ----------
-    time : ndarray, shape (N,)
-        Time [s].
-    poses : tuple of ndarray, shapes (N, nb, 3, 3), (N, nb, 3)
-        Rotations of the segments and their origins [m].
-    twists, accelerations : tuple of ndarray, shapes (N, nb, 3), (N, nb, 3)
-        Linear, of the origins, and angular [m/s, rad/s, and per second].
-    wrench : tuple of ndarray, shape (N, 3) each
-        Total external force [N], its moment about a point [N m], and that point [m].
-    name : str
-        Name of the recording.
-    """
-    (rotation, origin), (v, w), (a, alpha) = poses, twists, accelerations
-    count, bodies = origin.shape[:2]
-    turns = scipy.spatial.transform.Rotation.from_matrix(rotation.reshape(-1, 3, 3))
-    quaternions = turns.as_quat().reshape(count, bodies, 4)
-
-    def local(values: Array) -> Array:
-        return np.einsum("kbji,kbj->kbi", rotation, values)
-
-    # The components of the twist change as the frame turns, too.
-    linear = local(a) - np.cross(local(w), local(v))
-    force, moment, point = wrench
-    tau = np.hstack([force, moment + np.cross(point - origin[:, 0], force)])
-    every = np.ones(tau.shape, dtype=bool)
-    return Samples(
-        time,
-        np.concatenate([origin, quaternions], axis=2).reshape(count, -1),
-        np.concatenate([local(v), local(w)], axis=2).reshape(count, -1),
-        np.concatenate([linear, local(alpha)], axis=2).reshape(count, -1),
-        tau,
-        every,
-        every[:, 0],
-        name,
-    )

@@ -1,5 +1,6 @@
 """Stamps with jitter to even ones, in pieces between the gaps; zero-phase low-pass and derivatives."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -7,12 +8,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS
 
-_log = NoticeLogger(__name__)
+_log = logging.getLogger(__name__)
 # Resampling.
 _EVEN_TOLERANCE_PERIODS = 0.01  # stamps this close to the grid are taken as they are
 _BURST_PERIODS = 0.25  # samples closer together measure the same moment twice and are averaged
@@ -78,14 +79,13 @@ class StampedChannels:
     unknown: NDArray[np.bool_] | None = None
     held: int = 1
 
-    def without_ends(self, skip_start: float, skip_end: float) -> "StampedChannels":
-        """Cut the ends by so many seconds.
+    @property
+    def period(self) -> float:
+        """Median step of the stamps [s]."""
+        return float(np.median(np.diff(self.time)))
 
-        Raises
-        ------
-        RecordingError
-            Fewer than four samples are left.
-        """
+    def without_ends(self, skip_start: float, skip_end: float) -> "StampedChannels":
+        """Cut the ends by so many seconds; raises RecordingError if fewer than four samples are left."""
         time = self.time
         keep = (time >= time[0] + skip_start) & (time <= time[-1] - skip_end)
         if keep.sum() < 4:
@@ -94,11 +94,6 @@ class StampedChannels:
                 " it; lower prepare.skip_start_s or record longer"
             )
         return self._select(keep)
-
-    @property
-    def period(self) -> float:
-        """Median step of the stamps [s]."""
-        return float(np.median(np.diff(self.time)))
 
     def without_long_losses(self, longest: float) -> "StampedChannels":
         """Cut runs of unknown samples longer than ``longest`` [s], which leaves gaps."""
@@ -129,7 +124,7 @@ class Segment:
     Attributes
     ----------
     time : ndarray, shape (N,)
-        Time [s].
+        [s].
     period : float
         Sample period, the same for all segments of a recording [s].
     channels : mapping of str to ndarray, shape (N, n)
@@ -202,8 +197,7 @@ def _average_bursts(recorded: StampedChannels, period: float) -> StampedChannels
 def _mean_period(time: Array) -> float:
     """Mean step without losses; unlike the median it does not drift from the stamps of a long recording."""
     steps = np.diff(time)
-    regular = steps[steps <= LOST_SAMPLE_PERIODS * np.median(steps)]
-    return float(regular.mean())
+    return float(steps[steps <= LOST_SAMPLE_PERIODS * np.median(steps)].mean())
 
 
 def _even(recorded: StampedChannels, rows: NDArray[np.intp], even: EvenGrid) -> Segment:
@@ -295,13 +289,7 @@ def _at_even_knots(coefficients: Array, order: int) -> Array:
 
 
 def long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segment]:
-    """Select the pieces that are more than filter transient at ``cutoff`` [Hz].
-
-    Raises
-    ------
-    RecordingError
-        There is none.
-    """
+    """Select the pieces that are more than filter transient at ``cutoff`` [Hz]; raises RecordingError if none is."""
     period = segments[0].period
     shortest = max(_MIN_PIECE_SAMPLES * period, _MIN_PIECE_PERIODS / cutoff)
     long = [segment for segment in segments if len(segment) * period >= shortest]
@@ -316,11 +304,14 @@ def long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segme
     return long
 
 
-def away_from_edges(segment: Segment, cutoff: float, edge_periods: float) -> NDArray[np.bool_]:
-    """Flag ``(N,)`` the samples of a piece at least ``edge_periods`` of the cutoff away from its ends."""
-    edge = min(int(np.ceil(edge_periods / (cutoff * segment.period))), len(segment) // 3)
+def usable_samples(segment: Segment, cutoff: float, options: PrepareOptions) -> NDArray[np.bool_]:
+    """Flag ``(N,)`` the samples away from the ends of a piece, without interpolated values other than of effort."""
+    edge = min(int(np.ceil(options.edge_periods / (cutoff * segment.period))), len(segment) // 3)
     usable = np.ones(len(segment), dtype=bool)
     usable[:edge] = usable[len(segment) - edge :] = False
+    motion = [flags for channel, flags in segment.replaced.items() if channel != "effort"]
+    for flags in (segment.bridged[:, None], *motion):
+        usable &= hardly_interpolated(flags, segment.period, cutoff, options.filter_order).all(axis=1)
     return usable
 
 

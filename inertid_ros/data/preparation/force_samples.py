@@ -1,5 +1,6 @@
 """Samples for equations of joint torques and of the wrench on the base."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -7,9 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import PrepareOptions, WrenchOptions
+from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.samples import Samples, UndecimatedVelocity
 from inertid_ros.data.screening.channel_faults import ChannelNoise, flagged_within, saturated
 from inertid_ros.robot.contacts import UNMEASURED, ContactPath, external_force, on_ground
@@ -19,10 +19,10 @@ from inertid_ros.robot.model import RobotModel
 from .bandwidth import Spectrum, longest_gap
 from .filtered_motion import FilteredMotion, filter_motion
 from .filtering import EvenGrid, StampedChannels, long_enough, low_pass, resample, sample_stride
-from .recorded_channels import BASE_POSE, ForceChannels
-from .wrenches import check_wrenches, notice_slipping, slipping
+from .recorded_channels import BASE_POSE, CleanChannels
+from .wrenches import check_wrenches, slipping
 
-_log = NoticeLogger(__name__)
+_log = logging.getLogger(__name__)
 RESTING_SPEED = 1e-3  # rad/s or m/s; a slower drive may rest
 _NOISE_DEVIATIONS = 3.0  # of the velocity's noise, above which its sign is certain
 _MAX_SLOW_WEIGHT = 0.5  # of slow samples in a filtered one; with more, friction is mostly stiction
@@ -54,7 +54,7 @@ class SharedByParts:
 
 
 def force_samples(
-    recorded: ForceChannels,
+    recorded: CleanChannels,
     joints: Spectrum,
     cutoff: float,
     model: RobotModel,
@@ -67,10 +67,10 @@ def force_samples(
     enter by their contacts; if one is faulty, the channels on which it acts are masked. Raises RecordingError if
     nothing is left after cutting, or wrenches contradict the robot's weight.
     """
-    name = recorded.stamped.name
+    name, stamped = recorded.name, recorded.stamped
     # Even samples in pieces, all channels through one filter.
-    longest = longest_gap(recorded.stamped.period, cutoff, joints, options)
-    segments = long_enough(name, resample(recorded.stamped, longest, shared.grid if shared else None), cutoff)
+    longest = longest_gap(stamped.period, cutoff, joints, options)
+    segments = long_enough(name, resample(stamped, longest, shared.grid if shared else None), cutoff)
     period = segments[0].period
     stride = sample_stride(period, cutoff, options.rate_hz)
     pieces = [filter_motion(name, segment, cutoff, model, options) for segment in segments]
@@ -94,9 +94,7 @@ def force_samples(
     }
     usable = motion.usable & ~faulty.pop(BASE_POSE, np.zeros_like(motion.usable))
     if options.trim_transients:
-        steady = without_transients(motion.time, motion.a[:, of_joints])
-        _notice_transients(name, motion.time, steady)
-        usable &= steady
+        usable &= _steady(name, motion.time, motion.a[:, of_joints])
     if not model.free:
         usable &= slides.any(axis=1)  # a robot at rest shows stiction, which no model describes
     measured = _measured(recorded, model, motion, usable, faulty, options.wrenches)
@@ -105,13 +103,16 @@ def force_samples(
     tau = np.where(measured, on_ground(model, motion.q, tau), 0.0)
     measured[:, of_joints] &= motion.effort_measured
     mask = usable[:, None] & measured
-    mask[:, of_joints] &= slides & ~_saturated(recorded.stamped, model.joint_names, motion.time, margin)
-    _notice_unused(name, model, mask[:, of_joints])
+    mask[:, of_joints] &= slides & ~_saturated(stamped, model.joint_names, motion.time, margin)
+    unused = [joint for joint, used in zip(model.joint_names, mask[:, of_joints].T, strict=True) if not used.any()]
+    if unused:
+        _log.warning("%s: no usable sample of %s (it rests, or the recording is too short)", name, ", ".join(unused))
     return Samples(
         motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=name,
         undecimated=undecimated, sliding=_of_channels(slides, model), cutoff_hz=cutoff,
-        measured=None if measured.all() else measured, noise=_of_channels(noise, model), findings=recorded.findings,
-    )
+        measured=None if measured.all() else measured, noise=_of_channels(noise, model),
+        findings=tuple(recorded.findings),
+    )  # fmt: skip
 
 
 def _kept_rows(pieces: Sequence[Array], chosen: Sequence[slice]) -> NDArray[np.intp]:
@@ -128,7 +129,7 @@ def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
 
 
 def _measured(
-    recorded: ForceChannels,
+    recorded: CleanChannels,
     model: RobotModel,
     motion: FilteredMotion,
     usable: NDArray[np.bool_],
@@ -138,15 +139,19 @@ def _measured(
     """Flag ``(N, nv)`` the channels with measured effort and all wrenches that act on them."""
     if options.check:
         checked = motion.select(usable & ~np.any([np.zeros_like(usable), *faulty.values()], axis=0))
-        check_wrenches(recorded.stamped.name, model, (checked.q, checked.v, checked.a), checked.wrenches)
+        check_wrenches(recorded.name, model, (checked.q, checked.v, checked.a), checked.wrenches)
     slips = slipping(model, motion.time, motion.q, motion.wrenches, options)
-    slips = {name: flags & usable & ~faulty[name] for name, flags in slips.items()}
-    notice_slipping(recorded.stamped.name, motion.time, slips)
     measured = np.ones((len(motion.time), model.velocities), dtype=bool)
     measured[:, model.velocities - model.joints :] = ~recorded.without_effort
     for contact in model.options.contacts:
+        slipped = slips[contact.name] & usable & ~faulty[contact.name]
+        if slipped.any():
+            _log.warning(
+                "%s: the foot on %s slips, or the pose of the base drifts, in %d samples from %.2f s on; left out",
+                recorded.name, contact.name, slipped.sum(), motion.time[slipped][0],
+            )  # fmt: skip
         acted_on = list(ContactPath(model, contact).velocities)
-        measured[:, acted_on] &= ~(faulty[contact.name] | slips[contact.name])[:, None]
+        measured[:, acted_on] &= ~(faulty[contact.name] | slipped)[:, None]
         if contact.plate is not None and contact.plate.partial:
             measured[:, [velocity for velocity in acted_on if velocity >= 6 or velocity in UNMEASURED]] = False
     return measured
@@ -161,19 +166,6 @@ def _saturated(recorded: StampedChannels, joints: Sequence[str], instants: Array
     return flagged_within(flags, recorded.time, instants, margin)
 
 
-def _notice_transients(name: str, time: Array, steady: NDArray[np.bool_]) -> None:
-    if not steady.all():
-        used = time[steady] - time[0]
-        _log.warning("%s: start-up or stop left out, used from %.2f s to %.2f s", name, used[0], used[-1])
-
-
-def _notice_unused(recording: str, model: RobotModel, mask: NDArray[np.bool_]) -> None:
-    unused = [name for name, column in zip(model.joint_names, mask.T, strict=True) if not column.any()]
-    if unused:
-        names = ", ".join(unused)
-        _log.warning("%s: no usable sample of %s (it rests, or the recording is too short)", recording, names)
-
-
 def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
     """Speed ``(n + couplings,)`` that each drive hardly exceeds (99th percentile) in pieces of joint velocities."""
     return np.asarray(np.percentile(np.abs(np.concatenate(velocities) @ layout.drive_ratios.T), 99, axis=0))
@@ -181,14 +173,7 @@ def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
 
 @dataclass(frozen=True)
 class FrictionDirection:
-    """Speeds above which the friction of a drive has a direction: joints first, then couplings.
-
-    Attributes
-    ----------
-    layout : ParameterLayout
-    threshold : ndarray, shape (n + couplings,)
-        Speed above which a drive slides [rad/s or m/s].
-    """
+    """Speeds ``(n + couplings,)`` above which the friction of a drive has a direction [rad/s or m/s]."""
 
     layout: ParameterLayout
     threshold: Array
@@ -217,6 +202,15 @@ class FrictionDirection:
         slow = np.abs(velocity @ drives.T) < self.threshold
         resting = (low_pass(slow.astype(float)) > _MAX_SLOW_WEIGHT) & with_friction
         return resting.astype(int) @ (drives != 0) == 0
+
+
+def _steady(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
+    """Samples ``(N,)`` without start-up and stop, with a notice if that leaves some out."""
+    steady = without_transients(time, acceleration)
+    if not steady.all():
+        used = time[steady] - time[0]
+        _log.warning("%s: start-up or stop left out, used from %.2f s to %.2f s", name, used[0], used[-1])
+    return steady
 
 
 def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:

@@ -1,15 +1,15 @@
 """Samples for equations of momentum of a floating robot: rates of base, joints and wheels, filtered alike."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy
+from scipy.spatial.transform import Rotation
 
-from inertid_ros.config.recordings import PrepareOptions
+from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.findings import Finding
 from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices, skew
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
@@ -17,19 +17,10 @@ from inertid_ros.data.screening.channel_faults import NORMAL_DEVIATION_OVER_MAD
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
+from . import filtering
 from .bandwidth import Spectrum, longest_gap
-from .filtering import (
-    Segment,
-    StampedChannels,
-    away_from_edges,
-    derivatives,
-    hardly_interpolated,
-    long_enough,
-    low_pass,
-    resample,
-    sample_stride,
-)
-from .recorded_channels import CleanChannels, joint_columns, revolute_joints, wheel_columns
+from .filtering import Segment
+from .recorded_channels import CleanChannels, joint_columns, revolute_joints
 
 _REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 _STILL_SPEED_SHARE = 0.01  # of an axis's highest speed; slower counts as at rest
@@ -39,56 +30,45 @@ _TWIST_PARTS = ((slice(0, 3), "moves", "m/s"), (slice(3, 6), "turns", "rad/s"))
 _SERIES_ANGLE = 1e-4  # rad; below, series instead of quotients of small numbers
 
 
-@dataclass(frozen=True)
-class MomentumChannels:
-    """Channels of a recording that equations of momentum need.
+def momentum_channels(recording: Recording, model: RobotModel, options: PrepareOptions) -> CleanChannels:
+    """Clean the channels that equations of momentum need.
 
-    Attributes
-    ----------
-    stamped : StampedChannels
-        Clean channels of joints, wheels and base at their stamps, without the skipped ends.
-    findings : tuple of Finding
+    Velocities are taken as measured if they were recorded, else from positions.
+
+    Raises
+    ------
+    RecordingError
+        A joint, the speed of a wheel or the base twist is missing.
     """
-
-    stamped: StampedChannels
-    findings: tuple[Finding, ...]
-
-    @classmethod
-    def from_recording(cls, recording: Recording, model: RobotModel, options: PrepareOptions) -> "MomentumChannels":
-        """Clean the channels of a recording for a robot.
-
-        Velocities are taken as measured if they were recorded, else from positions.
-
-        Raises
-        ------
-        RecordingError
-            A joint, a wheel or the base twist is missing, or nothing is left after cutting.
-        """
-        columns = joint_columns(recording, model) + wheel_columns(recording, model)
-        if recording.base_twist is None:
-            raise RecordingError(
-                f"{recording.name}: base_twist is missing; record the base's odometry or twist, without it there is no"
-                " momentum"
-            )
-        clean = CleanChannels(recording.name)
-        raw = {"position": recording.position[:, columns]}
-        if recording.velocity is not None and options.motion_from != "acceleration":
-            raw["velocity"] = recording.velocity[:, columns]
-        turning = np.concatenate([revolute_joints(model), np.ones(len(model.wheels.names), dtype=bool)])
-        clean.add_joints(recording.time, raw, (*model.joint_names, *model.wheels.names), turning)
-        lost = clean.add_finite(recording.time, "twist", recording.base_twist)
-        if recording.base_pose is not None:
-            quaternions, _ = checked_quaternions(recording.base_pose[:, 3:], recording.name)
-            lost = lost | clean.add_finite(recording.time, "pose", np.hstack([recording.base_pose[:, :3], quaternions]))
-        clean.replaced["twist"] = lost[:, None]
-        stamped = StampedChannels(
-            recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced | lost, clean.held
+    columns, wheels = joint_columns(recording, model), model.wheels.names
+    missing = [name for name in wheels if name not in recording.joint_names]
+    if missing:
+        raise RecordingError(
+            f"{recording.name}: lacks the speed of wheel {', '.join(missing)} (it has"
+            f" {', '.join(recording.joint_names)}); record it as a joint of that name"
         )
-        return cls(stamped.without_ends(options.skip_start_s, options.skip_end_s), tuple(clean.findings))
+    columns += [recording.joint_names.index(name) for name in wheels]
+    if recording.base_twist is None:
+        raise RecordingError(
+            f"{recording.name}: base_twist is missing; record the base's odometry or twist, without it there is no"
+            " momentum"
+        )
+    clean = CleanChannels(recording.name, recording.time, (options.skip_start_s, options.skip_end_s))
+    raw = {"position": recording.position[:, columns]}
+    if recording.velocity is not None and options.motion_from != "acceleration":
+        raw["velocity"] = recording.velocity[:, columns]
+    turning = np.concatenate([revolute_joints(model), np.ones(len(wheels), dtype=bool)])
+    clean.add_joints(raw, (*model.joint_names, *wheels), turning)
+    lost = clean.add_finite("twist", recording.base_twist)
+    if recording.base_pose is not None:
+        quaternions, _ = checked_quaternions(recording.base_pose[:, 3:], recording.name)
+        lost = lost | clean.add_finite("pose", np.hstack([recording.base_pose[:, :3], quaternions]))
+    clean.replaced["twist"] = lost[:, None]
+    return clean
 
 
 def momentum_samples(
-    recorded: MomentumChannels,
+    recorded: CleanChannels,
     joints: Spectrum,
     cutoff: float,
     model: RobotModel,
@@ -107,14 +87,16 @@ def momentum_samples(
     RecordingError
         The recording is too short, momentum is not conserved, or pose and twist contradict each other.
     """
-    name = recorded.stamped.name
-    segments = resample(recorded.stamped, longest_gap(recorded.stamped.period, cutoff, joints, options))
-    period = segments[0].period
+    name, stamped = recorded.name, recorded.stamped
+    segments = filtering.resample(stamped, longest_gap(stamped.period, cutoff, joints, options))
+    stride = filtering.sample_stride(segments[0].period, cutoff, options.rate_hz)
     pieces = [
-        _piece(name, segment, model, cutoff, options, change) for segment in long_enough(name, segments, cutoff)
+        _piece(name, segment, model, cutoff, options, change)
+        for segment in filtering.long_enough(name, segments, cutoff)
     ]
-    samples = _concatenate(pieces, sample_stride(period, cutoff, options.rate_hz))
-    samples = replace(samples, findings=recorded.findings)
+    keys = ("time", "q", "v", "a", "tau", "mask", "usable")
+    whole: Any = {key: np.concatenate([getattr(piece, key)[::stride] for piece in pieces]) for key in keys}
+    samples = replace(pieces[0], **whole, findings=tuple(recorded.findings))
     # Of the change of momentum only its deviation from the mean is an equation.
     return replace(samples, tau=samples.tau - samples.tau[samples.usable].mean(axis=0)) if change else samples
 
@@ -122,21 +104,15 @@ def momentum_samples(
 def _piece(
     name: str, segment: Segment, model: RobotModel, cutoff: float, options: PrepareOptions, change: bool
 ) -> Samples:
-    period = segment.period
-
-    def smooth(values: Array) -> Array:
-        return low_pass(values, period, cutoff, options.filter_order)
-
+    period, joints = segment.period, model.joints
+    smooth = partial(filtering.low_pass, period=period, cutoff_hz=cutoff, order=options.filter_order)
     q = smooth(segment.channels["position"])
     velocity = segment.channels.get("velocity")
-    v = derivatives(q, period, (1,))[0] if velocity is None else smooth(velocity)
+    v = filtering.derivatives(q, period, (1,))[0] if velocity is None else smooth(velocity)
     twist = smooth(segment.channels["twist"])
-    joints = model.joints
     integrated = dead_reckoning(segment.time, twist, segment.channels.get("pose", _REST_POSE[None])[0])
     pose = smooth(segment.channels["pose"]) if "pose" in segment.channels else integrated
-    usable = away_from_edges(segment, cutoff, options.edge_periods)
-    for flags in (segment.bridged[:, None], *segment.replaced.values()):
-        usable &= hardly_interpolated(flags, period, cutoff, options.filter_order).all(axis=1)
+    usable = filtering.usable_samples(segment, cutoff, options)
     measured = np.zeros((len(q), 6))
     wheels = BaseMotion(model.tree, model.body_prior, model.wheels).wheel_momentum(q[:, :joints], v[:, joints:])
     passed = 2 * cutoff * period  # share of white noise that passes the filter
@@ -144,17 +120,17 @@ def _piece(
     noise = NORMAL_DEVIATION_OVER_MAD * np.median(np.abs(removed), axis=0) * np.sqrt(passed / max(1 - passed, 0.1))
     if change:
         if "pose" in segment.channels:
-            check_pose(name, segment.time, pose, integrated)
+            _check_pose(name, segment.time, pose, integrated)
         wheels = (rotation_matrices(pose[:, 3:]) @ wheels[..., None])[..., 0]
     else:
-        check_conservation(name, segment.time[usable], twist[usable], v[usable], noise[:6])
+        _check_conservation(name, segment.time[usable], twist[usable], v[usable], noise[:6])
     measured[:, 3:] = -wheels
     rates = np.hstack([twist, v[:, :joints]])
     return Samples(
         time=segment.time,
         q=np.hstack([pose, q[:, :joints]]),
         v=rates,
-        a=derivatives(rates, period, (1,))[0],
+        a=filtering.derivatives(rates, period, (1,))[0],
         tau=measured,
         mask=np.repeat(usable[:, None], 6, axis=1),
         usable=usable,
@@ -164,23 +140,12 @@ def _piece(
     )
 
 
-def _concatenate(pieces: list[Samples], stride: int) -> Samples:
-    keys = ("time", "q", "v", "a", "tau", "mask", "usable")
-    whole: Any = {key: np.concatenate([getattr(piece, key)[::stride] for piece in pieces]) for key in keys}
-    return replace(pieces[0], **whole)
-
-
-def check_conservation(name: str, time: Array, twist: Array, rates: Array, noise: Array) -> None:
+def _check_conservation(name: str, time: Array, twist: Array, rates: Array, noise: Array) -> None:
     """Refuse a recording in which the base moves although joints and wheels stand still.
 
     Momentum then came from outside, or was not zero at the start; no parameters are needed to see that. ``twist (N,
     6)`` is that of the base [m/s, rad/s], with standard deviations ``noise (6,)``, ``rates (N, n + w)`` the velocities
     of joints and wheels.
-
-    Raises
-    ------
-    RecordingError
-        The message gives time and speed.
     """
     fastest = np.abs(rates).max(axis=0, initial=0.0)
     still = (np.abs(rates) <= _STILL_SPEED_SHARE * fastest).all(axis=1) if len(rates) else np.zeros(0, dtype=bool)
@@ -199,20 +164,15 @@ def check_conservation(name: str, time: Array, twist: Array, rates: Array, noise
             )
 
 
-def check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
-    """Refuse a recording whose integrated twist drifts away from its pose ``(N, 7)``, relative to its motion.
-
-    Raises
-    ------
-    RecordingError
-        The message gives drift and range of the motion.
-    """
-    turn, other = (scipy.spatial.transform.Rotation.from_quat(motion[:, 3:]) for motion in (pose, integrated))
+def _check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
+    """Refuse a recording whose integrated twist drifts away from its pose ``(N, 7)``, relative to its motion."""
+    turn, other = (Rotation.from_quat(motion[:, 3:]) for motion in (pose, integrated))
     moved, apart = (np.linalg.norm(pose[:, :3] - place, axis=1) for place in (pose[0, :3], integrated[:, :3]))
-    for extent, drift, what, unit in (
-        (_largest((turn[0].inv() * turn).magnitude()), float((turn.inv() * other).magnitude().max()), "turns", "rad"),
-        (_largest(moved), float(apart.max()), "moves", "m"),
+    for extents, drifts, what, unit in (
+        ((turn[0].inv() * turn).magnitude(), (turn.inv() * other).magnitude(), "turns", "rad"),
+        (moved, apart, "moves", "m"),
     ):
+        extent, drift = float(extents.max()), float(drifts.max())
         if drift > _MAX_DRIFT_SHARE * extent and drift > 1e-6:
             raise RecordingError(
                 f"{name}: pose and twist of the base drift apart by {drift:.3g} {unit} within {time[-1] - time[0]:.0f}"
@@ -222,10 +182,6 @@ def check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
             )
 
 
-def _largest(values: Array) -> float:
-    return float(values.max(initial=0.0))
-
-
 def dead_reckoning(time: Array, twist: Array, start: Array) -> Array:
     """Integrate poses ``(N, 7)`` from body twists ``(N, 6)`` [m/s, rad/s] ([Naveen2019]_ eqs. 44-47).
 
@@ -233,31 +189,27 @@ def dead_reckoning(time: Array, twist: Array, start: Array) -> Array:
     of [Naveen2019]_ are to first. The signs of the quaternions (x y z, qx qy qz qw) do not jump.
     """
     steps = 0.5 * (twist[1:] + twist[:-1]) * np.diff(time)[:, None]
-    return compose_twists(start, steps)
+    return _compose_twists(start, steps)
 
 
 def fine_dead_reckoning(period: float, twist: Array, start: Array) -> Array:
     """Integrate poses ``(N, 7)`` to fourth order in the step, from twists ``(2 N - 1, 6)``, half a period apart."""
     first, middle, last = twist[:-1:2], twist[1::2], twist[2::2]
     steps = period / 6 * (first + 4 * middle + last)
-    return compose_twists(start, steps + period**2 / 12 * _bracket(first, last))
+    return _compose_twists(start, steps + period**2 / 12 * _bracket(first, last))
 
 
-def compose_twists(start: Array, steps: Array) -> Array:
+def _compose_twists(start: Array, steps: Array) -> Array:
     """Poses ``(N + 1, 7)`` after twists ``(N, 6)``, each held for one unit of time."""
-    transforms = np.concatenate([_homogeneous(start)[None], _exponential(steps)])
+    first = np.eye(4)
+    first[:3, :3], first[:3, 3] = Rotation.from_quat(start[3:]).as_matrix(), start[:3]
+    transforms = np.concatenate([first[None], _exponential(steps)])
     stride = 1
     while stride < len(transforms):  # a scan: all products of the first k in log2 N rounds
         transforms[stride:] = transforms[:-stride] @ transforms[stride:]
         stride *= 2
-    turns = np.vstack([start[3:], scipy.spatial.transform.Rotation.from_matrix(transforms[1:, :3, :3]).as_quat()])
+    turns = np.vstack([start[3:], Rotation.from_matrix(transforms[1:, :3, :3]).as_quat()])
     return np.hstack([transforms[:, :3, 3], continuous_quaternions(turns)])
-
-
-def _homogeneous(pose: Array) -> Array:
-    out = np.eye(4)
-    out[:3, :3], out[:3, 3] = scipy.spatial.transform.Rotation.from_quat(pose[3:]).as_matrix(), pose[:3]
-    return out
 
 
 def _exponential(twists: Array) -> Array:

@@ -1,5 +1,6 @@
 """From a recording to :class:`~inertid_ros.core.samples.Samples` for equations of any type."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -7,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
-from inertid_ros.config.recordings import PrepareOptions
+from inertid_ros.config.preparation import PrepareOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.channel_faults import ChannelNoise
@@ -20,10 +20,10 @@ from .bandwidth import MAX_CUTOFF_PER_RATE, Spectrum, checked_cutoff, spectra
 from .filtered_motion import noisiest_channel
 from .filtering import EvenGrid
 from .force_samples import SharedByParts, fast_speeds, force_samples
-from .momentum_samples import MomentumChannels, momentum_samples
-from .recorded_channels import ForceChannels
+from .momentum_samples import momentum_channels, momentum_samples
+from .recorded_channels import CleanChannels, force_channels
 
-_log = NoticeLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,6 @@ class Preparation:
     model : RobotModel
         The robot; its joints are matched by name.
     options : PrepareOptions
-        Filters, cuts and sources of motion.
     equation_type : str
         One of :data:`inertid_ros.config.identification.EQUATION_TYPES`.
     shared : SharedByParts, optional
@@ -56,7 +55,7 @@ class Preparation:
         return as_measured(self.recording)
 
     @property
-    def channels(self) -> ForceChannels | MomentumChannels:
+    def channels(self) -> CleanChannels:
         """Clean channels; raises RecordingError if one that these equations need cannot be used.
 
         Those of a part of a long recording are cleaned at every use, to leave the memory to raw ones.
@@ -64,14 +63,13 @@ class Preparation:
         return self._stored_channels if self.shared is None else self._clean_channels()
 
     @cached_property
-    def _stored_channels(self) -> ForceChannels | MomentumChannels:
+    def _stored_channels(self) -> CleanChannels:
         return self._clean_channels()
 
-    def _clean_channels(self) -> ForceChannels | MomentumChannels:
+    def _clean_channels(self) -> CleanChannels:
         if self.equation_type in MOMENTUM_EQUATIONS:
-            return MomentumChannels.from_recording(self.fresh, self.model, self.options)
-        noise = self.shared.noise if self.shared else None
-        return ForceChannels.from_recording(self.fresh, self.model, self.options, noise)
+            return momentum_channels(self.fresh, self.model, self.options)
+        return force_channels(self.fresh, self.model, self.options, self.shared.noise if self.shared else {})
 
     @property
     def base_channel(self) -> str | None:
@@ -94,12 +92,11 @@ class Preparation:
         """
         joints, base = self.spectra
         cutoff = checked_cutoff(self.recording.name, cutoff_hz or self.options.cutoff_hz, joints, base)
-        channels = self.channels
-        if isinstance(channels, ForceChannels):
-            samples = force_samples(channels, joints, cutoff, self.model, self.options, self.shared)
-        else:
+        if self.equation_type in MOMENTUM_EQUATIONS:
             change = self.equation_type == "momentum_change"
-            samples = momentum_samples(channels, joints, cutoff, self.model, self.options, change)
+            samples = momentum_samples(self.channels, joints, cutoff, self.model, self.options, change)
+        else:
+            samples = force_samples(self.channels, joints, cutoff, self.model, self.options, self.shared)
         for finding in samples.findings:
             _log.warning("%s", finding)
         return self._without_context(samples)
@@ -118,12 +115,7 @@ def prepare(
 ) -> Samples:
     """Prepare samples of a robot from a recording: evenly spaced, filtered, in the order of the model.
 
-    The arguments are those of :class:`Preparation`.
-
-    Raises
-    ------
-    RecordingError
-        The recording lacks channels that these equations need, or cannot be used.
+    The arguments are those of :class:`Preparation`; raises RecordingError as :meth:`Preparation.samples`.
     """
     return Preparation(recording, model, options or PrepareOptions(), equation_type).samples()
 
@@ -147,30 +139,25 @@ def shared_by_parts(
         Parts at even distances over the recording, starting with its first one.
     cutoff_hz : float
         Cutoff for all parts [Hz].
-    period : float
-        Sample period of the whole recording [s].
-    samples : int
-        Number of samples of the whole recording.
+    period, samples : float, int
+        Sample period [s] and number of samples of the whole recording.
 
     Raises
     ------
     RecordingError
         A part cannot be used.
     """
-    channels = [part.channels for part in parts if isinstance(part.channels, ForceChannels)]
+    channels = [part.channels for part in parts]
     speeds: list[Array] = []
     for part in parts:
         undecimated = part.samples(cutoff_hz).undecimated
         speeds += undecimated.pieces if undecimated is not None else ()
-    return SharedByParts(
-        spectra=pooled_spectra(parts),
-        grid=EvenGrid(float(channels[0].stamped.time[0]), period),
-        fast_speeds=fast_speeds(speeds, parts[0].model.layout),
-        noise={
-            name: ChannelNoise(np.median([channel.noise[name].scale for channel in channels], axis=0), samples)
-            for name in channels[0].noise
-        },
-    )
+    noise = {
+        name: ChannelNoise(np.median([clean.noise[name].scale for clean in channels], axis=0), samples)
+        for name in channels[0].noise
+    }
+    grid = EvenGrid(float(channels[0].stamped.time[0]), period)
+    return SharedByParts(pooled_spectra(parts), grid, fast_speeds(speeds, parts[0].model.layout), noise)
 
 
 def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recording] = ()) -> float:

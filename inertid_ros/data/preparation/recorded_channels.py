@@ -1,29 +1,22 @@
 """Channels of a recording that equations need, in the order of the model, without values that no sensor measured."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import PrepareOptions
-from inertid_ros.config.structuring import flow
+from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.schema.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity, remedy_for
-from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
-from inertid_ros.data.screening.channel_faults import (
-    ChannelNoise,
-    dropouts,
-    faulty_wrenches,
-    held,
-    joint_spikes,
-    resolution,
-    samples_held,
-    unwrapped,
-)
+from inertid_ros.data.screening import channel_faults
+from inertid_ros.data.screening.channel_faults import ChannelNoise
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.recorded_joints import proposed_names
 
@@ -31,7 +24,7 @@ from .filtered_motion import base_channels
 from .filtering import StampedChannels
 from .wrenches import measured_wrenches
 
-_log = NoticeLogger(__name__)
+_log = logging.getLogger(__name__)
 BASE_POSE = "base_pose"
 _MOTION = ("position", "velocity", "acceleration")  # each needs those before it
 _CARE_SHARE = 0.02  # of a channel's samples replaced
@@ -40,6 +33,7 @@ _MIN_NOTED_SPIKES = 5  # fewer may be the first sample of a transient, and chang
 _MAX_EXCEPTION_SHARE = 0.1  # of flagged samples; with more, the channel itself is like that, and nothing is replaced
 _MIN_QUANTA = 20  # in the range of a channel; with fewer, rounding exceeds one per cent of its standard deviation
 _MIN_PRESENT_SHARE = 0.5  # of the samples of a usable channel
+_FAULTS = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}
 
 
 @dataclass
@@ -50,49 +44,54 @@ class CleanChannels:
     ----------
     name : str
         Name of the recording.
+    time : ndarray, shape (N,)
+        Its stamps [s].
+    skip_s : tuple of float
+        To be cut from the start and the end [s].
+    noise : dict of str to ChannelNoise
+        Noise of the channels of joints; taken if given, else estimated.
     channels : dict of str to ndarray, shape (N, n)
         Finite values; replaced ones are interpolated linearly between their neighbours.
     replaced : dict of str to ndarray of bool, shape (N, n)
         Replaced values.
+    faulty : dict of str to ndarray of bool, shape (N,)
+        Samples in which the wrench of a contact, or the pose of the base, cannot be used.
     without_effort : ndarray of bool, shape (n,)
         Joints whose effort cannot be used.
     findings : list of Finding
-    noise : dict of str to ChannelNoise
-        Noise of the channels of joints; taken if given, else estimated.
     held : int
         Number of samples for which positions in motion keep their values.
     """
 
     name: str
+    time: Array
+    skip_s: tuple[float, float] = (0.0, 0.0)
+    noise: dict[str, ChannelNoise] = field(default_factory=dict)
     channels: dict[str, Array] = field(default_factory=dict)
     replaced: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    faulty: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     without_effort: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     findings: list[Finding] = field(default_factory=list)
-    noise: dict[str, ChannelNoise] = field(default_factory=dict)
     held: int = 1
 
-    @property
-    def motion_replaced(self) -> NDArray[np.bool_]:
-        """Flag the samples ``(N,)`` in which a motion channel of any joint was replaced."""
-        flags = [self.replaced[channel].any(axis=1) for channel in _MOTION if channel in self.replaced]
-        return np.any(flags, axis=0)
+    @cached_property
+    def stamped(self) -> StampedChannels:
+        """Channels at their stamps, without the ends; raises RecordingError if nothing is left."""
+        motion = [flags.any(axis=1) for channel, flags in self.replaced.items() if channel != "effort"]
+        stamped = StampedChannels(
+            self.name, self.time, self.channels, self.replaced, np.any(motion, axis=0), self.held
+        )
+        return stamped.without_ends(*self.skip_s)
 
     def add_joints(
-        self,
-        time: Array,
-        raw: Mapping[str, Array],
-        joints: Sequence[str],
-        revolute: NDArray[np.bool_],
-        passive: bool = False,
+        self, raw: Mapping[str, Array], joints: Sequence[str], revolute: NDArray[np.bool_], passive: bool = False
     ) -> None:
-        """Clean channels of joints: ``position``, ``effort`` and others.
+        """Clean channels of joints.
 
         Parameters
         ----------
-        time : ndarray, shape (N,)
-            Stamps [s].
         raw : mapping of str to ndarray, shape (N, n)
-            As recorded; may hold values that are not finite.
+            ``position`` first, ``effort`` and others, as recorded; may hold values that are not finite.
         joints : sequence of str
             Names of the columns.
         revolute : ndarray of bool, shape (n,)
@@ -105,45 +104,40 @@ class CleanChannels:
         RecordingError
             A channel of the motion has hardly a value for some joint.
         """
-        self.without_effort = np.zeros(len(joints), dtype=bool)
+        every = np.ones(len(joints), dtype=bool)
+        self.without_effort = ~every
         if "effort" in raw:
             self.without_effort = _without_effort(raw["position"], raw["effort"], passive)
         for channel, values in raw.items():
-            used = ~self.without_effort if channel == "effort" else np.ones(len(joints), dtype=bool)
+            used = ~self.without_effort if channel == "effort" else every
             lost = ~np.isfinite(values)
             if channel in _MOTION:
                 self._check_present(channel, lost.mean(axis=0), joints)
-            values = np.where(used, filled(time, values, lost), 0.0)
+            values = np.where(used, filled(self.time, values, lost), 0.0)
             if channel == "position":
                 values = self._unwrapped(values, joints, revolute)
             values = np.asfortranarray(values)  # what follows works column by column
-            steps = resolution(values)
+            steps = channel_faults.resolution(values)
             if channel not in self.noise:
                 self.noise[channel] = ChannelNoise.from_values(values, steps)
             noise = self.noise[channel]
-            faults = {
-                "dropouts": (lost | dropouts(values, noise)) & used,
-                "stuck_channel": held(values, channel == "effort", noise) & used,
-                "spikes": _exceptions(joint_spikes(time, channel, values, noise)) & used,
-            }
-            replaced = np.any(list(faults.values()), axis=0)
-            self.channels[channel] = filled(time, values, replaced)
-            self.replaced[channel] = replaced
+            dropped, spikes = channel_faults.dropouts(values, noise), _spikes(self.time, channel, values, noise)
+            held = channel_faults.held(values, channel == "effort", noise)
+            faults = {"dropouts": lost | dropped, "stuck_channel": held, "spikes": spikes}
+            faults = {cause: flags & used for cause, flags in faults.items()}
+            self.replaced[channel] = np.any(list(faults.values()), axis=0)
+            self.channels[channel] = filled(self.time, values, self.replaced[channel])
             if channel == "position":
-                self._look_at_held(self.channels[channel])
-            for cause, flags in faults.items():
-                self._count(cause, channel, flags, joints)
-            self._coarse(channel, np.ptp(values, axis=0), steps, joints)
+                self._note_held()
+            self._note_faults(channel, faults, joints)
+            span = np.ptp(values, axis=0)
+            coarse = (span / np.maximum(steps, 1e-300) < _MIN_QUANTA) & (span > 0)
+            names = tuple(joint for joint, few in zip(joints, coarse, strict=True) if few)
+            if names:
+                evidence = f"{channel} of {', '.join(names)} has fewer than {_MIN_QUANTA} steps in its whole range"
+                self._add("coarse_channel", evidence, names)
 
-    def _check_present(self, channel: str, lost_shares: Array, joints: Sequence[str]) -> None:
-        if (lost_shares > 1 - _MIN_PRESENT_SHARE).any():
-            joint = joints[int(np.argmax(lost_shares))]
-            remedy = "record it again" if channel == "position" else "set prepare.motion_from to 'position'"
-            raise RecordingError(
-                f"{self.name}: {channel} of joint '{joint}' holds {lost_shares.max():.0%} NaN; {remedy}"
-            )
-
-    def add_finite(self, time: Array, channel: str, values: Array) -> NDArray[np.bool_]:
+    def add_finite(self, channel: str, values: Array) -> NDArray[np.bool_]:
         """Take a channel ``(N, k)`` of which only non-finite values are replaced, and flag these samples ``(N,)``.
 
         Raises
@@ -156,66 +150,113 @@ class CleanChannels:
         if rows.mean() > 1 - _MIN_PRESENT_SHARE:
             share = f"{rows.mean():.0%}"
             raise RecordingError(f"{self.name}: {channel} holds {share} NaN; check its sensor and record again")
-        self.channels[channel] = filled(time, values, lost)
+        self.channels[channel] = filled(self.time, values, lost)
         if rows.any():
-            self._add("dropouts", rows.mean(), f"{channel} lacks {rows.sum()} samples")
+            self._add("dropouts", f"{channel} lacks {rows.sum()} samples", care=rows.mean() > _CARE_SHARE)
         return np.asarray(rows)
 
-    def gap_findings(self, time: Array) -> None:
-        """Add a finding if stamps ``(N,)`` [s] show lost samples."""
-        steps = np.diff(time)
+    def add_wrench(self, contact: str, wrench: Array) -> None:
+        """Take a wrench ``(N, 6)``; where it is saturated or stuck is flagged, and logged, but not replaced."""
+        lost = self.add_finite(WRENCH_PREFIX + contact, wrench)
+        repeated = channel_faults.stuck(self.time, self.channels[WRENCH_PREFIX + contact])
+        clipped = channel_faults.saturated(self.channels[WRENCH_PREFIX + contact]).any(axis=1) & ~repeated
+        for flags, what in ((clipped, "is saturated"), (repeated, "repeats itself (the sensor is dead)")):
+            if flags.any():
+                first, last = self.time[flags][[0, -1]] - self.time[0]
+                _log.warning(
+                    "%s: wrench/%s %s in %d samples between %.2f s and %.2f s, which are left out",
+                    self.name, contact, what, flags.sum(), first, last,
+                )  # fmt: skip
+        self.faulty[contact] = clipped | repeated | lost
+
+    def note_gaps(self) -> None:
+        """Add a finding if the stamps show lost samples."""
+        steps = np.diff(self.time)
         usual = float(np.median(steps))
         gaps = steps[steps > LOST_SAMPLE_PERIODS * usual]
         if len(gaps):
-            share = float(gaps.sum() - len(gaps) * usual) / float(time[-1] - time[0])
-            severity = Severity.CARE if share > _CARE_GAP_SHARE else Severity.NOTICE
-            text = f"stamps have {len(gaps)} gaps of up to {gaps.max():.3g} s, {100 * share:.1f} % of its time"
-            self.findings.append(Finding("gaps", severity, text, remedy_for("gaps"), recording=self.name))
+            share = float(gaps.sum() - len(gaps) * usual) / float(self.time[-1] - self.time[0])
+            evidence = f"stamps have {len(gaps)} gaps of up to {gaps.max():.3g} s, {100 * share:.1f} % of its time"
+            self._add("gaps", evidence, care=share > _CARE_GAP_SHARE)
 
-    def effort_findings(self, joints: Sequence[str]) -> None:
+    def note_missing_efforts(self, joints: Sequence[str]) -> None:
         """Add a finding on joints whose effort cannot be used."""
-        names = [joint for joint, without in zip(joints, self.without_effort, strict=True) if without]
+        names = tuple(joint for joint, without in zip(joints, self.without_effort, strict=True) if without)
         if names:
-            text = f"effort of {', '.join(names)} is missing or zero in most samples"
-            remedy = remedy_for("no_effort")
-            self.findings.append(Finding("no_effort", Severity.CARE, text, remedy, tuple(names), self.name))
+            self._add("no_effort", f"effort of {', '.join(names)} is missing or zero in most samples", names, care=True)
+
+    def _check_present(self, channel: str, lost_shares: Array, joints: Sequence[str]) -> None:
+        if (lost_shares > 1 - _MIN_PRESENT_SHARE).any():
+            joint = joints[int(np.argmax(lost_shares))]
+            remedy = "record it again" if channel == "position" else "set prepare.motion_from to 'position'"
+            raise RecordingError(
+                f"{self.name}: {channel} of joint '{joint}' holds {lost_shares.max():.0%} NaN; {remedy}"
+            )
 
     def _unwrapped(self, values: Array, joints: Sequence[str], revolute: NDArray[np.bool_]) -> Array:
-        turned, counts = unwrapped(values)
+        turned, counts = channel_faults.unwrapped(values)
         for joint, count in zip(joints, counts * revolute, strict=True):
             if count:
-                text = f"position of {joint} jumps by a full turn {count} times"
-                remedy = remedy_for("wrapped_angle")
-                self.findings.append(Finding("wrapped_angle", Severity.NOTICE, text, remedy, (joint,), self.name))
+                self._add("wrapped_angle", f"position of {joint} jumps by a full turn {count} times", (joint,))
         return np.where(revolute, turned, values)
 
-    def _look_at_held(self, position: Array) -> None:
-        self.held = samples_held(position)
+    def _note_held(self) -> None:
+        self.held = channel_faults.samples_held(self.channels["position"])
         if self.held > 1:
-            text = f"positions in motion keep their values for {self.held} samples"
-            remedy = remedy_for("repeated_states", "positions")
-            self.findings.append(Finding("repeated_states", Severity.NOTICE, text, remedy, recording=self.name))
+            evidence = f"positions in motion keep their values for {self.held} samples"
+            self._add("repeated_states", evidence, case="positions")
 
-    def _count(self, cause: str, channel: str, flags: NDArray[np.bool_], joints: Sequence[str]) -> None:
-        counts = flags.sum(axis=0)
-        if not counts.any() or (cause == "spikes" and counts.max() < _MIN_NOTED_SPIKES):
-            return
-        what = {"dropouts": "lacks values of", "stuck_channel": "repeats values of", "spikes": "has spikes of"}[cause]
-        by_joint = {joint: count for joint, count in zip(joints, counts, strict=True) if count}
-        listed = ", ".join(f"{joint} ({count} of {len(flags)} samples)" for joint, count in by_joint.items())
-        self._add(cause, counts.max() / len(flags), f"{channel} {what} {listed}", tuple(by_joint))
+    def _note_faults(self, channel: str, faults: Mapping[str, NDArray[np.bool_]], joints: Sequence[str]) -> None:
+        for cause, flags in faults.items():
+            counts = flags.sum(axis=0)
+            if not counts.any() or (cause == "spikes" and counts.max() < _MIN_NOTED_SPIKES):
+                continue
+            by_joint = {joint: count for joint, count in zip(joints, counts, strict=True) if count}
+            listed = ", ".join(f"{joint} ({count} of {len(flags)} samples)" for joint, count in by_joint.items())
+            care = counts.max() / len(flags) > _CARE_SHARE
+            self._add(cause, f"{channel} {_FAULTS[cause]} {listed}", tuple(by_joint), care=care)
 
-    def _coarse(self, channel: str, span: Array, steps: Array, joints: Sequence[str]) -> None:
-        coarse = (span / np.maximum(steps, 1e-300) < _MIN_QUANTA) & (span > 0)
-        names = tuple(joint for joint, few in zip(joints, coarse, strict=True) if few)
-        if names:
-            text = f"{channel} of {', '.join(names)} has fewer than {_MIN_QUANTA} steps in its whole range"
-            remedy = remedy_for("coarse_channel")
-            self.findings.append(Finding("coarse_channel", Severity.NOTICE, text, remedy, names, self.name))
+    def _add(
+        self, cause: str, evidence: str, subjects: tuple[str, ...] = (), care: bool = False, case: str = ""
+    ) -> None:
+        severity = Severity.CARE if care else Severity.NOTICE
+        self.findings.append(Finding(cause, severity, evidence, remedy_for(cause, case), subjects, self.name))
 
-    def _add(self, cause: str, share: float, text: str, subjects: tuple[str, ...] = ()) -> None:
-        severity = Severity.CARE if share > _CARE_SHARE else Severity.NOTICE
-        self.findings.append(Finding(cause, severity, text, remedy_for(cause), subjects, self.name))
+
+def force_channels(
+    recording: Recording, model: RobotModel, options: PrepareOptions, noise: Mapping[str, ChannelNoise]
+) -> CleanChannels:
+    """Clean the channels that equations of force need; noise of some channels may be known.
+
+    Raises
+    ------
+    RecordingError
+        A joint of the model or a chosen channel is missing or has hardly a value.
+    """
+    columns = joint_columns(recording, model)
+    raw = {}
+    for channel in (*_MOTION[: 1 + _MOTION.index(options.motion_from)], "effort"):
+        values = getattr(recording, channel)
+        if values is None:
+            raise RecordingError(f"{recording.name}: {channel} was not recorded; set prepare.motion_from to 'position'")
+        raw[channel] = values[:, columns]
+    raw["effort"] = raw["effort"] * model.effort_scale
+    clean = CleanChannels(recording.name, recording.time, (options.skip_start_s, options.skip_end_s), dict(noise))
+    clean.note_gaps()
+    clean.add_joints(raw, model.joint_names, revolute_joints(model), passive=model.free)
+    if not model.free:
+        clean.note_missing_efforts(model.joint_names)
+        if clean.without_effort.all():
+            raise RecordingError(
+                f"{recording.name}: effort is missing for every joint; enable the effort state interface of the driver"
+            )
+    for contact, wrench in measured_wrenches(recording, model, options.wrenches).items():
+        clean.add_wrench(contact, wrench)
+    if model.free:
+        base, invalid = base_channels(recording, options.base)
+        lost = [clean.add_finite(channel, values) for channel, values in base.items()]
+        clean.faulty[BASE_POSE] = np.any([invalid, *lost], axis=0)
+    return clean
 
 
 def repaired(recording: Recording) -> Recording:
@@ -227,10 +268,8 @@ def repaired(recording: Recording) -> Recording:
     for channel in (*_MOTION, "effort"):
         values = getattr(recording, channel)
         if values is not None:
-            lost = ~np.isfinite(values)
-            values = filled(recording.time, values, lost)
-            spikes = _exceptions(joint_spikes(recording.time, channel, values))
-            channels[channel] = filled(recording.time, values, spikes)
+            values = filled(recording.time, values, ~np.isfinite(values))
+            channels[channel] = filled(recording.time, values, _spikes(recording.time, channel, values))
     return replace(recording, **channels)
 
 
@@ -244,8 +283,9 @@ def filled(time: Array, values: Array, lost: NDArray[np.bool_]) -> Array:
     return out
 
 
-def _exceptions(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Flags of channels ``(N, n)`` with few flagged samples."""
+def _spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
+    """Spikes ``(N, n)`` of a channel, none of a column with many of them."""
+    flags = channel_faults.joint_spikes(time, channel, values, noise)
     return flags & (flags.mean(axis=0) <= _MAX_EXCEPTION_SHARE)
 
 
@@ -288,111 +328,6 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     return [recording.joint_names.index(name) for name in model.joint_names]
 
 
-def wheel_columns(recording: Recording, model: RobotModel) -> list[int]:
-    """Column in the recording of each reaction wheel of the model.
-
-    Raises
-    ------
-    RecordingError
-        The speed of a wheel was not recorded.
-    """
-    missing = [name for name in model.wheels.names if name not in recording.joint_names]
-    if missing:
-        raise RecordingError(
-            f"{recording.name}: lacks the speed of wheel {', '.join(missing)} (it has"
-            f" {', '.join(recording.joint_names)}); record it as a joint of that name"
-        )
-    return [recording.joint_names.index(name) for name in model.wheels.names]
-
-
-def joint_channels(recording: Recording, columns: list[int], options: PrepareOptions) -> dict[str, Array]:
-    """Position, effort and the channels that ``motion_from`` needs, ``(N, n)`` each, as recorded.
-
-    Raises
-    ------
-    RecordingError
-        A channel that ``motion_from`` needs was not recorded.
-    """
-    channels = {}
-    for name in (*_MOTION[: 1 + _MOTION.index(options.motion_from)], "effort"):
-        values = getattr(recording, name)
-        if values is None:
-            raise RecordingError(f"{recording.name}: {name} was not recorded; set prepare.motion_from to 'position'")
-        channels[name] = values[:, columns]
-    return channels
-
-
 def revolute_joints(model: RobotModel) -> NDArray[np.bool_]:
     """Joints ``(n,)`` that turn, whose position is an angle."""
     return np.array([not joint.prismatic for joint in model.tree if not joint.free])
-
-
-@dataclass(frozen=True)
-class ForceChannels:
-    """Channels of a recording that equations of force need.
-
-    Attributes
-    ----------
-    time : ndarray, shape (N,)
-        Stamps of the recording [s].
-    stamped : StampedChannels
-        Clean channels at their stamps, without the skipped ends.
-    without_effort : ndarray of bool, shape (n,)
-        Joints whose effort was not measured.
-    faulty : mapping of str to ndarray of bool, shape (N,)
-        Samples in which the wrench of a contact, or the pose of the base, cannot be used.
-    findings : tuple of Finding
-    noise : mapping of str to ChannelNoise
-        Noise of the channels of joints, by which spikes and lost values were found.
-    """
-
-    time: Array
-    stamped: StampedChannels
-    without_effort: NDArray[np.bool_]
-    faulty: Mapping[str, NDArray[np.bool_]]
-    findings: tuple[Finding, ...]
-    noise: Mapping[str, ChannelNoise]
-
-    @classmethod
-    def from_recording(
-        cls,
-        recording: Recording,
-        model: RobotModel,
-        options: PrepareOptions,
-        noise: Mapping[str, ChannelNoise] | None = None,
-    ) -> "ForceChannels":
-        """Clean the channels of a recording for a robot, whose noise may be known.
-
-        Raises
-        ------
-        RecordingError
-            A joint of the model or a chosen channel is missing or has hardly a value, or nothing is left after cutting.
-        """
-        columns = joint_columns(recording, model)
-        clean = CleanChannels(recording.name, noise=dict(noise or {}))
-        clean.gap_findings(recording.time)
-        raw = joint_channels(recording, columns, options)
-        raw["effort"] = raw["effort"] * model.effort_scale
-        clean.add_joints(recording.time, raw, model.joint_names, revolute_joints(model), passive=model.free)
-        if not model.free:
-            clean.effort_findings(model.joint_names)
-            if clean.without_effort.all():
-                raise RecordingError(
-                    f"{recording.name}: effort is missing for every joint; enable the effort state interface of the"
-                    " driver"
-                )
-        lost = {}
-        wrenches = measured_wrenches(recording, model, options.wrenches)
-        for name, wrench in wrenches.items():
-            lost[name] = clean.add_finite(recording.time, WRENCH_PREFIX + name, wrench)
-            wrenches[name] = clean.channels[WRENCH_PREFIX + name]
-        faulty = faulty_wrenches(recording, wrenches)
-        faulty = {name: flags | lost[name] for name, flags in faulty.items()}
-        if model.free:
-            base, faulty[BASE_POSE] = base_channels(recording, options.base)
-            for name, values in base.items():
-                faulty[BASE_POSE] = faulty[BASE_POSE] | clean.add_finite(recording.time, name, values)
-        stamped = StampedChannels(
-            recording.name, recording.time, clean.channels, clean.replaced, clean.motion_replaced, clean.held
-        ).without_ends(options.skip_start_s, options.skip_end_s)
-        return cls(recording.time, stamped, clean.without_effort, faulty, tuple(clean.findings), clean.noise)

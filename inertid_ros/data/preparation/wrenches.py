@@ -6,17 +6,15 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import WrenchOptions
+from inertid_ros.config.preparation import WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError, RecordingError
-from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.rotations import rotate, rotate_back
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.contacts import UNMEASURED, Contact, ContactPath, external_force, on_ground
+from inertid_ros.robot.contacts import UNMEASURED, Contact, ContactPath, Plate, external_force, on_ground
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
-_log = NoticeLogger(__name__)
 _WRENCH_CHECK_SAMPLES = 400
 _MAX_PULL_SHARE = 0.2  # of the load with which a plate may seem to pull the robot down
 _EXCHANGED_ERROR_RATIO = 0.5  # error with exchanged plates over that as recorded
@@ -34,7 +32,7 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
         A contact of the robot was not recorded, a recorded wrench belongs to no contact, a name in the options was not
         recorded, or a free base has no contact at all.
     ModelError
-        A contact of a fixed base.
+        A contact of a fixed base that no joint moves, whose wrench would enter no equation.
     """
     contacts = [contact.name for contact in model.options.contacts]
     there = ", ".join(recording.wrenches) or "none"
@@ -71,7 +69,6 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
 
 
 def _check_moving(model: RobotModel) -> None:
-    """Raise ModelError for a contact that no joint moves, whose wrench would enter no equation."""
     for contact in model.options.contacts:
         frame = model.pinocchio.frames[model.pinocchio.getFrameId(contact.frame)]
         if frame.parentJoint == 0:
@@ -151,7 +148,8 @@ def slipping(
             wrench = wrenches[contact.name]
             load = np.linalg.norm(wrench[:, :3], axis=1)
             loaded = in_contact(load, options.contact_on_n, options.contact_off_n)
-            slips = loaded & (_slip_speed(model, time, q, contact, wrench) > options.max_slip_m_s)
+            frames = ContactPath(model, contact).frames(q)
+            slips = loaded & (_slip_speed(time, q, frames, contact.plate, wrench) > options.max_slip_m_s)
         out[contact.name] = slips
     return out
 
@@ -166,16 +164,6 @@ def in_contact(load: Array, on: float, off: float) -> NDArray[np.bool_]:
     return np.where(last >= 0, decided[np.maximum(last, 0)], 0).astype(bool)
 
 
-def notice_slipping(name: str, time: Array, flags: Mapping[str, NDArray[np.bool_]]) -> None:
-    """Log one line per slipping contact."""
-    for contact, slips in flags.items():
-        if slips.any():
-            _log.warning(
-                "%s: the foot on %s slips, or the pose of the base drifts, in %d samples from %.2f s on; left out",
-                name, contact, slips.sum(), time[slips][0],
-            )
-
-
 def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Array) -> Array:
     """Force against gravity ``(N,)`` [N]."""
     if contact.plate is not None:
@@ -184,16 +172,15 @@ def _lift(model: RobotModel, q: Array, contact: Contact, wrench: Array, up: Arra
     return np.asarray(rotate(q[:, 3:7], np.einsum("nij,nj->ni", rotation, wrench[:, :3])) @ up)
 
 
-def _slip_speed(model: RobotModel, time: Array, q: Array, contact: Contact, wrench: Array) -> Array:
-    """Speed ``(N,)`` along the plate of the foot's point at the centre of pressure [m/s]."""
-    if contact.plate is None:
-        return np.zeros(len(time))
-    turn = contact.plate.rotation
-    normal, force, torque = turn[:, 2], wrench[:, :3] @ turn.T, wrench[:, 3:] @ turn.T
+def _slip_speed(time: Array, q: Array, frames: Array, plate: Plate, wrench: Array) -> Array:
+    """Speed ``(N,)`` along the plate of the foot's point at the centre of pressure [m/s].
+
+    ``frames (N, 4, 4)`` of the foot are in that of the base.
+    """
+    normal, force, torque = plate.rotation[:, 2], wrench[:, :3] @ plate.rotation.T, wrench[:, 3:] @ plate.rotation.T
     pressed = force @ normal
     safe = np.where(np.abs(pressed) > 1e-9, pressed, 1.0)
-    point = np.array(contact.plate.xyz) + np.cross(normal, torque) / safe[:, None]
-    frames = ContactPath(model, contact).frames(q)
+    point = np.array(plate.xyz) + np.cross(normal, torque) / safe[:, None]
     rotation, origin = frames[:, :3, :3], frames[:, :3, 3]
     arm = np.einsum("nji,nj->ni", rotation, rotate_back(q[:, 3:7], point - q[:, :3]) - origin)
 

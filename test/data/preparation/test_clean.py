@@ -121,9 +121,9 @@ def test_turns_are_added_whatever_the_encoder_and_spikes_are_not_turns():
 def _cleaned(**spoilt: np.ndarray) -> CleanChannels:
     values = _signals(5, 1e-4)
     raw = {"position": values[:, :1].repeat(2, 1), "effort": values[:, 1:].repeat(2, 1)} | spoilt
-    clean = CleanChannels("file.npz")
-    clean.add_joints(TIME, raw, ("a", "b"), np.ones(2, dtype=bool))
-    clean.effort_findings(("a", "b"))
+    clean = CleanChannels("file.npz", TIME)
+    clean.add_joints(raw, ("a", "b"), np.ones(2, dtype=bool))
+    clean.note_missing_efforts(("a", "b"))
     return clean
 
 
