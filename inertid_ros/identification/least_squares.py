@@ -19,7 +19,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.identifiability import with_identifiability
-from inertid_ros.identification.information.data_checks import check_usable, checked_data
+from inertid_ros.identification.information.data_checks import checked_data
 from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.information.residuals import Residuals
 from inertid_ros.identification.prior.convex_program import Solution
@@ -69,7 +69,6 @@ def least_squares(
     equations: RobotModel | Equations,
     data: Sequence[Samples] | Information,
     options: LeastSquaresOptions | None = None,
-    held_out: Sequence[Samples] | Information = (),
 ) -> LeastSquaresEstimate:
     """Parameters by a classical least-squares method ([vanDerGaag2024]_ sec. III; [Lee2019]_ sec. 4.5.1).
 
@@ -80,8 +79,6 @@ def least_squares(
     data : sequence of Samples or Information
         Recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
         without which all samples count as independent.
-    held_out : sequence of Samples or Information, optional
-        Data of rank "held_out"; without it, recordings in turn are held out, or pieces of the only one.
 
     Raises
     ------
@@ -104,7 +101,7 @@ def least_squares(
             residuals = Residuals.from_parameters(equations, recordings, fit.parameters)
             fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
             fit = linear_problem.weighted(information, fraction, fit.weights)
-    rank, scores = choose_rank(linear_problem, fit, recordings, held_out)
+    rank, scores = choose_rank(linear_problem, fit, recordings)
     parameters = fit.spectrum.solution(rank)
     solution = replace(_solution(fit, rank, options.name), seconds=time.perf_counter() - began)
     estimate = LeastSquaresEstimate(
@@ -145,12 +142,7 @@ def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
     )
 
 
-def choose_rank(
-    linear_problem: LinearProblem,
-    fit: LinearFit,
-    recordings: Sequence[Samples],
-    held_out: Sequence[Samples] | Information,
-) -> tuple[int, Array]:
+def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> tuple[int, Array]:
     """Rank, and the score of every rank ``(r + 1,)`` from zero if a score chose it, else none ``(0,)``."""
     rule = linear_problem.options.rank
     if rule == "full":
@@ -170,10 +162,6 @@ def choose_rank(
         errors = [channel.squared_error(fit.parameters) for channel in fit.information.channels]
         count = float(fit.fraction @ fit.information.counts)
         scores = gcv_scores(fit.spectrum, float(fit.weights**2 @ errors), count)
-    elif isinstance(held_out, Information) or held_out:
-        information = held_out if isinstance(held_out, Information) else compress(linear_problem.equations, held_out)
-        check_usable(linear_problem.equations, information, ["held-out data"])
-        scores = held_out_scores(fit.spectrum.solutions, information, fit.weights)
     else:
         scores = cross_validation_scores(linear_problem, fit, recordings)
     return int(np.argmin(scores)), scores
@@ -212,7 +200,7 @@ def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> 
 def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:
     """``(r + 1,)`` mean score over cross-validation sets, each held out in turn."""
     if not recordings:
-        raise IdentificationError("least squares: rank held_out has no recordings to split; give held-out data or gcv")
+        raise IdentificationError("least squares: rank held_out has no recordings to split; give recordings or use gcv")
     residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
     fitted = tuple(residuals.pseudo_values(fit.scale))
     sets = [

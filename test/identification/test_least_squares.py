@@ -214,20 +214,6 @@ def test_chosen_ranks_are_sensible(options, seed):
     assert least_squares(model, [_noisy(samples, rng, 1e-7 * noise)], options).rank == full.rank
 
 
-def test_held_out_data_chooses_the_rank():
-    model, samples, truth, rng = _robot(7, count=60)
-    decide = random_states(rng, model, 300)
-    decide = replace(decide, tau=predict_torque(model, truth, decide))
-    options = LeastSquaresOptions(weighting="none", rank="held_out")
-    noisy = _noisy(samples, rng, 20.0)
-    estimate = least_squares(model, [noisy], options, held_out=[decide])
-    errors = [np.sum((predict_torque(model, x, decide) - decide.tau) ** 2) for x in estimate.spectrum.solutions]
-    assert estimate.rank == int(np.argmin(errors))
-    np.testing.assert_allclose(estimate.scores, np.array(errors) / decide.tau.size, rtol=1e-9)
-    from_information = least_squares(model, [noisy], options, held_out=compress(model, [decide]))
-    assert from_information.rank == estimate.rank
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_reduced_identification_is_the_closed_form_and_the_constrained_minimum(seed):
     """[Lee2019]_ eq. 4.5.60 written out in base parameters, and its problem 4.5.58-59 by brute force."""

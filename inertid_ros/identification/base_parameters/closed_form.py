@@ -246,12 +246,6 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     layout : ParameterLayout
         One link per link of the tree, in its order, one joint per link that does not move freely, and its rotors.
     """
-    expected = (len(tree.links), int(np.sum(~tree.free[: len(tree.links)])), len(tree.rotors))
-    of_layout = (len(layout.links), len(layout.joints), len(layout.rotors))
-    if of_layout != expected:
-        raise ValueError(
-            f"layout: {of_layout} links, joints and rotors do not fit a tree of {expected}; use that of the same robot"
-        )
     units, link_columns = TreeUnits.from_tree(tree), columns_of_links(tree, layout)
     normalised = units.normalised(tree)
     motion = joint_motion(normalised)

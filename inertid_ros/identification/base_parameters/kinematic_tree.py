@@ -19,8 +19,8 @@ from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.rotors import with_rotors
 from inertid_ros.robot.urdf.text import DhJoint
 
-ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums
-ROUNDING_LENGTH_SHARE = 1e-5  # of the robot's typical link length
+_ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums
+_ROUNDING_LENGTH_SHARE = 1e-5  # of the robot's typical link length
 SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)
 """``(10, 6, 6)``: spatial inertia (linear, then angular) of each unit parameter."""
 
@@ -54,27 +54,6 @@ class KinematicTree:
     gravity: Array
     rotor_drivers: tuple[int, ...] = ()
     rotor_ratios: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        count = len(self.parents)
-        shapes = {"rotations": (count, 3, 3), "translations": (count, 3), "axes": (count, 6), "gravity": (3,)}
-        for name, shape in shapes.items():
-            if np.shape(getattr(self, name)) != shape:
-                raise ValueError(f"{name}: shape {np.shape(getattr(self, name))} found, {shape} expected")
-        if any(not -1 <= parent < body for body, parent in enumerate(self.parents)):
-            raise ValueError("parents: every parent must come before its children, -1 is the world")
-        if np.any(self.free & (np.array(self.parents) >= 0)):
-            raise ValueError("axes: only a body whose parent is the world can move freely; give an axis")
-        if not len(self.rotor_drivers) == len(self.rotor_ratios) <= count or any(
-            self.parents[rotor] not in range(-1, len(self.links)) or not self.axes[rotor, 3:].any()
-            for rotor in self.rotors
-        ):
-            raise ValueError(
-                "rotors: each needs a driver, a ratio, a link (or the world) that bears it and an angular axis"
-            )
-        both = self.axes[:, :3].any(axis=1) & self.axes[:, 3:].any(axis=1)
-        if np.any(both) or np.any(np.abs(np.linalg.norm(self.axes[~self.free], axis=1) - 1) > 1e-9):
-            raise ValueError("axes: linear or angular part must be a unit vector and the other zero")
 
     @property
     def links(self) -> range:
@@ -145,24 +124,19 @@ def denavit_hartenberg_tree(table: Sequence[DhJoint], gravity: Sequence[float] =
     )
 
 
-def tidy(tree: KinematicTree, angle: float = ROUNDING_RAD, length: float = ROUNDING_LENGTH_SHARE) -> KinematicTree:
+def tidy(tree: KinematicTree) -> KinematicTree:
     """Set nearly zero angles and offsets of a tree to zero.
 
     A file with 1.5708 for a right angle makes axes meet, cross or run in parallel up to some microradians only, and so
     adds base parameters that no measurement can ever show. Angles in between stay as they are.
-
-    Parameters
-    ----------
-    angle : float, optional
-        Deviation that counts as rounding [rad].
-    length : float, optional
-        Offset that counts as rounding, as a share of the typical link length.
     """
+    axes = np.where(np.abs(tree.axes) < _ROUNDING_RAD, 0.0, tree.axes)
+    rounding = _ROUNDING_LENGTH_SHARE * tree.length
     return replace(
         tree,
-        rotations=np.array([_tidy_rotation(rotation, angle) for rotation in tree.rotations]),
-        translations=np.where(np.abs(tree.translations) < length * tree.length, 0.0, tree.translations),
-        axes=np.array([_tidy_axis(axis, angle) for axis in tree.axes]),
+        rotations=np.array([_tidy_rotation(rotation) for rotation in tree.rotations]),
+        translations=np.where(np.abs(tree.translations) < rounding, 0.0, tree.translations),
+        axes=axes / np.maximum(np.linalg.norm(axes, axis=1, keepdims=True), 1e-300),
     )
 
 
@@ -194,19 +168,14 @@ def tidied(model: RobotModel) -> RobotModel:
     return replace(model, pinocchio=new, layout=replace(layout, rotors=tuple(rotors)))
 
 
-def _tidy_rotation(rotation: Array, angle: float) -> Array:
+def _tidy_rotation(rotation: Array) -> Array:
     """Set small elements to zero if that leaves a rotation."""
-    sparse = np.where(np.abs(rotation) < angle, 0.0, rotation)
-    if np.abs(sparse @ sparse.T - np.eye(3)).max() > 3 * angle**2:
+    sparse = np.where(np.abs(rotation) < _ROUNDING_RAD, 0.0, rotation)
+    if np.abs(sparse @ sparse.T - np.eye(3)).max() > 3 * _ROUNDING_RAD**2:
         return rotation
     left, _, right = np.linalg.svd(sparse)
     nearest = left @ right
     return np.where(np.abs(nearest) < 1e-15, 0.0, nearest)
-
-
-def _tidy_axis(axis: Array, angle: float) -> Array:
-    sparse = np.where(np.abs(axis) < angle, 0.0, axis)
-    return sparse / max(float(np.linalg.norm(sparse)), 1e-300)
 
 
 @dataclass(frozen=True)

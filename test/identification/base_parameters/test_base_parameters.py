@@ -293,21 +293,6 @@ def test_parameters_alone_and_without_effect():
     assert set(names[base.without_effect]) == {f"l1.{k}" for k in ("m", "mcy", "Ixx", "Ixy", "Ixz", "Iyz", "Izz")}
 
 
-def test_trees_that_are_none_are_refused():
-    tree = kinematic_tree(random_model(np.random.default_rng(0), 3))
-    for change, message in (
-        ({"parents": (-1, 2, 1)}, "parents"),
-        ({"axes": 2 * tree.axes}, "axes"),
-        ({"axes": np.vstack([tree.axes[:2], np.zeros((1, 6))]), "parents": (-1, 0, 1)}, "move freely"),
-        ({"gravity": np.zeros(2)}, "gravity"),
-        ({"rotor_drivers": (0,)}, "rotors"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            replace(tree, **change)
-    with pytest.raises(ValueError, match="same robot"):
-        minimal_parameters(tree, ParameterLayout(("a",), ("j",)))
-
-
 def test_direct_drive_rotors_are_left_to_numbers():
     rotor = Rotor("r", "j1", "l0", 1.0, 1.0, (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     chain = _chain(("revolute", "0 0 1", "0 0 0"), ("revolute", "1 0 0", "0.5 0 0"))
