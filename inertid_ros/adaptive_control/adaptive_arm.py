@@ -43,7 +43,7 @@ def first_estimate(model: RobotModel, result_directory: str = "") -> FirstEstima
     if not result_directory:
         return FirstEstimate(model, model.consistent_body_prior)
     result = Result.load(result_directory)
-    if result.report.get("status") == "rejected":
+    if result.rejected:
         raise ResultError(f"{result_directory}: was rejected ({result.report.get('message')}); give a good calibration")
     if result.model.hash != model.hash or result.model.joint_names != model.joint_names:
         raise ModelError(f"{result_directory}: is of another robot, or has other joints locked; give that of this one")

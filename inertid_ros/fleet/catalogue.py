@@ -21,7 +21,7 @@ from inertid_ros.fleet.fetching import FleetError, optional, resolved
 
 T = TypeVar("T")
 _PARQUET_MAGIC = b"PAR1"
-_KEYS = ("robots", "bags", "payloads")
+_KEYS: dict[str, type] = {"robots": list, "bags": list, "payloads": dict}
 _PAYLOAD_PREFIX = "payload_"  # of columns
 _TEXT_FIELDS = ("serial", "model", "date", "payload")
 
@@ -143,11 +143,11 @@ def _yaml(path: Path) -> dict[str, Any]:
         raise FleetError(f"{path}: {reason}; give a catalogue in YAML or Parquet") from None
     if not isinstance(content, Mapping) or not {"robots", "bags"} <= set(content):
         raise FleetError(f"{path}: has no robots and bags; list both (docs/fleet.md)")
-    unknown = [key for key in content if key not in _KEYS]
-    if unknown:
-        raise FleetError(f"{path}: '{unknown[0]}' is not known; known are {', '.join(_KEYS)}")
-    for key, wanted, name in (("robots", list, "list"), ("bags", list, "list"), ("payloads", Mapping, "mapping")):
-        if not isinstance(content.get(key, wanted() if wanted is list else {}), wanted):
+    for key, value in content.items():
+        if key not in _KEYS:
+            raise FleetError(f"{path}: '{key}' is not known; known are {', '.join(_KEYS)}")
+        if not isinstance(value, _KEYS[key]):
+            name = "list" if _KEYS[key] is list else "mapping"
             raise FleetError(f"{path}: {key} is no {name}; see docs/fleet.md")
     return dict(content)
 

@@ -14,7 +14,7 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.payload.offline import calibrated_robot
-from inertid_ros.report.results import REPORT, Result, as_written
+from inertid_ros.report.results import Result
 from inertid_ros.robot.model import RobotModel
 
 from .causal_filter import CausalFilter, StreamOptions
@@ -142,11 +142,11 @@ def followed_robot(
     InertidError
         The result or a recording cannot be used, or the rate is too low for the cutoff.
     """
-    robot, delay, cutoff = calibrated_robot(result)
-    model, options = robot.equations.model, options or FollowOptions()
+    robot, options = calibrated_robot(result), options or FollowOptions()
+    model, cutoff = result.model, result.cutoff_hz
     block = max(1, round(_BLOCK_S * rate_hz))
-    stream = StreamOptions(1 / rate_hz, cutoff, block=block, effort_delay_s=delay)
-    paths = recordings or _fitted(result)
+    stream = StreamOptions(1 / rate_hz, cutoff, block=block, effort_delay_s=result.effort_delay_s)
+    paths = recordings or [name for name in result.fitted_recordings.values() if Path(name).exists()]
     if paths:
         calibration = (load_recording(path, joints=model.recorded_joints) for path in paths)
         blocks = [block for recording in calibration for block in _blocks(recording, model, stream)]
@@ -160,14 +160,6 @@ def followed_robot(
         )  # fmt: skip
     online = replace(options.online, independent_fraction=min(1.0, 2 * cutoff / rate_hz))
     return FollowedRobot(robot, stream, replace(options, online=online))
-
-
-def _fitted(result: Result) -> list[str]:
-    """Existing recordings that a result was fitted to."""
-    with as_written(result.directory / REPORT):
-        sources = result.report["provenance"]["recordings"]
-        names = [str(source["name"]) for source in sources if source["role"] == "train"]
-    return [name for name in names if Path(name).exists()]
 
 
 def _blocks(recording: Recording, model: RobotModel, stream: StreamOptions) -> Iterator[Samples]:

@@ -74,7 +74,7 @@ def payload_offline(
         The result or a recording cannot be used, or the payload is beyond what robot or motion can show.
     """
     options, configuration = options or PayloadOptions(), configuration or Configuration()
-    robot, delay, cutoff = calibrated_robot(result)
+    robot = calibrated_robot(result)
     tool = ToolFrame.from_link(robot.equations.model, options.frame)
     recordings = [*loaded, *reference]
     _check_new(result, recordings)
@@ -83,8 +83,8 @@ def payload_offline(
     prepare = attrs.evolve(configuration.prepare, check_efforts=False)
     configuration = attrs.evolve(configuration, prepare=prepare)
     dataset = Dataset.screened(robot.equations.model, configuration, loaded, reference)
-    dataset = dataset.prepared(dataset.cutoff(cutoff), lambda fraction: progress("preparing", fraction))
-    dataset = dataset.changed(lambda _part, samples: without_delay(samples, delay))
+    dataset = dataset.prepared(dataset.cutoff(result.cutoff_hz), lambda fraction: progress("preparing", fraction))
+    dataset = dataset.changed(lambda _part, samples: without_delay(samples, result.effort_delay_s))
     progress("solving", 0.9)
     for finding in dataset.findings:
         if finding.severity >= Severity.REJECT:  # a payload has no verdict that could say so
@@ -139,39 +139,31 @@ def payload_job(
     return payload_offline(result, [recording], references, options, progress=report)
 
 
-def calibrated_robot(result: Result) -> tuple[CalibratedRobot, float, float]:
-    """Robot of a result, delay of its efforts [s], and cutoff of its recordings [Hz].
+def calibrated_robot(result: Result) -> CalibratedRobot:
+    """Robot of a result.
 
     Raises
     ------
     ResultError
         The result was rejected, or is not of joint torques on a fixed base.
     """
-    report, model = result.report, result.model
-    if report.get("status") == "rejected":
-        raise ResultError(f"{result.directory}: was rejected ({report.get('message')}); give a good calibration")
-    with as_written(result.directory / REPORT):
-        provenance = report["provenance"]
-        stored = provenance.get("configuration") or {}
-        kind = stored.get("identify", {}).get("equations", "force")
-        deviation, counts = (np.array(report[key], dtype=float) for key in ("residual_deviation", "effective_samples"))
-        delay, cutoff = float(report.get("effort_delay_s") or 0.0), float(provenance.get("cutoff_hz") or 0.0)
-    if kind != "force" or model.free:
+    if result.rejected:
+        raise ResultError(f"{result.directory}: was rejected ({result.report.get('message')}); give a good calibration")
+    if result.equation_type != "force" or result.model.free:
         raise ResultError(
             f"{result.directory}: is not of joint torques on a fixed base, which payloads are identified from; give"
             " such a result"
         )
-    robot = CalibratedRobot(equations_of(model), result.parameters, result.covariance, deviation, counts)
-    return robot, delay, cutoff
+    keys = ("residual_deviation", "effective_samples")
+    with as_written(result.directory / REPORT):
+        deviation, counts = (np.array(result.report[key], dtype=float) for key in keys)
+    return CalibratedRobot(equations_of(result.model), result.parameters, result.covariance, deviation, counts)
 
 
 def _check_new(result: Result, recordings: Sequence[Recording]) -> None:
     """Refuse recordings that the result was fitted to: they are without payload."""
-    with as_written(result.directory / REPORT):
-        sources = result.report["provenance"]["recordings"]
-        fitted = {source["sha256"] for source in sources if source["role"] == "train"}
     for recording in recordings:
-        if checksum(recording) in fitted:
+        if checksum(recording) in result.fitted_recordings:
             raise RecordingError(
                 f"{recording.name}: is a recording that {result.directory} was fitted to; give one with the payload"
             )

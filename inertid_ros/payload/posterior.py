@@ -22,7 +22,7 @@ _COORDINATES = 10
 _WALKERS, _STEPS, _BURN_IN, _THINNING = 480, 800, 300, 5  # many walkers: overhead dominates the cost of a step
 _MAX_COORDINATE = 50.0  # no overflow on the way to a rejection
 _STRETCH = 2.0  # largest step of the stretch move
-_ROWS, _COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # of the logarithm of second moments in the coordinates
+_MOMENT_ROWS, _MOMENT_COLUMNS = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # in the coordinates
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _log_density(equations: PayloadEquations, x: Array) -> Array:
 def _bodies(x: Array) -> BodySamples:
     """Bodies of coordinates ``(k, 10)``."""
     logarithm = np.zeros((len(x), 3, 3))
-    logarithm[:, _ROWS, _COLUMNS] = logarithm[:, _COLUMNS, _ROWS] = x[:, 4:]
+    logarithm[:, _MOMENT_ROWS, _MOMENT_COLUMNS] = logarithm[:, _MOMENT_COLUMNS, _MOMENT_ROWS] = x[:, 4:]
     values, vectors = np.linalg.eigh(logarithm)
     moments = (vectors * np.exp(values)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     mass = np.exp(x[:, 0])
