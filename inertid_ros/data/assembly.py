@@ -13,7 +13,6 @@ from .blocks import Block, recording_from_blocks
 from .messages import WIDTHS
 from .recording import WRENCH_PREFIX, Recording, place_of
 
-_JOINTS_PREFIX, _JOINTS_SEPARATOR = "joints ", ", "  # key of joints that come in messages of their own
 _WRENCH_WIDTH = 6
 _EARLIEST_NS = -(2**63)
 _MAX_LATENCY_NS = 1_000_000_000  # later messages of a live channel are not waited for
@@ -114,10 +113,8 @@ class RecordingAssembler:
         Joints in the order of the samples; empty before the first message.
     samples : int
         Samples so far; messages that only add joints to samples do not count.
-    dropped : int
-        Samples left out because of a missing channel.
-    missing : dict of str to int
-        The same by channel.
+    dropped, missing : int, dict of str to int
+        Samples left out because of a missing channel: in all, and by channel.
     """
 
     def __init__(
@@ -146,6 +143,7 @@ class RecordingAssembler:
         self._stamps: list[int] = []
         self._rows: dict[str, list[Array]] = {"position": [], "velocity": [], "effort": []}
         self._streams = {channel: self._stream(channel) for channel in channels}  # all that is interpolated
+        self._parts: dict[str, NDArray[np.intp]] = {}  # columns of joints that come in messages of their own
 
     def add_joint_states(
         self,
@@ -157,19 +155,14 @@ class RecordingAssembler:
     ) -> bool:
         """Take one ``sensor_msgs/JointState``, or several of the same joints in the order of their stamps.
 
+        Returns False if the messages have none of the wanted joints.
+
         Parameters
         ----------
-        names : sequence of str
-            Joints of the messages.
         stamps_ns : int or array_like of int64, shape (N,)
             Header stamps [ns].
         position, velocity, effort : array_like, shape (len(names),) or (N, len(names))
             Velocity may be empty, and effort too if wrenches or base motion are recorded.
-
-        Returns
-        -------
-        bool
-            False if the messages have none of the wanted joints.
 
         Raises
         ------
@@ -252,17 +245,15 @@ class RecordingAssembler:
             keep &= valid
         lacking = [name for name in self.joint_names if name not in self._seen]
         if lacking:
-            self._count_missing(_JOINTS_PREFIX + _JOINTS_SEPARATOR.join(lacking), ready)
+            self._count_missing(f"joints {', '.join(lacking)}", ready)
             keep[:] = False
         interpolated = {channel: values[keep] for channel, values in interpolated.items()}
         joint_channels = {channel: self._pop(channel, ready)[keep] for channel in self._rows}
-        for channel, values in interpolated.items():
-            if channel.startswith(_JOINTS_PREFIX):
-                names = channel.removeprefix(_JOINTS_PREFIX).split(_JOINTS_SEPARATOR)
-                columns = [self.joint_names.index(name) for name in names]
-                for rows, part in zip(joint_channels.values(), np.split(values, len(self._rows), axis=1), strict=True):
-                    if rows.size:
-                        rows[:, columns] = part
+        for channel, columns in self._parts.items():
+            parts = np.split(interpolated[channel], len(joint_channels), axis=1)
+            for rows, part in zip(joint_channels.values(), parts, strict=True):
+                if rows.size:
+                    rows[:, columns] = part
         del self._stamps[:ready]
         if ready:
             self._taken_ns = int(stamps[-1])
@@ -347,22 +338,20 @@ class RecordingAssembler:
             return rows
         if width == 0 and channel == "velocity":
             return values
-        if width == 0 and channel == "effort" and self._measures_base():
+        if width == 0 and channel == "effort" and len(self._streams) > len(self._parts):
             return np.full((len(values), len(columns)), np.nan)  # equations of the base and of momentum need none
         if width == 0:
             raise RecordingError(f"{where}: {channel} is empty; record joint states with {channel} filled")
         raise RecordingError(f"{where}: {channel} has {width} values for {count} joints; fix the publisher")
-
-    def _measures_base(self) -> bool:
-        return any(not channel.startswith(_JOINTS_PREFIX) for channel in self._streams)
 
     def _add_part(
         self, where: str, stamps: NDArray[np.int64], rows: dict[str, Array], columns: NDArray[np.intp]
     ) -> None:
         """Take messages that hold the joints in ``columns``, but not the first joint."""
         parts = [row[:, columns] if row.size else np.full((len(row), len(columns)), np.nan) for row in rows.values()]
-        channel = _JOINTS_PREFIX + _JOINTS_SEPARATOR.join(self.joint_names[column] for column in columns)
-        if channel not in self._streams:
+        channel = f"joints {', '.join(self.joint_names[column] for column in columns)}"
+        if channel not in self._parts:
+            self._parts[channel] = columns
             self._streams[channel] = ChannelStream(len(rows) * len(columns), late=self._late)
         self._streams[channel].extend(f"{where} of {self.joint_names[columns[0]]}", stamps, np.hstack(parts))
 

@@ -18,22 +18,18 @@ _log = NoticeLogger(__name__)
 
 @dataclass(frozen=True)
 class Block:
-    """Synchronised samples, one per row, in the order of their stamps.
+    """Synchronised samples, one per row, in the order of their stamps; channels as in :class:`.Recording`.
 
     Attributes
     ----------
-    joint_names : tuple of str
-        ``n`` names.
     stamps_ns : ndarray of int64, shape (N,)
         Header stamps of the joint states [ns].
-    position, effort : ndarray, shape (N, n)
-        Joint position [rad or m] and effort [N m or N].
     velocity : ndarray, shape (N, n), optional
-        Joint velocity [rad/s or m/s]; None if the robot does not report it.
+        None if the robot does not report it.
     wrenches : mapping of str to ndarray, shape (N, 6)
-        Frame to force [N] and torque [N m] at the same stamps.
+        By frame.
     base : mapping of str to ndarray
-        Recorded motion of a free base: ``base_pose (N, 7)``, ``base_twist (N, 6)``, ``imu (N, 6)``.
+        Recorded motion of a free base: ``base_pose``, ``base_twist``, ``imu``.
     """
 
     joint_names: tuple[str, ...]

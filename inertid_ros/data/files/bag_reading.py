@@ -49,9 +49,7 @@ def read_bag(
     Parameters
     ----------
     path : str or Path
-        The bag.
     topics : RecordingTopics, optional
-        Topics that make the recording.
     joints : sequence of str
         Joints of the robot, as a hint: if several publishers share the topic, messages with none of these joints (a
         gripper's) are skipped. ``topics.joints`` overrides it.

@@ -19,24 +19,12 @@ _MIN_GAP_STEPS = 10  # with fewer, the rate is too uncertain to find a gap
 
 @dataclass
 class MessageCounts:
-    """Joint states so far, by their fate.
+    """Messages so far."""
 
-    Attributes
-    ----------
-    accepted : int
-        Joint states written and handed on.
-    rejected : int
-        Messages that are not finite, have wrong length or joints, or are too large.
-    out_of_order : int
-        Messages whose stamps repeat, or go back further than messages cross; crossed ones are put in order.
-    gaps : int
-        Places of lost samples, by the stamps.
-    """
-
-    accepted: int = 0
-    rejected: int = 0
-    out_of_order: int = 0
-    gaps: int = 0
+    accepted: int = 0  # joint states written and handed on
+    rejected: int = 0  # not finite, of wrong length or joints, or too large
+    out_of_order: int = 0  # stamps repeat, or go back further than messages cross; crossed ones are put in order
+    gaps: int = 0  # places of lost samples, by the stamps
 
 
 class LiveRecording:
@@ -57,8 +45,6 @@ class LiveRecording:
 
     Attributes
     ----------
-    counts : MessageCounts
-        Accepted and rejected messages.
     last_error : str
         Why the last message was rejected; empty if none was.
     """
@@ -115,18 +101,8 @@ class LiveRecording:
     ) -> bool:
         """Take one joint state; False if it was rejected (:attr:`last_error`).
 
-        Parameters
-        ----------
-        topic : int
-            Index of the topic in the bag.
-        data : bytes
-            The serialised message.
-        names : list of str
-            Its joints.
-        stamp_ns : int
-            Its header stamp [ns].
-        channels : tuple of array_like
-            Position, velocity, effort.
+        ``topic`` is the index of the topic in the bag, ``data`` the serialised message, and ``channels`` are position,
+        velocity and effort.
         """
         position, velocity, effort = (np.asarray(values, dtype=float) for values in channels)
 
