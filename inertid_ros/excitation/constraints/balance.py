@@ -10,14 +10,7 @@ from inertid_ros.config.excitation import AreaOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.inertial_parameters import mass_com_inertia
-from inertid_ros.excitation.constraints.constraint import (
-    ConstraintUsage,
-    DerivativeBounds,
-    MotionSamples,
-    Penalty,
-    StateConstraint,
-    executed_curve,
-)
+from inertid_ros.excitation.constraints import constraint
 from inertid_ros.excitation.constraints.effort import WrenchRateBounds
 from inertid_ros.excitation.motions import Trajectory
 from inertid_ros.regressors.regressor_gradient import BodyWrenches
@@ -119,7 +112,7 @@ class _RobotMasses:
         return np.asarray(moved / self.total, dtype=float)
 
 
-class CentreOfMassConstraint(StateConstraint):
+class CentreOfMassConstraint(constraint.StateConstraint):
     """The centre of mass of the prior, projected along gravity, stays above an area on the ground.
 
     The root link rests on the ground, the plane ``z = ground`` [m] of the root frame.
@@ -140,16 +133,16 @@ class CentreOfMassConstraint(StateConstraint):
         centre = self._masses.centre(self._chain.placements(q))
         return np.asarray((centre + np.outer(self._ground - centre[:, 2], self._along))[:, :2], dtype=float)
 
-    def penalty(self, motion: MotionSamples) -> Penalty:
+    def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         placements = motion.state.placements
         distances = self._distances(self._masses.centre(placements))
         lack = np.maximum(_BALANCE_PENALTY_BEGINS * self.area.width - distances, 0.0)
         if not lack.any():
-            return Penalty(0.0)
+            return constraint.Penalty(0.0)
         push = -2 * _BALANCE_PENALTY / len(motion) * lack @ self._rows
         jacobian = self._masses.jacobian(motion.chain, placements, motion.state.screws)
         value = _BALANCE_PENALTY / len(motion) * float((lack**2).sum())
-        return Penalty(value, position=(jacobian @ push[..., None])[..., 0])
+        return constraint.Penalty(value, position=(jacobian @ push[..., None])[..., 0])
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
         return self._distances(self._masses.centre(self._chain.placements(q)))
@@ -161,21 +154,21 @@ class CentreOfMassConstraint(StateConstraint):
             f" {'start elsewhere' if at_rest else 'move less'} or widen balance.com_region"
         )
 
-    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
+    def rates(self, speeds: constraint.DerivativeBounds, channels: Array) -> Array:
         speed = speeds.velocity @ self._masses.lever_arms
         return np.asarray(speed * np.linalg.norm(self._rows, axis=1)[channels], dtype=float)
 
-    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        curve = executed_curve(trajectory)
+    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
+        curve = constraint.executed_curve(trajectory)
         slack = float(self.slack(curve.position, curve.velocity, curve.acceleration).min())
         used = 1.0 - slack / self.area.width
-        return ConstraintUsage(used, "distance of the centre of mass from the middle of its area")
+        return constraint.ConstraintUsage(used, "distance of the centre of mass from the middle of its area")
 
     def _distances(self, centre: Array) -> Array:
         return np.asarray(centre @ self._rows.T - self._offsets, dtype=float)
 
 
-class ZeroMomentPointConstraint(StateConstraint):
+class ZeroMomentPointConstraint(constraint.StateConstraint):
     """The zero-moment point of the prior stays within an area, and the normal force stays positive.
 
     Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin): the zero-moment
@@ -201,34 +194,34 @@ class ZeroMomentPointConstraint(StateConstraint):
         self._required = np.append(np.zeros(edges), normal_force * self._weight)
         self._width = np.append(np.full(edges, area.width), 1.0 - normal_force)
 
-    def penalty(self, motion: MotionSamples) -> Penalty:
+    def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         prior = self._model.body_prior.ravel()
         wrench = motion.wrenches.regressor @ prior + self._masses.root_reaction
         slack = (wrench @ self._rows.T - self._required) / self._weight
         lack = np.maximum(_BALANCE_PENALTY_BEGINS * self._width - slack, 0.0)
         if not lack.any():
-            return Penalty(0.0)
+            return constraint.Penalty(0.0)
         push = -2 * _BALANCE_PENALTY / len(motion) * (lack / self._weight) @ self._rows
         value = _BALANCE_PENALTY / len(motion) * float((lack**2).sum())
-        return Penalty(value, base_weights=push[:, :, None] * prior)
+        return constraint.Penalty(value, base_weights=push[:, :, None] * prior)
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
         return np.asarray(self._wrench(q, v, a) @ self._rows.T - self._required, dtype=float)
 
-    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
+    def rates(self, speeds: constraint.DerivativeBounds, channels: Array) -> Array:
         bounds = self._bounds.rates(speeds)
         force, torque = (np.linalg.norm(self._rows[:, part], axis=1)[channels] for part in (slice(3), slice(3, 6)))
         return np.asarray(force * bounds.force + torque * bounds.moment, dtype=float)
 
-    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
-        curve = executed_curve(trajectory)
+    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
+        curve = constraint.executed_curve(trajectory)
         wrench = self._wrench(curve.position, curve.velocity, curve.acceleration)
         edges = self.area.distances(self._zero_moment_point(wrench)).min()
         press = ((wrench[:, 2] - self._required[-1]) / self._weight).min()
         used = [1.0 - edges / self.area.width, 1.0 - press / self._width[-1]]
         descriptions = ("distance of the zero-moment point from the middle of its area", "unloading of the ground")
         worst = int(np.argmax(used))
-        return ConstraintUsage(float(used[worst]), descriptions[worst])
+        return constraint.ConstraintUsage(float(used[worst]), descriptions[worst])
 
     def _wrench(self, q: Array, v: Array, a: Array) -> Array:
         """``(N, 6)`` reaction at the root, the root's own weight included."""

@@ -10,27 +10,8 @@ from numpy.typing import NDArray
 from inertid_ros.config.excitation import CollisionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, log_once
-from inertid_ros.excitation.constraints.collision_objects import (
-    FLOOR,
-    Indices,
-    candidate_pairs,
-    named_pairs,
-    obstacle_objects,
-    robot_objects,
-    srdf_pairs,
-)
-from inertid_ros.excitation.constraints.constraint import (
-    Clearance,
-    Constraint,
-    ConstraintUsage,
-    DerivativeBounds,
-    MotionSamples,
-    Penalty,
-    Violation,
-    derivative_bounds,
-    executed_curve,
-    find_violation,
-)
+from inertid_ros.excitation.constraints import collision_objects as collision
+from inertid_ros.excitation.constraints import constraint
 from inertid_ros.excitation.constraints.scene import Scene
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
@@ -51,7 +32,7 @@ _DISTANCE_TOLERANCE_M = 1e-5  # to which distances are computed
 _DISTANCES_PER_ROUND = 256  # measured between checks whether any more can matter
 
 
-class ClearanceConstraint(Constraint):
+class ClearanceConstraint(constraint.Constraint):
     """Links of a robot keep a distance from one another, from obstacles and from the floor.
 
     Capsules around the links ([Ayusawa2017]_ eq. 53) bound distances quickly. Where they are close, the search measures
@@ -82,20 +63,22 @@ class ClearanceConstraint(Constraint):
     def __init__(
         self, model: RobotModel, limits: MotionLimits, options: CollisionOptions, floor: float = -np.inf
     ) -> None:
-        obstacles = obstacle_objects(options.obstacles)
-        objects = (*robot_objects(model, options.mesh_folders), *obstacles)
+        obstacles = collision.obstacle_objects(options.obstacles)
+        objects = (*collision.robot_objects(model, options.mesh_folders), *obstacles)
         names = [item.name for item in objects]
-        twice = sorted({name for name in names if names.count(name) > 1 or name == FLOOR})
+        twice = sorted({name for name in names if names.count(name) > 1 or name == collision.FLOOR})
         if twice:
             raise ExcitationError(f"collision.obstacles: '{twice[0]}' is taken; give the obstacle another name")
-        skipped = named_pairs(options.ignored, objects) | (srdf_pairs(options.srdf) if options.srdf else set())
-        pairs = candidate_pairs(model, objects, len(obstacles), options.self_collision)
+        skipped = collision.named_pairs(options.ignored, objects)
+        if options.srdf:
+            skipped |= collision.srdf_pairs(options.srdf)
+        pairs = collision.candidate_pairs(model, objects, len(obstacles), options.self_collision)
         if np.isfinite(floor):
             pairs += [(index, -1) for index, item in enumerate(objects) if item.body >= 0]
         self._limits, self._obstacles = limits, {item.name for item in obstacles}
         whole = Scene(model, objects, pairs, floor)
         named = [frozenset(whole.names(index)) for index in range(len(pairs))]
-        outside = np.array([bool(pair & (self._obstacles | {FLOOR})) for pair in named], dtype=bool)
+        outside = np.array([bool(pair & (self._obstacles | {collision.FLOOR})) for pair in named], dtype=bool)
         needed = np.where(outside, options.obstacle_clearance_m, options.clearance_m)
         never, always, near = self._by_design(whole, needed)
         ignored = np.array([pair in skipped for pair in named], dtype=bool)
@@ -145,17 +128,17 @@ class ClearanceConstraint(Constraint):
             message = self._message(int(pairs[worst]), slack[worst], "in the start pose", "start elsewhere")
             raise ExcitationError(message)
 
-    def penalty(self, motion: MotionSamples) -> Penalty:
+    def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         begin = self.needed + _CLEARANCE_PENALTY_BEGINS_M - self._allowed_overlap
         near = self.scene.close_hulls(motion.state.placements, begin, self._capsule_margin)
         lack = begin[near.pair] - near.closest.distance
         if not len(lack):
-            return Penalty(0.0)
+            return constraint.Penalty(0.0)
         weights = -2 * _CLEARANCE_PENALTY * lack / len(motion)
         value = _CLEARANCE_PENALTY * float((lack**2).sum()) / len(motion)
-        return Penalty(value, position=self.scene.gradient(near, motion.state.screws, weights))
+        return constraint.Penalty(value, position=self.scene.gradient(near, motion.state.screws, weights))
 
-    def refine(self, motion: MotionSamples) -> bool:
+    def refine(self, motion: constraint.MotionSamples) -> bool:
         """Hulls of a pair that is too close may overlap by no more than in that pose."""
         pairs, gap, slack = self._gaps(motion.state.placements)
         before = self._allowed_overlap.copy()
@@ -163,11 +146,11 @@ class ClearanceConstraint(Constraint):
         return bool((self._allowed_overlap < before - _DISTANCE_TOLERANCE_M).any())
 
     def check(self, trajectory: Trajectory) -> None:
-        curve = executed_curve(trajectory)
-        speeds, placements = derivative_bounds(curve), self.scene.chain.placements(curve.position)
+        curve = constraint.executed_curve(trajectory)
+        speeds, placements = constraint.derivative_bounds(curve), self.scene.chain.placements(curve.position)
         swept = (speeds.velocity @ self.scene.lever_arms.T) * np.diff(curve.time)[:, None]
 
-        def undecided(first: Array, second: Array, pairs: Indices, swept: Array) -> Array:
+        def undecided(first: Array, second: Array, pairs: collision.Indices, swept: Array) -> Array:
             return np.asarray(0.5 * (first + second - swept) < self.needed[pairs], dtype=bool)
 
         # Balls decide most pairs, capsules most of the rest; only the remaining ones are measured exactly.
@@ -175,7 +158,7 @@ class ClearanceConstraint(Constraint):
         rows, pairs = np.nonzero(undecided(bound[:-1], bound[1:], np.arange(bound.shape[1]), swept))
         ends = [self.scene.capsule_distances_of(placements, rows + side, pairs) for side in (0, 1)]
         left = undecided(ends[0], ends[1], pairs, swept[rows, pairs])
-        violation = find_violation(curve, self, speeds, rows[left], pairs[left])
+        violation = constraint.find_violation(curve, self, speeds, rows[left], pairs[left])
         if violation is not None:
             remedy = "move elsewhere or restrict limits.position"
             raise ExcitationError(
@@ -185,21 +168,21 @@ class ClearanceConstraint(Constraint):
     def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
         return self._slack(self.scene.chain.placements(q), channels)
 
-    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
+    def rates(self, speeds: constraint.DerivativeBounds, channels: Array) -> Array:
         return np.asarray((speeds.velocity * self.scene.lever_arms[channels]).sum(axis=1), dtype=float)
 
-    def usage(self, trajectory: Trajectory) -> ConstraintUsage:
+    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
         closest = self.closest_approach(trajectory)
         if closest is None:
-            return ConstraintUsage(0.0, "distance (of nothing that can meet)")
+            return constraint.ConstraintUsage(0.0, "distance")
         description = f"distance of '{closest.link}' from '{closest.other}'"
         option = self._option({closest.link, closest.other}) if closest.required_m else "excitation.collision.ignored"
         required = max(closest.required_m, 1e-3)
-        return ConstraintUsage(required / max(closest.closest_m, required), description, option, closest)
+        return constraint.ConstraintUsage(required / max(closest.closest_m, required), description, option, closest)
 
-    def closest_approach(self, trajectory: Trajectory) -> Clearance | None:
+    def closest_approach(self, trajectory: Trajectory) -> constraint.Clearance | None:
         """Knot at which a motion has the smallest distance beyond the clearance; None without pairs."""
-        curve = executed_curve(trajectory)
+        curve = constraint.executed_curve(trajectory)
         placements = self.scene.chain.placements(curve.position)
         bounds = self.scene.ball_distances(placements) - self.needed
         order, best = np.argsort(bounds, axis=None), None
@@ -215,11 +198,11 @@ class ClearanceConstraint(Constraint):
             slack = self.scene.distances(placements[rows], pairs, np.zeros(len(rows))) - self.needed[pairs]
             worst = int(np.argmin(slack))
             if slack[worst] < smallest:
-                best = Violation(float(curve.time[rows[worst]]), int(pairs[worst]), float(slack[worst]))
+                best = constraint.Violation(float(curve.time[rows[worst]]), int(pairs[worst]), float(slack[worst]))
         if best is None:
             return None
         needed = float(self.needed[best.channel])
-        return Clearance(best.value + needed, needed, *self.scene.names(best.channel), best.time)
+        return constraint.Clearance(best.value + needed, needed, *self.scene.names(best.channel), best.time)
 
     @cached_property
     def _allowed_overlap(self) -> Array:
@@ -248,7 +231,7 @@ class ClearanceConstraint(Constraint):
         np.minimum.at(smallest, pairs, gap)
         return np.where(np.isfinite(smallest), np.maximum(_MARGIN_SHARE * smallest, 0.0), 0.0)
 
-    def _gaps(self, placements: Array) -> tuple[Indices, Array, Array]:
+    def _gaps(self, placements: Array) -> tuple[collision.Indices, Array, Array]:
         """Pairs with close hulls in each pose, distance of hulls outside the shapes, and distance less clearance."""
         capsules = self.scene.capsule_distances(placements) + self._capsule_margin
         rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
@@ -258,14 +241,14 @@ class ClearanceConstraint(Constraint):
         slack = self._slack(placements[rows], pairs)
         return pairs, slack + self.needed[pairs] + _DISTANCE_TOLERANCE_M - hulls, slack
 
-    def _slack(self, placements: Array, pairs: Indices) -> Array:
+    def _slack(self, placements: Array, pairs: collision.Indices) -> Array:
         needed = self.needed[pairs] + _DISTANCE_TOLERANCE_M
         return self.scene.distances(placements, pairs, needed) - needed
 
     def _message(self, pair: int, slack: float, when: str, remedy: str) -> str:
         first, second = self.scene.names(pair)
         needed = float(self.needed[pair])
-        if second == FLOOR:
+        if second == collision.FLOOR:
             height = self.scene.height
             return (
                 f"link '{first}': comes to {needed + slack:.3f} m from the floor at {height:.3f} m {when}, closer than"
@@ -280,5 +263,5 @@ class ClearanceConstraint(Constraint):
 
     def _option(self, pair: Collection[str]) -> str:
         """Option that sets the clearance of a pair."""
-        name = "obstacle_clearance_m" if (self._obstacles | {FLOOR}) & set(pair) else "clearance_m"
+        name = "obstacle_clearance_m" if (self._obstacles | {collision.FLOOR}) & set(pair) else "clearance_m"
         return f"excitation.collision.{name}"

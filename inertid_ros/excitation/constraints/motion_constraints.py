@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inertid_ros.config.excitation import BalanceOptions, CollisionOptions, ExcitationOptions
+from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.core.findings import Finding, Severity, remedy_for
@@ -33,40 +33,36 @@ def motion_constraints(
 ) -> tuple[Constraint, ...]:
     """All constraints on a motion of this robot, except its limits of position, velocity and acceleration."""
     options = options or ExcitationOptions()
+    balance = options.balance
     constraints: list[Constraint] = [EffortConstraint(model, limits.effort)]
     collision, floor = options.collision, surroundings(model, limits, options).floor_m
     if collision.self_collision or collision.obstacles or np.isfinite(floor):
         constraints.append(ClearanceConstraint(model, limits, collision, floor))
-    return (*constraints, *_balance(model, options.balance))
-
-
-def _balance(model: RobotModel, options: BalanceOptions) -> list[Constraint]:
-    constraints: list[Constraint] = []
-    if options.com_region.x:
-        region = polygon(options.com_region, "balance.com_region")
-        constraints.append(CentreOfMassConstraint(model, region, options.ground_m))
-    if options.support.x:
-        area = polygon(options.support, "balance.support", options.support_margin_m)
-        if not options.com_region.x:
-            constraints.append(CentreOfMassConstraint(model, area, options.ground_m))
-        constraints.append(ZeroMomentPointConstraint(model, area, options.ground_m, options.normal_force))
-    return constraints
+    if balance.com_region.x:
+        region = polygon(balance.com_region, "balance.com_region")
+        constraints.append(CentreOfMassConstraint(model, region, balance.ground_m))
+    if balance.support.x:
+        area = polygon(balance.support, "balance.support", balance.support_margin_m)
+        if not balance.com_region.x:
+            constraints.append(CentreOfMassConstraint(model, area, balance.ground_m))
+        constraints.append(ZeroMomentPointConstraint(model, area, balance.ground_m, balance.normal_force))
+    return tuple(constraints)
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a motion keeps clear of, besides stated obstacles.
+    """Floor or mounting plane, obstacles, and what is not checked.
 
     Attributes
     ----------
     floor_m : float
         Height in the root frame below which no part of a moving link goes [m]; -inf for no floor.
     floor : str
-        What was assumed or configured; a sentence.
+        Sentence: what was assumed or configured.
     unknown : bool
         Whether the height of the floor is unknown although the options do not exclude a floor.
     others : tuple of str
-        Obstacles, and what is not checked; sentences.
+        Sentences: obstacles, and what is not checked.
     """
 
     floor_m: float
@@ -80,7 +76,7 @@ class Surroundings:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """A finding if the motion may meet a floor that the options do not state."""
+        """A finding if the motion may meet an unknown floor."""
         if not self.unknown:
             return ()
         return (Finding("unknown_floor", Severity.CARE, self.floor, remedy_for("unknown_floor")),)
@@ -143,11 +139,9 @@ def _check_gravity(model: RobotModel, mounting: str) -> None:
     if not size:
         return
     up = -gravity[2] / size
-    enough = _MIN_MOUNTING_COSINE
-    agrees = {"floor": up >= enough, "ceiling": up <= -enough, "wall": abs(up) < enough}
-    if agrees[mounting]:
+    fitting = "wall" if abs(up) < _MIN_MOUNTING_COSINE else "floor" if up > 0 else "ceiling"
+    if fitting == mounting:
         return
-    fitting = next(name for name in agrees if agrees[name])
     raise ExcitationError(
         f"excitation.mounting is '{mounting}', but robot.gravity is {np.round(gravity, 2).tolist()} in the root frame,"
         f" as on a {fitting}; correct one of them, or set mounting to none and state what is around as obstacles"

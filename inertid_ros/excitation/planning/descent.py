@@ -205,7 +205,9 @@ def improve_shapes(
     """
     workers = min(problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))
     short = deadline - time.monotonic() < _MIN_WORKER_TIME_S
-    if short or (workers <= 1 and _is_single_threaded()):
+    # Whether linear algebra in this process has one thread, according to its environment.
+    single = os.environ.get("OPENBLAS_NUM_THREADS") == "1" or os.cpu_count() == 1
+    if short or (workers <= 1 and single):
         return _in_this_process(problem, shapes, deadline, report)
     return _in_workers(problem, shapes, deadline, report, max(workers, 1))
 
@@ -245,8 +247,3 @@ def _in_workers(
     finally:
         for worker in running.values():
             worker.cancel()
-
-
-def _is_single_threaded() -> bool:
-    """Whether linear algebra in this process has one thread, according to its environment."""
-    return os.environ.get("OPENBLAS_NUM_THREADS") == "1" or os.cpu_count() == 1

@@ -164,8 +164,8 @@ def _clearance(usages: Sequence[ConstraintUsage]) -> Clearance | None:
 
 def _tightest(usages: Sequence[ConstraintUsage]) -> ConstraintUsage | None:
     """The largest usage, if it is nearly all that the constraint allows."""
-    most = max(usages, key=lambda usage: usage.used, default=None)
-    return most if most is not None and most.used >= _TIGHT_USE else None
+    tight = (usage for usage in usages if usage.used >= _TIGHT_USE)
+    return max(tight, key=lambda usage: usage.used, default=None)
 
 
 def _spectra(
@@ -206,7 +206,7 @@ def _hidden_columns(criterion: Criterion, limits: MotionLimits) -> Finding | Non
     model = criterion.measured.model
     columns = np.intersect1d(base_parameters_of_robot(model).independent, criterion.measured.columns)
     missing = len(columns) - criterion.count
-    if missing <= 0 or not len(criterion.measured.joints):
+    if missing <= 0:
         return None
     hidden = np.setdiff1d(columns, criterion.measured.columns[criterion.columns])
     narrow = int(np.argmin(limits.upper - limits.lower))

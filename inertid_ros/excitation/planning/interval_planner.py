@@ -24,17 +24,9 @@ from inertid_ros.excitation.constraints.motion_constraints import motion_constra
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Concatenation, QuinticRamp
 from inertid_ros.excitation.plan import Plan, plan_of
+from inertid_ros.excitation.planning import interval_motion as intervals
 from inertid_ros.excitation.planning.criterion import Criterion, regressor_condition
 from inertid_ros.excitation.planning.descent import OutOfTimeError, criterion_value, feasible_share
-from inertid_ros.excitation.planning.interval_motion import (
-    Directions,
-    IntervalLimits,
-    IntervalMotion,
-    PruningRule,
-    direction_combinations,
-    prune_to,
-    rank_and_condition,
-)
 from inertid_ros.robot.model import RobotModel
 
 _MIN_RANGE_SHARE = 1e-3  # of the largest range
@@ -51,7 +43,7 @@ class MotionRegressor(Protocol):
     """Regressor of what will be measured along a planned motion."""
 
     def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """Equations ``(N, r, p)`` in independent columns, and measured velocities ``(N, t)``, of a motion ``(N, n)``."""
+        """Equations ``(N, r, p)`` in independent columns, and measured velocities ``(N, t)`` of a motion ``(N, n)``."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +53,10 @@ class IntervalPlan:
     Condition numbers, and the number of ``significant`` singular values, are those of the equations under the prior.
     """
 
-    motion: IntervalMotion
+    motion: intervals.IntervalMotion
     condition_number: float
     significant: int
-    whole: IntervalMotion
+    whole: intervals.IntervalMotion
     whole_condition: float
 
 
@@ -93,13 +85,13 @@ class IntervalPlanningProblem:
         """Joints ``(n,)`` whose start and range are variables."""
         return np.isnan(self.fixed_range)
 
-    def motion(self, directions: Directions, start: Array, ranges: Array) -> IntervalMotion:
+    def motion(self, directions: intervals.Directions, start: Array, ranges: Array) -> intervals.IntervalMotion:
         """Motion of all joints from start and range of the free ones."""
         starts, all_ranges = np.zeros(len(self.fixed_range)), np.where(self.free, 0.0, self.fixed_range)
         starts[self.free], all_ranges[self.free] = start, ranges
-        return IntervalMotion(directions, starts, all_ranges, self.options.interval_s)
+        return intervals.IntervalMotion(directions, starts, all_ranges, self.options.interval_s)
 
-    def evaluate(self, motion: IntervalMotion) -> tuple[Array, float]:
+    def evaluate(self, motion: intervals.IntervalMotion) -> tuple[Array, float]:
         """``(K, s r, p)`` equations of every interval, columns scaled, and the cost ([Naveen2019]_ eq. 32)."""
         count = self.options.samples
         q, v, a = motion.sample((np.arange(count) + 0.5) / count)
@@ -112,15 +104,11 @@ class IntervalPlanningProblem:
         reward = self.options.velocity_reward * velocities.size / max(float(np.sum(velocities**2)), 1e-12)
         return blocks, float((condition + reward) * (1 + self.penalty(q, v, a)))
 
-    def interval_limits(self, directions: Directions) -> IntervalLimits:
+    def interval_limits(self, directions: intervals.Directions) -> intervals.IntervalLimits:
         """Limits of start and range of the free joints."""
-        limits, free = self.limits, self.free
-        of_free = MotionLimits(
-            tuple(name for name, is_free in zip(limits.joint_names, free, strict=True) if is_free),
-            limits.lower[free], limits.upper[free], limits.velocity[free], limits.acceleration[free],
-            limits.effort[free],
-        )
-        return IntervalLimits.from_directions(directions[:, free], of_free, self.options.interval_s)
+        whole = intervals.IntervalLimits.from_directions(directions, self.limits, self.options.interval_s)
+        bounds = (whole.lowest, whole.highest, whole.lower, whole.upper, whole.largest)
+        return intervals.IntervalLimits(*(bound[self.free] for bound in bounds))
 
 
 def plan_intervals(
@@ -157,15 +145,15 @@ def _with_order(
 ) -> IntervalPlan:
     """The three steps of [Naveen2019]_ sec. 5.1."""
     options = problem.options
-    directions = direction_combinations(order, options.offered)
+    directions = intervals.direction_combinations(order, options.offered)
     whole = improve_motion(problem, _best_start(problem, directions, rng), options.iterations // 4, deadline)
     blocks, _ = problem.evaluate(whole)
-    rule = PruningRule(options.significant, options.neutral)
-    pruned = whole.only(prune_to(blocks, rule, options.most or len(blocks)))
+    rule = intervals.PruningRule(options.significant, options.neutral)
+    pruned = whole.only(intervals.prune_to(blocks, rule, options.most or len(blocks)))
     start = _best_start(problem, pruned.directions, rng, pruned)
     motion = improve_motion(problem, start, options.iterations, deadline)
-    count, condition = rank_and_condition(_stacked(problem.evaluate(motion)[0]), options.significant)
-    whole_condition = rank_and_condition(_stacked(blocks), options.significant)[1]
+    count, condition = intervals.rank_and_condition(_stacked(problem.evaluate(motion)[0]), options.significant)
+    whole_condition = intervals.rank_and_condition(_stacked(blocks), options.significant)[1]
     return IntervalPlan(motion, condition, count, whole, whole_condition)
 
 
@@ -175,10 +163,10 @@ def _stacked(blocks: Array) -> Array:
 
 def _best_start(
     problem: IntervalPlanningProblem,
-    directions: Directions,
+    directions: intervals.Directions,
     rng: np.random.Generator,
-    previous: IntervalMotion | None = None,
-) -> IntervalMotion:
+    previous: intervals.IntervalMotion | None = None,
+) -> intervals.IntervalMotion:
     """The best of random starts and ranges, and of the nearest feasible ones to a previous motion."""
     limits, free = problem.interval_limits(directions), problem.free
     starts = [limits.random(rng) for _ in range(problem.options.starts)]
@@ -190,8 +178,8 @@ def _best_start(
 
 
 def improve_motion(
-    problem: IntervalPlanningProblem, motion: IntervalMotion, iterations: int, deadline: float
-) -> IntervalMotion:
+    problem: IntervalPlanningProblem, motion: intervals.IntervalMotion, iterations: int, deadline: float
+) -> intervals.IntervalMotion:
     """The best motion with the same directions that sequential quadratic programming meets before the deadline."""
     limits, free = problem.interval_limits(motion.directions), problem.free
     count = int(free.sum())

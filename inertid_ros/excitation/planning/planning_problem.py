@@ -13,17 +13,10 @@ import numpy as np
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation import motions
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.excitation.motions import (
-    Basis,
-    CycloidalBasis,
-    FourierBasis,
-    LinearTrajectory,
-    SplineBasis,
-    knot_times,
-)
 from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion, regressor_condition
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.kinematics import TreeKinematics
@@ -156,17 +149,17 @@ class PlanningProblem:
         return MotionSamples(chain, q + self.start, v, a, self.basis.duration / len(q))
 
 
-def make_basis(options: ExcitationOptions) -> Basis:
+def make_basis(options: ExcitationOptions) -> motions.Basis:
     if options.kind == "fourier":
-        return FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)
+        return motions.FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)
     if options.kind == "cycloidal":
-        return CycloidalBasis(options.duration_s, options.intervals)
-    return SplineBasis(options.duration_s, options.intervals)
+        return motions.CycloidalBasis(options.duration_s, options.intervals)
+    return motions.SplineBasis(options.duration_s, options.intervals)
 
 
-def _limit_instants(basis: Basis, options: ExcitationOptions) -> Array:
+def _limit_instants(basis: motions.Basis, options: ExcitationOptions) -> Array:
     """Dense instants [s] at which the search evaluates the limits; the finished plan is bounded everywhere."""
-    if isinstance(basis, FourierBasis):
+    if isinstance(basis, motions.FourierBasis):
         count = int(np.ceil(20 * basis.harmonics * basis.base_frequency * basis.duration))
     else:
         count = 12 * options.intervals
@@ -189,7 +182,7 @@ def _check_start(limits: MotionLimits, start: Array) -> None:
 class SizeBounds:
     """Bounds on the sizes of shapes that begin at ``start`` ``(n,)``, at sampled instants ``(K,)`` [s]."""
 
-    def __init__(self, basis: Basis, time: Array, start: Array, limits: MotionLimits) -> None:
+    def __init__(self, basis: motions.Basis, time: Array, start: Array, limits: MotionLimits) -> None:
         self._rows = np.concatenate(basis.evaluate(time))
         margins = _margins(start, limits)
         # Reciprocals of the distances from the start to the upper and lower limit of each row.
@@ -214,11 +207,11 @@ class SizeBounds:
 
 
 def scale_to_limits(
-    trajectory: LinearTrajectory, limits: MotionLimits, knot_step: float, grow: bool = True
-) -> LinearTrajectory:
+    trajectory: motions.LinearTrajectory, limits: MotionLimits, knot_step: float, grow: bool = True
+) -> motions.LinearTrajectory:
     """The motion with every joint scaled to touch a limit and cross none, as the curve through knots ``knot_step`` [s]
     apart. Without ``grow``, joints that cross no limit stay as they are."""
-    time = knot_times(trajectory, knot_step)
+    time = motions.knot_times(trajectory, knot_step)
     curve = PiecewiseQuintic(time, *trajectory.sample(time))
     worst = np.full(len(trajectory.start), 1e-300)
     for order, (above, below) in enumerate(_margins(trajectory.start, limits)):
