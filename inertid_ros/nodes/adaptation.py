@@ -351,7 +351,6 @@ def parameters_status(arm: ControlledArm | None, first_mass: float) -> Status:
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Adaptation)
 
 

@@ -240,7 +240,6 @@ def _absolute(plan: str) -> str:
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_flow("calibrate", CalibrateOptions, CalibrationFlow)
 
 

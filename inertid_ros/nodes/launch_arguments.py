@@ -11,23 +11,10 @@ from inertid_ros.core.formats import read_yaml
 
 
 def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -> None:
-    """Refuse an argument that a launch file does not declare; `ros2 launch` itself ignores it.
+    """Refuse an argument of a command line that a launch file does not declare; `ros2 launch` itself ignores it.
 
-    If another launch file includes this one, the arguments belong to the other file and are not checked.
-
-    Parameters
-    ----------
-    command : sequence of str
-        Words of the command line, ``ros2 launch PACKAGE FILE NAME:=VALUE ...``.
-    file : str
-        Path of the launch file.
-    names : collection of str
-        Arguments that it and the files that it includes declare.
-
-    Raises
-    ------
-    ConfigurationError
-        Names the argument, and what was probably meant.
+    ``names`` are the arguments that the file and those that it includes declare. If another launch file includes it,
+    the arguments belong to the other file and are not checked. The ConfigurationError says what was probably meant.
     """
     path = Path(file).resolve()
     for package, word in zip(command, command[1:], strict=False):
@@ -45,13 +32,7 @@ def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -
 def check_switches(
     values: Mapping[str, str], defaults: Mapping[str, str], file: str, switches: Mapping[str, Sequence[str]]
 ) -> None:
-    """Raise ConfigurationError if an argument differs from its default but its switch is off.
-
-    Parameters
-    ----------
-    switches : mapping of str to sequence of str
-        Switch to the arguments that need it to be true.
-    """
+    """Raise ConfigurationError if an argument differs from its default but the switch that it needs is off."""
     for switch, names in switches.items():
         if values[switch].lower() in ("true", "1"):
             continue
@@ -66,16 +47,7 @@ def check_switches(
 def write_joint_names(text: str, folder: Path) -> Path:
     """Write a parameter file that sets ``robot.joint_names`` of every node, and return its path.
 
-    Parameters
-    ----------
-    text : str
-        Names in recordings and of controllers to names in the URDF, ``{fer_*: panda_*}``; empty sets nothing.
-    folder : Path
-
-    Raises
-    ------
-    ConfigurationError
-        The text is no mapping of names to names.
+    The text maps names in recordings and of controllers to names in the URDF, ``{fer_*: panda_*}``; empty sets nothing.
     """
     try:
         names = read_yaml(text or "{}")

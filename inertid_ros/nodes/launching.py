@@ -31,18 +31,10 @@ JOINT_NAMES = (
 
 
 def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **keywords: Any) -> Node:
-    """Return a node of this package in the namespace of the argument ``namespace``.
+    """Return a node of this package, named like its executable, in the namespace of the argument ``namespace``.
 
-    Parameters
-    ----------
-    executable : str
-        Also the name of the node.
-    parameters : dict
-        Parameters of this node, which win over the common ones.
-    common : iterable
-        Parameter files and dictionaries of parameters of all nodes; the last wins.
-    **keywords
-        Arguments of the launch action.
+    ``common`` are parameter files and dictionaries of parameters of all nodes, of which the last wins; ``parameters``
+    win over them. ``keywords`` are of the launch action.
     """
     return Node(
         package="inertid_ros",
@@ -69,23 +61,18 @@ def excitation(common: Iterable[Any], condition: Condition | None = None) -> Lau
 
 def given(context: LaunchContext, **types: type) -> dict[str, ParameterValue]:
     """Return parameters named like launch arguments; empty arguments leave the values of the parameter files."""
-    arguments = {name: LaunchConfiguration(name) for name in types}
     return {
-        name: ParameterValue(argument, value_type=types[name])
-        for name, argument in arguments.items()
-        if argument.perform(context)
+        name: ParameterValue(LaunchConfiguration(name), value_type=value_type)
+        for name, value_type in types.items()
+        if LaunchConfiguration(name).perform(context)
     }
 
 
 def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = None) -> LaunchDescriptionEntity:
     """Return the handler that ends all nodes once a flow has ended.
 
-    Parameters
-    ----------
-    what : str
-        Subject of the message if the flow fails.
-    reason : str
-        Why all nodes end if the flow succeeds; if empty, they go on.
+    ``what`` is the subject of the message if it fails, ``reason`` why all nodes end if it succeeds; if empty, they go
+    on.
     """
 
     def end(event: ProcessExited, context: LaunchContext) -> EmitEvent | None:
@@ -111,12 +98,7 @@ def described(
 ) -> LaunchDescription:
     """Return the description of a launch file, which starts nothing if an argument would have no effect.
 
-    Parameters
-    ----------
-    file : str
-        Path of the launch file.
-    switches : mapping of str to sequence of str
-        Argument to the arguments that need it to be true.
+    ``switches`` maps arguments to those that need them to be true.
     """
 
     def check(context: LaunchContext) -> None:
@@ -174,5 +156,4 @@ class JointNamesFile(Substitution):
     """Path of a parameter file with the joint names of the argument ``joint_names``, beside the logs of this launch."""
 
     def perform(self, context: LaunchContext) -> str:
-        """Write the file."""
         return str(write_joint_names(LaunchConfiguration("joint_names").perform(context), Path(launch_config.log_dir)))

@@ -27,15 +27,7 @@ from inertid_ros.robot.body_changes import load_bodies, perturb
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.ros.conversions import (
-    from_joint_trajectory,
-    to_imu,
-    to_joint_state,
-    to_nanoseconds,
-    to_odometry,
-    to_time,
-    to_wrench,
-)
+from inertid_ros.ros import conversions
 from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
@@ -118,7 +110,11 @@ class Simulation:
         return kept_s, lost_ns
 
     def _stamp(self, time_s: float) -> Time:
-        return to_time(self.stamp_ns + round(time_s * 1e9))
+        return conversions.to_time(self.stamp_ns + round(time_s * 1e9))
+
+    def _publish_state(self, sample: StateSample | BodySample, stamp: Time) -> None:
+        channels = (sample.position, sample.velocity, sample.effort)
+        self.states.publish(conversions.to_joint_state(self.truth.joint_names, stamp, *channels))
 
     def _publish_clock(self, time_s: float) -> None:
         if self.clock_publisher is not None:
@@ -171,9 +167,7 @@ class SimulatedArm(Simulation):
         measured = self.robot.state()
         arrived = self.channel.pass_on(measured)
         for sample in arrived:
-            stamp = self._stamp(sample.time)
-            state = to_joint_state(self.robot.joint_names, stamp, sample.position, sample.velocity, sample.effort)
-            self.states.publish(state)
+            self._publish_state(sample, self._stamp(sample.time))
         if arrived:  # both publishers are held up together
             factor = self.faults.speed_scaling if self.faults.tell_speed_scaling else 1.0
             self.controller_state.publish(self._stamp(measured.time), self.robot.desired(), measured, factor)
@@ -217,8 +211,8 @@ class SimulatedArm(Simulation):
         return self.truth.with_prior_bodies(bodies)
 
     def _follow(self, message: JointTrajectory) -> None:
-        points = from_joint_trajectory(message, self.robot.joint_names)
-        stamp = to_nanoseconds(message.header.stamp)
+        points = conversions.from_joint_trajectory(message, self.robot.joint_names)
+        stamp = conversions.to_nanoseconds(message.header.stamp)
         start = (stamp - self.stamp_ns) * 1e-9 if stamp else None
         trajectory = CommandedTrajectory(points.time, points.position, points.velocity, points.acceleration)
         self.robot.follow(trajectory, start)
@@ -279,12 +273,12 @@ class ForcePlateRobot(Simulation):
 
     def _publish(self, sample: BodySample) -> None:
         faults = self.faults
-        stamp = to_time(self.stamp_ns + round(sample.time * 1e9) + round(faults.stamp_offset_s * 1e9))
+        stamp = conversions.to_time(self.stamp_ns + round(sample.time * 1e9) + round(faults.stamp_offset_s * 1e9))
         if not faults.silent:
-            state = to_joint_state(self.robot.joint_names, stamp, sample.position, sample.velocity, sample.effort)
-            self.states.publish(state)
-        self.odometry.publish(to_odometry(sample.base_pose, sample.base_twist, self.robot.world.root, stamp))
-        self.imu.publish(to_imu(sample.specific_force, sample.rate, self.robot.robot.imu, stamp))
+            self._publish_state(sample, stamp)
+        base = self.robot.world.root
+        self.odometry.publish(conversions.to_odometry(sample.base_pose, sample.base_twist, base, stamp))
+        self.imu.publish(conversions.to_imu(sample.specific_force, sample.rate, self.robot.robot.imu, stamp))
         for plate, publisher in self.plates.items():
             wrench = sample.wrenches[plate] * (-1.0 if plate in faults.reversed_plates else 1.0)
             if plate in faults.frozen_plates:
@@ -292,7 +286,7 @@ class ForcePlateRobot(Simulation):
             else:
                 self.frozen.pop(plate, None)
             if plate not in faults.silent_plates:
-                publisher.publish(to_wrench(wrench, plate, stamp))
+                publisher.publish(conversions.to_wrench(wrench, plate, stamp))
         self._publish_clock(sample.time)
 
 
@@ -345,7 +339,6 @@ def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Simulator)
 
 

@@ -58,22 +58,13 @@ def raise_priority(node: Node, priority: int) -> None:
 
 
 def run_node(make: Callable[[], Any]) -> int:
-    """Spin a node until SIGINT or SIGTERM.
+    """Make a node, spin it until SIGINT or SIGTERM, and return the exit status of the process.
 
     A node may have ``begin_shutdown()``, called once when a signal comes; ``shutdown_complete`` (a property), which is
     awaited while the node still spins; ``on_fault(error)``, called in its place when a callback raised; and ``done`` (a
     property), by which it ends itself. One that has ``tick()`` is ticked every ``tick_s``, see :class:`TickedSpin`.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the node.
-
-    Returns
-    -------
-    int
-        Exit status of the process: 0 after a signal or when done, 1 after an uncaught exception, 2 if the node could
-        not start.
+    The status is 0 after a signal or when done, 1 after an uncaught exception, 2 if the node could not start.
     """
     try:
         check_address_space("a node", MIN_ADDRESS_SPACE_MIB)
@@ -197,14 +188,9 @@ class TickedSpin:
     """Ticks of a node at a high rate, and its callbacks at a lower one.
 
     An executor builds its wait set again whenever it wakes up, which takes rclpy longer than most ticks do: a timer of
-    200 Hz costs a fifth of a core before it has done anything.
-
-    Parameters
-    ----------
-    executor : SingleThreadedExecutor
-    node : Node
-        With ``tick()`` and ``tick_s``, the time between two ticks [s, steady clock]; missed ones are left out. It may
-        have ``callbacks_s``, the time between two looks for callbacks [s].
+    200 Hz costs a fifth of a core before it has done anything. The node has ``tick()`` and ``tick_s``, the time between
+    two ticks [s, steady clock], of which missed ones are left out; it may have ``callbacks_s``, the time between two
+    looks for callbacks [s].
     """
 
     def __init__(self, executor: SingleThreadedExecutor, node: Any) -> None:
@@ -229,7 +215,6 @@ class TickedSpin:
                 self._look = now + self._callbacks_s
 
     def _run_callback(self) -> bool:
-        """Run one of the callbacks that are ready; return whether there was one."""
         try:
             callback, _, _ = self._executor.wait_for_ready_callbacks(timeout_sec=0.0)
         except (TimeoutException, ShutdownException):
@@ -280,12 +265,11 @@ def refuse_impossible_transitions(node: LifecycleNode) -> None:
     service: Any = getattr(node, "_service_change_state", None)
     if service is None:
         return
-    answer = service.callback
+    answer: Callable[[ChangeState.Request, ChangeState.Response], ChangeState.Response] = service.callback
 
     def guarded(request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
         try:
-            result: ChangeState.Response = answer(request, response)
-            return result
+            return answer(request, response)
         except Exception as error:
             if "ransition" not in str(error):
                 raise

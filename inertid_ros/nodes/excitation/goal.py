@@ -54,28 +54,14 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class GoalOutcome:
-    """How a goal ended.
-
-    Attributes
-    ----------
-    message : str
-        One line: what happened, and the remedy.
-    fault : str
-        Fault that stopped the motion; empty otherwise.
-    condition_number : float
-        Of the base regressor along the plan; NaN without a plan.
-    duration : float
-        Of the motion with its approach [s]; 0 if nothing moved.
-    max_tracking_error : float
-        Over all joints [rad or m]; NaN if nothing moved.
-    """
+    """How a goal ended; ``message`` is one line on what happened, and the remedy."""
 
     ending: Ending
     message: str
-    fault: str = ""
-    condition_number: float = float("nan")
-    duration: float = 0.0
-    max_tracking_error: float = float("nan")
+    fault: str = ""  # that stopped the motion
+    condition_number: float = float("nan")  # of the base regressor along the plan
+    duration: float = 0.0  # of the motion with its approach [s]; 0 if nothing moved
+    max_tracking_error: float = float("nan")  # over all joints [rad or m]; NaN if nothing moved
 
 
 class Planning:
@@ -95,12 +81,7 @@ class Planning:
 
 
 class ExcitationGoal:
-    """The steps of one goal. All but planning runs in the caller's thread, in :meth:`tick`.
-
-    Parameters
-    ----------
-    planner : callable
-        Starts the preparation of a motion in another process.
+    """The steps of one goal. All but planning, in a process that ``planner`` starts, runs in :meth:`tick`.
 
     Attributes
     ----------
@@ -165,10 +146,7 @@ class ExcitationGoal:
     def tick(self, cancel: bool) -> GoalState:
         """Take the next step if it is due, and return the state after it; call it every few milliseconds.
 
-        Parameters
-        ----------
-        cancel : bool
-            Whether the client has asked for the end of the goal.
+        ``cancel`` says that the client has asked for the end of the goal.
         """
         now = self._robot.steady()
         if self.supervisor is not None:

@@ -277,7 +277,6 @@ class Excitation(LifecycleNode):
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Excitation)
 
 

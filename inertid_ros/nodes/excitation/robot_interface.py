@@ -27,14 +27,9 @@ _RECORDER_TIMEOUT_S = 3.0  # an older status of the recorder counts as none
 class ControllerState:
     """The controller's reference, and the newest speed scaling of each source.
 
-    Parameters
-    ----------
-    controller : str
-        Name of the controller, whose state is read if control_msgs is installed; empty if unknown.
-    on_scaling : callable
-        Called with every factor that is received, 1 at full speed.
-    on_reference : callable
-        Called with stamp [s], joint names and position [rad or m] of each reference of the controller that is read.
+    The state of a controller with a name is read if control_msgs is installed. ``on_scaling`` is called with every
+    factor that is received, 1 at full speed; ``on_reference`` with stamp [s], joint names and position [rad or m] of
+    each reference that is read.
     """
 
     def __init__(
@@ -58,15 +53,10 @@ class ControllerState:
             self._state = PolledSubscription(node, state_type, f"{controller}/controller_state", NEWEST)
 
     def poll(self, now: float, at_once: bool = False) -> None:
-        """Read the controller's newest state; call it at every tick.
+        """Read the controller's newest state; call it at every tick with the steady clock [s].
 
-        Parameters
-        ----------
-        now : float
-            Steady clock [s].
-        at_once : bool
-            Read it also before the period is over. Needed before a horizon is sent: a robot that has been slowed down
-            would jump to it.
+        ``at_once`` reads it also before the period is over. Needed before a horizon is sent: a robot that has been
+        slowed down would jump to it.
         """
         if self._state is None or now - self._polled_at < _CONTROLLER_STATE_PERIOD_S and not at_once:
             return
@@ -98,16 +88,10 @@ def _controller_state_type() -> Any:
 
 
 class RobotInterface(RobotStates):
-    """Robot description, joint states, recorder and command interface of one robot.
+    """Robot description, joint states, recorder and command interface of one robot; see :class:`RobotStates`.
 
-    Parameters
-    ----------
-    on_state, on_other_robot : callable
-        See :class:`RobotStates`.
-    on_speed_scaling : callable
-        Called with the speed scaling, 1 at full speed, whenever a source publishes it.
-    on_reference : callable
-        Called with the stamp [s] and the position ``(n,)`` that the controller aims at, whenever its state is read.
+    ``on_speed_scaling`` is called with the speed scaling, 1 at full speed, whenever a source publishes it;
+    ``on_reference`` with the stamp [s] and the position ``(n,)`` that the controller aims at, whenever that is read.
     """
 
     def __init__(
@@ -131,13 +115,7 @@ class RobotInterface(RobotStates):
         node.create_subscription(RecorderStatus, "recorder/status", self._take_recorder_status, LATCHED)
 
     def configure(self) -> None:
-        """Read the robot and prepare the command interface.
-
-        Raises
-        ------
-        InertidError
-            No usable robot description, or the command interface is not available.
-        """
+        """Read the robot and prepare the command interface; raise InertidError if one of them cannot be used."""
         self.read_robot()
         if self._commander is None:
             make = COMMANDERS[self._options.command_interface]
@@ -184,10 +162,7 @@ class RobotInterface(RobotStates):
     def poll(self, may_send: bool = False) -> None:
         """Take the joint states and the controller's state that have come; call it at every tick.
 
-        Parameters
-        ----------
-        may_send : bool
-            Whether a horizon may be sent after this, for which the controller's state is read at once.
+        If a horizon may be sent after this, the controller's state is read at once.
         """
         now = time.monotonic()
         self._controller_state.poll(now, may_send)

@@ -66,12 +66,8 @@ class StateMachine:
     """State of the excitation node: arming and one goal at a time.
 
     A motion ends in ARMED, or after a fault in FAULT, or, if the node was disarmed meanwhile, in INACTIVE. A goal is
-    accepted only while the node is armed, and every loss of the arming stops it.
-
-    Parameters
-    ----------
-    planner : callable
-        Starts the preparation of a motion in another process.
+    accepted only while the node is armed, and every loss of the arming stops it. ``planner`` starts the preparation of
+    a motion in another process.
 
     Attributes
     ----------
@@ -176,10 +172,7 @@ class StateMachine:
     def tick(self, cancel: bool = False) -> None:
         """Take the next step if it is due; call it every few milliseconds.
 
-        Parameters
-        ----------
-        cancel : bool
-            Whether the client has asked for the end of the goal.
+        ``cancel`` says that the client has asked for the end of the goal.
         """
         if self.goal is None:
             return

@@ -27,16 +27,8 @@ from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, grav
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import LATCHED, PolledSubscription, recording_profile
 
+from . import messages
 from .following import Following, PayloadGoal, follow_options
-from .messages import (
-    followed_parameters,
-    joint_states_status,
-    parameters_status,
-    robot_status,
-    to_payload_feedback,
-    to_payload_result,
-    to_robot_change,
-)
 
 _STATES_PERIOD_S, _GOAL_POLL_PERIOD_S, _FEEDBACK_PERIOD_S, _FAULT_LOG_PERIOD_S = 0.02, 0.05, 0.5, 2.0
 
@@ -129,14 +121,14 @@ class Online(Node):
     def _publish(self, model: RobotModel, robot: FollowedRobot, followed: Followed) -> None:
         if followed.news:
             stamp, since = (to_time(robot.stamp_ns(time)) for time in (robot.changes.time, robot.changes.since))
-            change = to_robot_change(model, robot.change, stamp, since, self.options.false_alarms_per_hour)
+            change = messages.to_robot_change(model, robot.change, stamp, since, self.options.false_alarms_per_hour)
             self.change_publisher.publish(change)
             self.get_logger().info(change.message)
         if followed.estimate is not None:
             self.estimate, self.problem = followed.estimate, ""
             self.sequence, self.solved_ns = self.sequence + 1, self.get_clock().now().nanoseconds
             stamp = to_time(robot.stamp_ns(self.estimate.time))
-            self.parameters_publisher.publish(followed_parameters(model, self.estimate, self.sequence, stamp))
+            self.parameters_publisher.publish(messages.followed_parameters(model, self.estimate, self.sequence, stamp))
 
     # Payload
 
@@ -153,7 +145,7 @@ class Online(Node):
             self.goal, self.asked = PayloadGoal(handle.request, self.following, self.options, self._now()), handle
             self.payload_state = "measuring"
             await outcome
-            answer = to_payload_result(self.goal.answer(), self.get_clock().now().to_msg())
+            answer = messages.to_payload_result(self.goal.answer(), self.get_clock().now().to_msg())
             self.payload_publisher.publish(answer.payload)
             self.payload_state, self.payload_failure = answer.message, ""
             self.payload_mass = answer.payload.inertia.m
@@ -187,7 +179,7 @@ class Online(Node):
             outcome.set_result(None)
         elif now - self.fed_back > _FEEDBACK_PERIOD_S:
             self.fed_back = now
-            handle.publish_feedback(to_payload_feedback(*goal.stage, goal.progress))
+            handle.publish_feedback(messages.to_payload_feedback(*goal.stage, goal.progress))
 
     # Status
 
@@ -195,9 +187,9 @@ class Online(Node):
         now = self.get_clock().now().nanoseconds
         age = (now - self.solved_ns) * 1e-9 if self.solved_ns else math.nan
         return [
-            joint_states_status(self.following, self.watch.report(self._now())),
-            parameters_status(self.following, self.estimate, age, self.problem),
-            robot_status(self.following),
+            messages.joint_states_status(self.following, self.watch.report(self._now())),
+            messages.parameters_status(self.following, self.estimate, age, self.problem),
+            messages.robot_status(self.following),
             Status(
                 "payload",
                 *gravest((WARN, self.payload_failure), otherwise=self.payload_state),
@@ -219,7 +211,6 @@ class Online(Node):
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Online)
 
 

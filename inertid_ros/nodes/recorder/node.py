@@ -28,18 +28,11 @@ from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
-from inertid_ros.ros import diagnostics
+from inertid_ros.ros import diagnostics, topics
 from inertid_ros.ros.conversions import from_wrench, stamp_of_serialized, to_batch, to_nanoseconds, to_wrench
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import (
-    BATCH,
-    LATCHED,
-    PolledSubscription,
-    message_class,
-    message_definition,
-    recording_profile,
-)
+from inertid_ros.ros.topics import BATCH, LATCHED, PolledSubscription
 
 from .session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
 
@@ -66,7 +59,7 @@ class Recorder(Node):
     def __init__(self) -> None:
         super().__init__("recorder")
         self.options = declare(self, RecorderOptions)
-        self.profile = recording_profile(self.options.reliability)
+        self.profile = topics.recording_profile(self.options.reliability)
         self.sources = sources(self.options, self.resolve_topic_name)
         wrenches = [source for source in self.sources if source.type == WRENCH_STAMPED and not source.of_base]
         self.wrench_topics = [source.name for source in wrenches]
@@ -137,12 +130,12 @@ class Recorder(Node):
 
     def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
         """Return the topics of a new bag and its first messages, the zeros of tared wrenches."""
-        topics = [Topic(source.name, source.type, message_definition(source.type)) for source in self.sources]
+        recorded = [Topic(source.name, source.type, topics.message_definition(source.type)) for source in self.sources]
         prelude, stamp = [], self.get_clock().now().to_msg()
         for name, zero in self.watch.zeros.items():
-            prelude.append((len(topics), serialize_message(to_wrench(zero, "", stamp))))
-            topics.append(Topic(tare_topic(name), WRENCH_STAMPED, message_definition(WRENCH_STAMPED)))
-        return topics, prelude
+            prelude.append((len(recorded), serialize_message(to_wrench(zero, "", stamp))))
+            recorded.append(Topic(tare_topic(name), WRENCH_STAMPED, topics.message_definition(WRENCH_STAMPED)))
+        return recorded, prelude
 
     def publish_batch(self, batch: Batch) -> None:
         """Publish samples of the recording."""
@@ -173,8 +166,8 @@ class Recorder(Node):
         def on_lost(event: object) -> None:
             self.session.lost += getattr(event, "total_count_change", 1)
 
-        events = SubscriptionEventCallbacks(message_lost=on_lost)
-        return PolledSubscription(self, message_class(source.type), source.name, self.profile, raw=True, events=events)
+        events, message_type = SubscriptionEventCallbacks(message_lost=on_lost), topics.message_class(source.type)
+        return PolledSubscription(self, message_type, source.name, self.profile, raw=True, events=events)
 
     def tick(self) -> None:
         """Take the messages of all topics in the order of their arrival."""
@@ -205,7 +198,7 @@ class Recorder(Node):
         if source.type != JOINT_STATE and not source.of_base:
             recording.add(index, data, self.get_clock().now().nanoseconds, {})
             return
-        message = deserialize_message(data, message_class(source.type))
+        message = deserialize_message(data, topics.message_class(source.type))
         stamp = self._stamp(message, arrival_ns)
         if source.of_base:
             recording.add(index, data, stamp, message_values(source.type, message))
@@ -253,8 +246,8 @@ class Recorder(Node):
         now = self._now_ns() * 1e-9
         reports = [stream.report(now) for stream in self.streams]
         joints = [self.joints.get(source.name, ()) for source in self.sources]
-        topics = zip(self.sources, self._inspect(), reports, joints, strict=True)
-        return [recording_status(self.session), disk_status(self.options), *(topic_status(*topic) for topic in topics)]
+        recorded = zip(self.sources, self._inspect(), reports, joints, strict=True)
+        return [recording_status(self.session), disk_status(self.options), *(topic_status(*topic) for topic in recorded)]
 
     def _inspect(self) -> list[TopicState]:
         return [inspect_topic(self, source.name, source.type, self.profile) for source in self.sources]
@@ -354,7 +347,6 @@ def topic_status(source: Source, state: TopicState, report: StreamReport, joints
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Recorder)
 
 
