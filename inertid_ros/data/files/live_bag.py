@@ -9,6 +9,7 @@ contains ``inertid_finalised: 'false'`` until the bag is closed.
 import contextlib
 import math
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,13 +108,7 @@ class LiveBag:
         self._committed = replace(self._taken, counts=dict(self._taken.counts))
 
     def keep_up(self, now: float, period_s: float) -> None:
-        """Commit every ``period_s``, check free space and save metadata every second; ``now`` is a steady clock [s].
-
-        Raises
-        ------
-        RecordingError
-            The disk is nearly full or fails.
-        """
+        """Commit every ``period_s``, check free space and save metadata every second; ``now`` is a steady clock [s]."""
         if math.isnan(self._committed_at):
             self._committed_at = self._checked_at = now
         if now - self._committed_at >= period_s:
@@ -203,18 +198,13 @@ def free_space_mb(directory: str | Path) -> float:
     try:
         while not path.exists():
             path = path.parent
-        return _free(path) / _MIB
+        return shutil.disk_usage(path).free / _MIB
     except OSError:
         return math.nan
 
 
-def _free(path: Path) -> int:
-    status = os.statvfs(path)
-    return status.f_bavail * status.f_frsize
-
-
 def _check_space(path: Path, min_free_mb: int) -> None:
-    free = _free(path)
+    free = shutil.disk_usage(path).free
     if free < min_free_mb * _MIB:
         raise RecordingError(f"{path}: only {free // _MIB} MiB free, {min_free_mb} MiB are required; {_REMEDY}")
 
