@@ -94,7 +94,6 @@ def payload_offline(
     check_payload(robot, payload, with_payload, options.largest_mass)
     findings, warnings = tuple(map(str, dataset.findings)), notices(robot, payload)
     roles = ["payload"] * len(loaded) + ["reference"] * len(reference)
-    sources = map(recording_source, recordings, dataset.samples(), roles)
     content: dict[str, Any] = plain(
         {
             **payload_content(payload),
@@ -108,7 +107,7 @@ def payload_offline(
                 "residual_deviation": result.report["residual_deviation"],
             },
             "friction_drift": asdict(options.drift),
-            "recordings": [asdict(source) for source in sources],
+            "recordings": [asdict(source) for source in map(recording_source, recordings, dataset.samples(), roles)],
         }
     )
     return PayloadOutcome(payload, findings, warnings, content)
