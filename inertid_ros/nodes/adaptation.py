@@ -351,6 +351,7 @@ def parameters_status(arm: ControlledArm | None, first_mass: float) -> Status:
 
 
 def main() -> int:
+    """Entry point of the executable."""
     return run_node(Adaptation)
 
 

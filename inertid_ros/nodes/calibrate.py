@@ -240,6 +240,7 @@ def _absolute(plan: str) -> str:
 
 
 def main() -> int:
+    """Entry point of the executable."""
     return run_flow("calibrate", CalibrateOptions, CalibrationFlow)
 
 

@@ -84,6 +84,7 @@ class PayloadFlow:
 
 
 def main() -> int:
+    """Entry point of the executable."""
     return run_flow("measure_payload", MeasurePayloadOptions, PayloadFlow)
 
 

@@ -139,6 +139,7 @@ class Replay(Node):
 
 
 def main() -> int:
+    """Entry point of the executable."""
     return run_node(Replay)
 
 

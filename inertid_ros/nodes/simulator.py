@@ -112,9 +112,9 @@ class Simulation:
     def _stamp(self, time_s: float) -> Time:
         return conversions.to_time(self.stamp_ns + round(time_s * 1e9))
 
-    def _publish_state(self, sample: StateSample | BodySample, stamp: Time) -> None:
+    def _publish_state(self, joints: Sequence[str], sample: StateSample | BodySample, stamp: Time) -> None:
         channels = (sample.position, sample.velocity, sample.effort)
-        self.states.publish(conversions.to_joint_state(self.truth.joint_names, stamp, *channels))
+        self.states.publish(conversions.to_joint_state(joints, stamp, *channels))
 
     def _publish_clock(self, time_s: float) -> None:
         if self.clock_publisher is not None:
@@ -167,7 +167,7 @@ class SimulatedArm(Simulation):
         measured = self.robot.state()
         arrived = self.channel.pass_on(measured)
         for sample in arrived:
-            self._publish_state(sample, self._stamp(sample.time))
+            self._publish_state(self.robot.joint_names, sample, self._stamp(sample.time))
         if arrived:  # both publishers are held up together
             factor = self.faults.speed_scaling if self.faults.tell_speed_scaling else 1.0
             self.controller_state.publish(self._stamp(measured.time), self.robot.desired(), measured, factor)
@@ -275,7 +275,7 @@ class ForcePlateRobot(Simulation):
         faults = self.faults
         stamp = conversions.to_time(self.stamp_ns + round(sample.time * 1e9) + round(faults.stamp_offset_s * 1e9))
         if not faults.silent:
-            self._publish_state(sample, stamp)
+            self._publish_state(self.robot.joint_names, sample, stamp)
         base = self.robot.world.root
         self.odometry.publish(conversions.to_odometry(sample.base_pose, sample.base_twist, base, stamp))
         self.imu.publish(conversions.to_imu(sample.specific_force, sample.rate, self.robot.robot.imu, stamp))
@@ -339,6 +339,7 @@ def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
 
 
 def main() -> int:
+    """Entry point of the executable."""
     return run_node(Simulator)
 
 

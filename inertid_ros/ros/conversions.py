@@ -35,6 +35,7 @@ _CDR_ENCAPSULATION_BYTES = 4  # the second tells the byte order
 
 
 def to_nanoseconds(stamp: Time | Duration) -> int:
+    """Convert a stamp or duration to nanoseconds."""
     return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
@@ -47,11 +48,13 @@ def stamp_of_serialized(data: bytes) -> int:
 
 
 def to_time(nanoseconds: int) -> Time:
+    """Convert nanoseconds to a stamp."""
     seconds, rest = divmod(int(nanoseconds), NANOSECONDS)
     return Time(sec=seconds, nanosec=rest)
 
 
 def to_duration(seconds: float) -> Duration:
+    """Convert seconds to a duration."""
     whole, rest = divmod(round(seconds * NANOSECONDS), NANOSECONDS)
     return Duration(sec=int(whole), nanosec=int(rest))
 
@@ -59,6 +62,7 @@ def to_duration(seconds: float) -> Duration:
 def to_joint_state(
     joint_names: Sequence[str], stamp: Time, position: Array, velocity: Array, effort: Array
 ) -> JointState:
+    """Make a JointState of arrays ``(n,)``."""
     return JointState(
         header=Header(stamp=stamp),
         name=list(joint_names),
@@ -161,6 +165,7 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
 
 
 def to_batch(batch: Batch) -> SampleBatch:
+    """Make a message of a batch."""
     block = batch.block
     frames = list(block.wrenches)
     wrench = np.stack([block.wrenches[frame] for frame in frames], axis=1) if frames else np.zeros(0)

@@ -174,6 +174,7 @@ class ReceivedParameters:
 
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
+    """Return the content of a message."""
     inertia = np.zeros((len(message.links), 3, 3))
     for index, link in enumerate(message.links):
         xx, xy, xz, yy, yz, zz = link.inertia

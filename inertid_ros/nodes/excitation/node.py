@@ -277,6 +277,7 @@ class Excitation(LifecycleNode):
 
 
 def main() -> int:
+    """Entry point of the executable."""
     return run_node(Excitation)
 
 

@@ -289,6 +289,7 @@ def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:
 
 
 def main() -> int:
+    """Entry point of the executable."""
     return run_node(Identifier)
 
 

@@ -93,6 +93,7 @@ def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Re
 
 
 def to_payload_feedback(stage: str, fraction: float, progress: PayloadProgress) -> IdentifyPayload.Feedback:
+    """Make the feedback of the action."""
     return IdentifyPayload.Feedback(
         stage=stage,
         fraction=fraction,

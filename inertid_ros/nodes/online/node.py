@@ -211,6 +211,7 @@ class Online(Node):
 
 
 def main() -> int:
+    """Entry point of the executable."""
     return run_node(Online)
 
 

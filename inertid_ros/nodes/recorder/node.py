@@ -247,7 +247,8 @@ class Recorder(Node):
         reports = [stream.report(now) for stream in self.streams]
         joints = [self.joints.get(source.name, ()) for source in self.sources]
         recorded = zip(self.sources, self._inspect(), reports, joints, strict=True)
-        return [recording_status(self.session), disk_status(self.options), *(topic_status(*topic) for topic in recorded)]
+        of_topics = [topic_status(*topic) for topic in recorded]
+        return [recording_status(self.session), disk_status(self.options), *of_topics]
 
     def _inspect(self) -> list[TopicState]:
         return [inspect_topic(self, source.name, source.type, self.profile) for source in self.sources]
@@ -347,6 +348,7 @@ def topic_status(source: Source, state: TopicState, report: StreamReport, joints
 
 
 def main() -> int:
+    """Entry point of the executable."""
     return run_node(Recorder)
 
 
