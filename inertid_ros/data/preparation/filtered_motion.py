@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.preparation import BASE_MOTION_SOURCES, BaseMotionOptions, PrepareOptions
+from inertid_ros.config.recordings import BASE_MOTION_SOURCES, BaseMotionOptions, PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import body_rate, checked_quaternions, rotate_back

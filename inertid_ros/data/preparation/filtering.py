@@ -1,6 +1,5 @@
 """Stamps with jitter to even ones, in pieces between the gaps; zero-phase low-pass and derivatives."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -8,12 +7,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS
 
-_log = logging.getLogger(__name__)
+_log = NoticeLogger(__name__)
 # Resampling.
 _EVEN_TOLERANCE_PERIODS = 0.01  # stamps this close to the grid are taken as they are
 _BURST_PERIODS = 0.25  # samples closer together measure the same moment twice and are averaged

@@ -1,6 +1,5 @@
 """Samples for equations of joint torques and of the wrench on the base."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,8 +7,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.preparation import PrepareOptions, WrenchOptions
+from inertid_ros.config.recordings import PrepareOptions, WrenchOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.samples import Samples, UndecimatedVelocity
 from inertid_ros.data.screening.channel_faults import ChannelNoise, flagged_within, saturated
 from inertid_ros.robot.contacts import UNMEASURED, ContactPath, external_force, on_ground
@@ -22,7 +22,7 @@ from .filtering import EvenGrid, StampedChannels, long_enough, low_pass, resampl
 from .recorded_channels import BASE_POSE, CleanChannels
 from .wrenches import check_wrenches, slipping
 
-_log = logging.getLogger(__name__)
+_log = NoticeLogger(__name__)
 RESTING_SPEED = 1e-3  # rad/s or m/s; a slower drive may rest
 _NOISE_DEVIATIONS = 3.0  # of the velocity's noise, above which its sign is certain
 _MAX_SLOW_WEIGHT = 0.5  # of slow samples in a filtered one; with more, friction is mostly stiction

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices, skew

@@ -1,6 +1,5 @@
 """From a recording to :class:`~inertid_ros.core.samples.Samples` for equations of any type."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
-from inertid_ros.config.preparation import PrepareOptions
+from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.channel_faults import ChannelNoise
@@ -23,7 +23,7 @@ from .force_samples import SharedByParts, fast_speeds, force_samples
 from .momentum_samples import momentum_channels, momentum_samples
 from .recorded_channels import CleanChannels, force_channels
 
-_log = logging.getLogger(__name__)
+_log = NoticeLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Channels of a recording that equations need, in the order of the model, without values that no sensor measured."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.preparation import PrepareOptions
-from inertid_ros.config.schema.structuring import flow
+from inertid_ros.config.recordings import PrepareOptions
+from inertid_ros.config.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
 from inertid_ros.data.screening import channel_faults
 from inertid_ros.data.screening.channel_faults import ChannelNoise
@@ -24,7 +24,7 @@ from .filtered_motion import base_channels
 from .filtering import StampedChannels
 from .wrenches import measured_wrenches
 
-_log = logging.getLogger(__name__)
+_log = NoticeLogger(__name__)
 BASE_POSE = "base_pose"
 _MOTION = ("position", "velocity", "acceleration")  # each needs those before it
 _CARE_SHARE = 0.02  # of a channel's samples replaced

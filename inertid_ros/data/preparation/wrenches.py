@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.preparation import WrenchOptions
+from inertid_ros.config.recordings import WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.rotations import rotate, rotate_back

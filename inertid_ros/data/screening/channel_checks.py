@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 import pinocchio as pin
@@ -34,18 +33,15 @@ _SPEED_LIMIT_RATIO = 1.1  # drives exceed their limit a little
 
 def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
     """Findings on raw channels against the robot as given: stamps, units of positions, limits, locked joints."""
-    stamps = check_stamps(recording)
-    checks = () if stamps else (check_positions, check_limits, check_locked)
-    return (*check_repairs(recording), *stamps, *chain.from_iterable(check(recording, model) for check in checks))
+    stamps, findings = check_stamps(recording), check_repairs(recording)
+    if stamps:
+        return (*findings, *stamps)
+    checks = check_positions, check_limits, check_locked
+    return (*findings, *(finding for check in checks for finding in check(recording, model)))
 
 
 def refuse(findings: Iterable[Finding]) -> None:
-    """Raise the first finding that must be refused.
-
-    Raises
-    ------
-    RecordingError
-    """
+    """Raise the first finding that must be refused as a RecordingError."""
     for finding in findings:
         if finding.severity is Severity.REFUSE:
             raise RecordingError(str(finding))
@@ -76,12 +72,10 @@ def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
         doubtful |= set(limit.joints) if limit.key == "velocity" else set()
         remedy = remedy_for("limits_unit", factor=f"{limit.factor:.6g}", option=limit.option)
         findings.append(Finding("limits_unit", Severity.NOTICE, limit.evidence, remedy, limit.joints, recording.name))
-    speeds = _fastest(recording)
+    speeds = dict(zip(recording.joint_names, _fastest(recording).tolist(), strict=True))
     for joint, limit in zip(model.joint_names, model.limits.velocity.tolist(), strict=True):
-        if joint not in recording.joint_names or joint in doubtful:
-            continue
-        speed = float(speeds[recording.joint_names.index(joint)])
-        if speed > _SPEED_LIMIT_RATIO * limit:
+        speed = speeds.get(joint, 0.0)
+        if joint not in doubtful and speed > _SPEED_LIMIT_RATIO * limit:
             evidence = (
                 f"{joint} moves at {speed:.3g} rad/s or m/s, {speed / limit:.3g} times the URDF's velocity limit of"
                 f" {limit:.3g}"
@@ -117,22 +111,17 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
         share = _torque_change(recording, model, joint)
         severity = Severity.CARE if share > _CARE_TORQUE_SHARE else Severity.NOTICE
         severity = Severity.REFUSE if share > _REFUSE_TORQUE_SHARE else severity
-        range_ = float(np.ptp(values))
-        what = f"moves by {range_:.3g}" if range_ > _LOCKED_TOLERANCE else f"rests at {np.median(values):.4g}"
+        span = float(np.ptp(values))
+        what = f"moves by {span:.3g}" if span > _LOCKED_TOLERANCE else f"rests at {np.median(values):.4g}"
         evidence = (
             f"{joint}, which is locked at {position:.4g}, {what} rad or m"
             f" and changes the torque of a joint by {100 * share:.3g} %"
         )
-        remedy = _locked_remedy(model, joint)
+        followers = urdf_joints.followers(parsing.parse_description(model.urdf), {joint})
+        case = "mimicked" if followers else ""
+        remedy = remedy_for("locked_joint_moves", case, joint=joint, followers=", ".join(followers))
         findings.append(Finding("locked_joint_moves", severity, evidence, remedy, (joint,), recording.name))
     return tuple(findings)
-
-
-def _locked_remedy(model: RobotModel, joint: str) -> str:
-    followers = urdf_joints.followers(parsing.parse_description(model.urdf), {joint})
-    if followers:
-        return remedy_for("locked_joint_moves", "mimicked", joint=joint, followers=", ".join(followers))
-    return remedy_for("locked_joint_moves", joint=joint)
 
 
 @dataclass(frozen=True)
@@ -180,17 +169,15 @@ class _Range:
 
 def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
     ratios = velocity_ratio(recording)
+    ratios = np.where(np.isfinite(ratios) & (ratios != 0), ratios, 1.0)
+    lows, highs = recording.position.min(axis=0), recording.position.max(axis=0)
     slides = np.any(model.axes[len(model.link_names) - model.joints :, :3] != 0, axis=1)
     out = []
     for index, joint in enumerate(model.joint_names):
         if joint in recording.joint_names:
             column = recording.joint_names.index(joint)
-            values, ratio = recording.position[:, column], float(ratios[column])
-            limits = (float(model.limits.lower[index]), float(model.limits.upper[index]))
-            out.append(
-                _Range(joint, bool(np.atleast_1d(slides)[index]), float(values.min()), float(values.max()), *limits,
-                       ratio if np.isfinite(ratio) and ratio else 1.0)
-            )
+            numbers = lows[column], highs[column], model.limits.lower[index], model.limits.upper[index], ratios[column]
+            out.append(_Range(joint, bool(slides[index]), *map(float, numbers)))
     return out
 
 
@@ -213,19 +200,19 @@ def _beyond(name: str, joint: _Range, others: list[_Range]) -> Finding:
 
     That is only a suspicion: many limits are wrong, and if gravity shows the zero, efforts say more.
     """
-    width = joint.upper - joint.lower
-    for turn in () if joint.slides else (90, -90, 180, -180):
-        if joint.outside() > _MIN_EXCESS and not joint.outside(shift=np.radians(turn)):
-            remedy = remedy_for("position_offset", turn=turn, joint=joint.joint)
-            return Finding("position_offset", Severity.CARE, str(joint), remedy, (joint.joint,), name)
-    partners = [
-        other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())
-    ]
-    if joint.outside() > _MIN_EXCESS and len(partners) == 1:
-        pair = (joint.joint, partners[0].joint)
-        remedy = remedy_for("joint_exchange", "by_limits", one=pair[0], other=pair[1])
-        return Finding("joint_exchange", Severity.CARE, str(joint), remedy, pair, name)
-    severity = Severity.CARE if joint.outside() > _CARE_EXCESS * width else Severity.NOTICE
+    if joint.outside() > _MIN_EXCESS:
+        for turn in () if joint.slides else (90, -90, 180, -180):
+            if not joint.outside(shift=np.radians(turn)):
+                remedy = remedy_for("position_offset", turn=turn, joint=joint.joint)
+                return Finding("position_offset", Severity.CARE, str(joint), remedy, (joint.joint,), name)
+        partners = [
+            other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())
+        ]
+        if len(partners) == 1:
+            pair = (joint.joint, partners[0].joint)
+            remedy = remedy_for("joint_exchange", "by_limits", one=pair[0], other=pair[1])
+            return Finding("joint_exchange", Severity.CARE, str(joint), remedy, pair, name)
+    severity = Severity.CARE if joint.outside() > _CARE_EXCESS * (joint.upper - joint.lower) else Severity.NOTICE
     return Finding("beyond_limits", severity, str(joint), remedy_for("beyond_limits"), (joint.joint,), name)
 
 
@@ -242,15 +229,15 @@ def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float
     column = {name: whole.joints[whole.getJointId(name)].idx_v for name in list(whole.names)[1:]}
     rows = np.unique(np.linspace(0, len(recording) - 1, _TORQUE_SAMPLES).astype(int))
     time, recorded = recording.time[rows], dict(zip(recording.joint_names, recording.position[rows].T, strict=True))
-    held = dict(model.options.locked_joints)
+    locked = dict(model.options.locked_joints)
     assumed = np.zeros((len(rows), whole.nv))
-    for name, position in urdf_joints.locked_joints(root, held).items():
+    for name, position in urdf_joints.locked_joints(root, locked).items():
         assumed[:, column[name]] = position
     for name in model.joint_names:
         assumed[:, column[name]] = recorded[name]
     moved = assumed.copy()
     for row, position in enumerate(recorded[joint].tolist()):
-        at = urdf_joints.locked_joints(root, {**held, joint: position})
+        at = urdf_joints.locked_joints(root, {**locked, joint: position})
         moved[row, [column[name] for name in at]] = list(at.values())
     data, columns = whole.createData(), [column[name] for name in model.joint_names]
 

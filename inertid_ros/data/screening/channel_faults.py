@@ -1,6 +1,6 @@
 """Values that no sensor measured: spikes, lost, held and saturated values, full turns; noise of channels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,10 +8,7 @@ import scipy
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.notices import NoticeLogger
-from inertid_ros.data.recording import Recording
 
-_log = NoticeLogger(__name__)
 # Noise of a channel.
 _FALSE_ALARMS_PER_CHANNEL = 1e-3  # expected per recording of normal noise
 NORMAL_DEVIATION_OVER_MAD = 1.4826
@@ -48,14 +45,9 @@ _SUDDEN_LOAD_SHARE = 0.1  # of the largest force; a load that drops from more to
 
 @dataclass(frozen=True)
 class ChannelNoise:
-    """Noise of channels of one kind.
+    """Standard deviations ``(n,)`` of the noise of channels, and the length of the recording.
 
-    Attributes
-    ----------
-    scale : ndarray, shape (n,)
-        Standard deviations, see :func:`noise_scale`.
-    samples : int
-        Length of the recording, on which the threshold depends.
+    The length decides from where on a value is no noise.
     """
 
     scale: Array
@@ -63,27 +55,27 @@ class ChannelNoise:
 
     @classmethod
     def from_values(cls, values: Array, steps: Array | None = None) -> "ChannelNoise":
-        """Noise of finite channels ``(N, n)``, whose :func:`resolution` may be known."""
-        return cls(noise_scale(values, steps), len(values))
+        """Noise of finite channels ``(N, n)``, at least their :func:`resolution`, which may be known.
+
+        From third differences, which contain hardly any motion, and 20 times the variance of white noise.
+        """
+        noise = np.zeros(values.shape[1])
+        for channel, column in enumerate(values.T):
+            first = np.diff(column)
+            differences = np.abs(np.diff(first, 2))[first[2:] != 0]  # saturation shows no noise
+            if len(differences):
+                noise[channel] = NORMAL_DEVIATION_OVER_MAD * np.median(differences) / np.sqrt(20)
+        return cls(np.maximum(noise, resolution(values) if steps is None else steps), len(values))
 
     @property
     def threshold(self) -> float:
         """Standard deviations that normal noise exceeds in a channel once in a thousand such recordings."""
         return float(-scipy.special.ndtri(0.5 * _FALSE_ALARMS_PER_CHANNEL / max(self.samples, 1)))
 
-
-def noise_scale(values: Array, steps: Array | None = None) -> Array:
-    """Standard deviation ``(n,)`` of the noise of finite channels ``(N, n)``, at least their resolution.
-
-    From third differences, which contain hardly any motion, and 20 times the variance of white noise. ``steps (n,)`` is
-    their :func:`resolution`, if known.
-    """
-    noise = np.zeros(values.shape[1])
-    for channel, column in enumerate(values.T):
-        first = np.diff(column)
-        differences = np.abs(np.diff(first, 2))[first[2:] != 0]  # saturation shows no noise
-        noise[channel] = NORMAL_DEVIATION_OVER_MAD * np.median(differences) / np.sqrt(20) if len(differences) else 0.0
-    return np.maximum(noise, resolution(values) if steps is None else steps)
+    @property
+    def limits(self) -> Array:
+        """Deviations ``(n,)`` that normal noise hardly exceeds."""
+        return self.threshold * self.scale
 
 
 def resolution(values: Array) -> Array:
@@ -138,8 +130,10 @@ def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
     for start in range(0, len(column), _SAMPLES_PER_PASS):
         rows = slice(start, min(start + _SAMPLES_PER_PASS, len(column)))
         window, slope = _windows(padded, rows), np.zeros(1)
-        if stamps is not None:
-            window, slope = _level(window, _windows(stamps, rows))
+        if stamps is not None:  # median slope of the neighbours and of the ends
+            times, pairs = _windows(stamps, rows), [*zip(range(6), range(1, 7), strict=True), (0, 6)]
+            slope = median_of_seven([(window[j] - window[i]) / (times[j] - times[i]) for i, j in pairs])
+            window = [values - slope * (at - times[_HALF_WINDOW]) for values, at in zip(window, times, strict=True)]
         middle = median_of_seven(window)
         distance[rows] = np.abs(window[_HALF_WINDOW] - middle)
         nearby = NORMAL_DEVIATION_OVER_MAD * median_of_seven([np.abs(values - middle) for values in window])
@@ -152,11 +146,6 @@ def _windows(padded: Array, rows: slice) -> list[Array]:
     return [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * _HALF_WINDOW + 1)]
 
 
-def _level(window: list[Array], time: list[Array]) -> tuple[list[Array], Array]:
-    """Windows without their median slope (of neighbours and of the ends), and this slope."""
-    pairs = [*zip(range(6), range(1, 7), strict=True), (0, 6)]
-    slope = median_of_seven([(window[j] - window[i]) / (time[j] - time[i]) for i, j in pairs])
-    return [values - slope * (at - time[_HALF_WINDOW]) for values, at in zip(window, time, strict=True)], slope
 
 
 def median_of_seven(values: Sequence[Array]) -> Array:
@@ -173,8 +162,7 @@ def dropouts(values: Array, noise: ChannelNoise | None = None) -> NDArray[np.boo
     A channel that passes through zero changes its sign, and one that rests at zero does not come back.
     """
     flags = np.zeros(values.shape, dtype=bool)
-    noise = noise or ChannelNoise.from_values(values)
-    least = noise.threshold * noise.scale
+    least = (noise or ChannelNoise.from_values(values)).limits
     for channel, column in enumerate(values.T):
         zero = column == 0.0
         if not zero.any() or zero.mean() > 0.5:
@@ -194,20 +182,11 @@ def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) 
     A run of equal values counts if it is longer than chance makes it, by the share of repeated values outside such
     runs, and ends in a jump of many times the following step. A resting joint starts to move gradually, and slow motion
     of a quantised encoder continues in steps of one quantum; at its largest or smallest value a channel is saturated.
-
-    Parameters
-    ----------
-    values : ndarray, shape (N, n)
-        Finite values.
-    steps : bool
-        Whether the quantity may jump, as effort does when friction reverses: then only channels that hardly ever repeat
-        a value are checked.
-    noise : ChannelNoise, optional
-        Noise of the channels, if known.
+    If the quantity may jump in ``steps``, as effort does when friction reverses, only channels that hardly ever repeat
+    a value are checked.
     """
     flags = np.zeros(values.shape, dtype=bool)
-    noise = noise or ChannelNoise.from_values(values)
-    least = noise.threshold * noise.scale
+    least = (noise or ChannelNoise.from_values(values)).limits
     for channel, column in enumerate(values.T):
         same = np.diff(column, prepend=np.nan) == 0.0
         runs = [(start, end) for start, end in true_runs(same) if end - start >= _MIN_RUN]
@@ -299,21 +278,6 @@ def stuck(time: Array, wrench: Array) -> NDArray[np.bool_]:
     return flags
 
 
-def faulty_wrenches(recording: Recording, wrenches: Mapping[str, Array]) -> dict[str, NDArray[np.bool_]]:
-    """Flag where each wrench ``(N, 6)`` is saturated or stuck, ``(N,)``, with a notice; none is replaced."""
-    faulty = {}
-    for name, wrench in wrenches.items():
-        repeated = stuck(recording.time, wrench)
-        clipped = saturated(wrench).any(axis=1) & ~repeated
-        for flags, what in ((clipped, "is saturated"), (repeated, "repeats itself (the sensor is dead)")):
-            if flags.any():
-                first, last = recording.time[flags][[0, -1]] - recording.time[0]
-                _log.warning(
-                    "%s: wrench/%s %s in %d samples between %.2f s and %.2f s, which are left out",
-                    recording.name, name, what, flags.sum(), first, last,
-                )
-        faulty[name] = clipped | repeated
-    return faulty
 
 
 def flagged_within(flags: NDArray[np.bool_], time: Array, instants: Array, margin: float) -> NDArray[np.bool_]:

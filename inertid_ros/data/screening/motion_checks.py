@@ -36,22 +36,15 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
 
     A free base is not checked: its own motion also excites the bodies.
     """
-    rows = [samples.usable for samples in recordings]
-    if model.free or not any(usable.any() for usable in rows):
+    if model.free or not any(samples.usable.any() for samples in recordings):
         return ()
-    q = np.concatenate([samples.q[usable] for samples, usable in zip(recordings, rows, strict=True)])
-    v = np.concatenate([samples.v[usable] for samples, usable in zip(recordings, rows, strict=True)])
+    positions = [samples.q[samples.usable] for samples in recordings]
+    velocities = [samples.v[samples.usable] for samples in recordings]
     steps = [float(np.median(np.diff(samples.time))) for samples in recordings]
     # Repeating a short piece adds no motion: the longest travel of all recordings counts.
-    travelled = np.max(
-        [
-            np.abs(samples.v[usable]).sum(axis=0) * step
-            for samples, usable, step in zip(recordings, rows, steps, strict=True)
-        ],
-        axis=0,
-    )
-    duration = sum(usable.sum() * step for usable, step in zip(rows, steps, strict=True))
-    ranges, names = np.ptp(q, axis=0), np.array(model.joint_names)
+    travelled = np.max([np.abs(v).sum(axis=0) * step for v, step in zip(velocities, steps, strict=True)], axis=0)
+    duration = sum(len(v) * step for v, step in zip(velocities, steps, strict=True))
+    ranges, names = np.ptp(np.concatenate(positions), axis=0), np.array(model.joint_names)
     traverses = travelled / np.maximum(ranges, 1e-12)
     span = model.limits.upper - model.limits.lower
     span = np.where(np.isfinite(span) & (span > 0), np.minimum(span, 2 * np.pi), 2 * np.pi)
@@ -68,8 +61,7 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
         evidence = f"{', '.join(joints)} moves by {', '.join(f'{x:.2g}' for x in ranges[still])} rad or m"
         remedy = remedy_for("little_motion")
         findings.append(Finding("little_motion", Severity.CARE, evidence, remedy, joints, name))
-    findings += _lockstep(v[:, ~still], names[~still], name)
-    return tuple(findings)
+    return (*findings, *_lockstep(np.concatenate(velocities)[:, ~still], names[~still], name))
 
 
 def _lockstep(v: Array, names: np.ndarray, recording: str) -> list[Finding]:
@@ -133,13 +125,7 @@ def _row_hashes(recording: Recording, names: Sequence[str]) -> np.ndarray:
 
 
 def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
-    """Refuse held-out recordings whose samples are fitted, whatever the names of their files.
-
-    Raises
-    ------
-    RecordingError
-        At least half of the samples of a held-out recording are those of a fitted one.
-    """
+    """Raise RecordingError for held-out recordings of whose samples half are fitted, whatever their files' names."""
     for recording in held_out:
         for fitted in train:
             share = shared_samples(recording, fitted)
@@ -156,15 +142,20 @@ def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMoti
     Windows of the recording are compared with every stretch of the others by FFT.
     """
     rate = _SAMPLES_PER_CUTOFF_PERIOD * samples.cutoff_hz or 1 / np.median(np.diff(samples.time))
-    position, _ = _joint_motion(samples, rate)
+    position, velocity = _joint_motion(samples, rate)
     centre, size = position.mean(axis=0), position.std(axis=0)
     moving = size > _MOVING_SHARE * size.max()
     if not moving.any():
         return RepeatedMotion(0.0, 1.0, (0,))  # at rest there is no motion to repeat
-    motion = _scaled_motion(samples, rate, centre, moving)
+
+    def state(position: Array, velocity: Array) -> Array:
+        """Positions about the centre, and velocities, of the moving joints ``(N, 2 m)``."""
+        return np.hstack([(position - centre)[:, moving], velocity[:, moving]])
+
+    motion = state(position, velocity)
     scale = np.sqrt(np.mean(motion**2, axis=0))
     motion /= scale
-    other_motions = [_scaled_motion(other, rate, centre, moving) / scale for other in others]
+    other_motions = [state(*_joint_motion(other, rate)) / scale for other in others]
     windows = np.array_split(motion, _WINDOW_COUNT)
     energy = np.array([np.sum(window**2) for window in windows])
     left = np.array([[_least_difference(window, other) for other in other_motions] for window in windows])
@@ -172,10 +163,8 @@ def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMoti
     shares = (energy / energy.sum()) @ (left <= _SAME_MOTION_DIFFERENCE**2 * energy[:, None])  # per other recording
     least = left.min(axis=1)
     share = float(energy[least <= _SAME_MOTION_DIFFERENCE**2 * energy].sum() / energy.sum())
-    by = np.flatnonzero(shares >= _REPEATED_SHARE)
-    if not len(by):
-        by = np.array([int(shares.argmax())])
-    return RepeatedMotion(share, float(np.sqrt(least.sum() / energy.sum())), tuple(by.tolist()))
+    by = np.flatnonzero(shares >= _REPEATED_SHARE).tolist() or [int(shares.argmax())]
+    return RepeatedMotion(share, float(np.sqrt(least.sum() / energy.sum())), tuple(by))
 
 
 def _joint_motion(samples: Samples, rate: float) -> tuple[Array, Array]:
@@ -185,12 +174,6 @@ def _joint_motion(samples: Samples, rate: float) -> tuple[Array, Array]:
     position, velocity = samples.q[:, 7 * free :], samples.v[:, 6 * free :]
     even = [np.stack([np.interp(time, samples.time, c) for c in x.T], axis=1) for x in (position, velocity)]
     return even[0], even[1]
-
-
-def _scaled_motion(samples: Samples, rate: float, centre: Array, moving: np.ndarray) -> Array:
-    """Positions about a centre, and velocities, of the moving joints ``(N, 2 m)``."""
-    position, velocity = _joint_motion(samples, rate)
-    return np.hstack([(position - centre)[:, moving], velocity[:, moving]])
 
 
 def _least_difference(window: Array, other: Array) -> float:

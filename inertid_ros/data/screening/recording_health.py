@@ -21,7 +21,6 @@ _MAX_SPECTRUM_SEGMENT = 4096  # samples of a Welch segment: 4 s at 1 kHz, 40 s a
 _SPECTRUM_POINTS = 60  # of equal width on the logarithmic axis
 _MAX_SPECTRUM_SAMPLES = 1 << 18  # a longer recording shows its spectrum by the first so many
 _MIN_NOISE_SEGMENT, _MIN_NOISE_SEGMENTS = 256, 4  # samples of a Welch segment, and segments of the recording
-_JOINT_CHANNELS = ("position", "velocity", "effort")
 
 
 def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
@@ -32,63 +31,43 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
     dict
         Plain data, as ``inertid info --json`` prints it: positions in rad or m, efforts in N m or N, times in seconds.
     """
-    content = _Content()
+    first = last = None
+    samples, gaps, usual_steps, notices = 0, 0, [], dict[str, None]()
+    shortest, longest, lowest, highest, squares = np.inf, -np.inf, np.array(np.inf), np.array(-np.inf), np.array(0.0)
     for part in parts:
-        content.add(part)
-    return content.plain()
-
-
-class _Content:
-    """Sums over the parts of a recording."""
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[float, int]] = []  # usual step and samples of each
-        self._first, self._last, self._gaps = 0.0, np.nan, 0
-        self._steps, self._lowest, self._highest = np.array([np.inf, -np.inf]), np.array(np.inf), np.array(-np.inf)
-        self._squares: Array = np.array(0.0)
-        self._notices: dict[str, None] = {}
-
-    def add(self, part: Recording) -> None:
         steps = np.diff(part.time)
-        usual = float(np.median(steps))
-        if self._parts:
-            steps = np.append(steps, part.time[0] - self._last)
+        usual_steps.append(float(np.median(steps)))
+        if last is None:
+            first = part
         else:
-            self._first, self._recording = float(part.time[0]), part
-        self._parts.append((usual, len(part)))
-        self._last = float(part.time[-1])
-        self._steps = np.array([min(self._steps[0], steps.min()), max(self._steps[1], steps.max())])
-        self._gaps += int((steps > _GAP_PERIODS * usual).sum())
-        self._lowest = np.minimum(self._lowest, part.position.min(axis=0))
-        self._highest = np.maximum(self._highest, part.position.max(axis=0))
-        self._squares = self._squares + np.sum(part.effort**2, axis=0)
-        self._notices.update(dict.fromkeys((*part.notices, *map(str, check_repairs(as_measured(part))))))
-
-    def plain(self) -> dict[str, Any]:
-        recording, samples = self._recording, sum(count for _, count in self._parts)
-        effort = np.sqrt(self._squares / samples)
-        measured = ["position"] if np.isnan(effort).all() else ["position", "effort"]
-        present = [channel for channel in OPTIONAL_CHANNELS if getattr(recording, channel) is not None]
-        return {
-            "name": recording.name,
-            "samples": samples,
-            "seconds": self._last - self._first,
-            "rate_hz": 1.0 / float(np.median([usual for usual, _ in self._parts])),
-            "shortest_step_s": self._steps[0],
-            "longest_step_s": self._steps[1],
-            "gaps": self._gaps,
-            "channels": [*measured, *present, *(f"wrench/{frame}" for frame in recording.wrenches)],
-            "notices": tuple(self._notices),
-            "joints": [
-                {
-                    "name": name,
-                    "lowest": self._lowest[i],
-                    "highest": self._highest[i],
-                    "rms_effort": None if np.isnan(effort[i]) else effort[i],
-                }
-                for i, name in enumerate(recording.joint_names)
-            ],
-        }
+            steps = np.append(steps, part.time[0] - last)
+        last, samples = part.time[-1], samples + len(part)
+        shortest, longest = min(shortest, steps.min()), max(longest, steps.max())
+        gaps += int((steps > _GAP_PERIODS * usual_steps[-1]).sum())
+        lowest = np.minimum(lowest, part.position.min(axis=0))
+        highest = np.maximum(highest, part.position.max(axis=0))
+        squares = squares + np.sum(part.effort**2, axis=0)
+        notices.update(dict.fromkeys((*part.notices, *map(str, check_repairs(as_measured(part))))))
+    assert first is not None  # a recording has a part
+    effort = np.sqrt(squares / samples)
+    measured = ["position"] if np.isnan(effort).all() else ["position", "effort"]
+    present = [channel for channel in OPTIONAL_CHANNELS if getattr(first, channel) is not None]
+    joints = [
+        {"name": name, "lowest": low, "highest": high, "rms_effort": None if np.isnan(size) else size}
+        for name, low, high, size in zip(first.joint_names, lowest, highest, effort, strict=True)
+    ]
+    return {
+        "name": first.name,
+        "samples": samples,
+        "seconds": float(last) - float(first.time[0]),
+        "rate_hz": 1.0 / float(np.median(usual_steps)),
+        "shortest_step_s": shortest,
+        "longest_step_s": longest,
+        "gaps": gaps,
+        "channels": [*measured, *present, *(f"wrench/{frame}" for frame in first.wrenches)],
+        "notices": tuple(notices),
+        "joints": joints,
+    }
 
 
 @dataclass(frozen=True)
@@ -114,12 +93,9 @@ class EffortSpectrum:
 
 
 def effort_spectrum(name: str, time: Array, effort: Array, cutoff_hz: float) -> EffortSpectrum:
-    """Spectrum of efforts ``(N, n)`` at stamps ``(N,)`` [s]; efforts may be NaN or infinite."""
-    time, effort = time[:_MAX_SPECTRUM_SAMPLES], np.nan_to_num(effort[:_MAX_SPECTRUM_SAMPLES], posinf=0.0, neginf=0.0)
-    rate = 1.0 / float(np.median(np.diff(time)))
-    frequency, power = scipy.signal.welch(
-        effort, rate, LITTLE_LEAKAGE, nperseg=min(len(effort), _MAX_SPECTRUM_SEGMENT), axis=0, detrend="linear"
-    )
+    """Spectrum of finite efforts ``(N, n)`` at stamps ``(N,)`` [s]."""
+    time, effort = time[:_MAX_SPECTRUM_SAMPLES], effort[:_MAX_SPECTRUM_SAMPLES]
+    frequency, power = _welch(time, effort, min(len(effort), _MAX_SPECTRUM_SEGMENT))
     frequency, power = frequency[1:], power[1:]
     edges = np.geomspace(frequency[0], frequency[-1] * (1 + 1e-9), _SPECTRUM_POINTS + 1)
     bins = np.digitize(frequency, edges)
@@ -127,6 +103,12 @@ def effort_spectrum(name: str, time: Array, effort: Array, cutoff_hz: float) -> 
     middle = np.array([np.exp(np.log(frequency[bins == index]).mean()) for index in used])
     density = np.array([power[bins == index].mean(axis=0) for index in used])
     return EffortSpectrum(name, middle, np.sqrt(density), cutoff_hz)
+
+
+def _welch(time: Array, effort: Array, segment: int) -> tuple[Array, Array]:
+    """Frequencies ``(K,)`` [Hz] and power density ``(K, n)`` from segments of so many samples."""
+    rate = 1.0 / float(np.median(np.diff(time)))
+    return scipy.signal.welch(effort, rate, LITTLE_LEAKAGE, nperseg=segment, axis=0, detrend="linear")
 
 
 @dataclass(frozen=True)
@@ -152,7 +134,7 @@ class EffortNoise:
         effort = np.nan_to_num(recording.effort[:, columns]) * model.effort_scale
         rate = 1 / float(np.median(np.diff(recording.time)))
         segment = min(len(effort), max(_MIN_NOISE_SEGMENT, len(effort) // _MIN_NOISE_SEGMENTS))
-        frequency, density = scipy.signal.welch(effort, rate, LITTLE_LEAKAGE, nperseg=segment, axis=0, detrend="linear")
+        frequency, density = _welch(recording.time, effort, segment)
         return cls(np.median(density[frequency > 0.25 * rate], axis=0), rate)
 
     def below(self, cutoff_hz: float) -> Array:
@@ -169,13 +151,13 @@ class RecordingHealth:
     name : str
         Name of the recording, with its span if it is part of a longer one.
     rate_hz : float
-        Rate by the median step [Hz].
+        Rate by the median step.
     jitter : float
         Standard deviation of steps without gaps over the median step.
     gaps : int
         Steps in which samples were lost.
     longest_gap_s : float
-        0 without gaps [s].
+        0 without gaps.
     lost_share : float
         Share of the time in gaps.
     reordered, repeated, other_clock : int
@@ -214,29 +196,30 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     columns = [recording.joint_names.index(name) for name in joints]
     steps = np.diff(recording.time)
     usual = float(np.median(steps))
-    gaps = steps[steps > LOST_SAMPLE_PERIODS * usual]
-    recorded = {name: values for name in _JOINT_CHANNELS if (values := getattr(recording, name)) is not None}
-    channels = {name: values[:, columns] for name, values in recorded.items()}
+    lossy = steps > LOST_SAMPLE_PERIODS * usual
+    gaps = steps[lossy]
+    recorded = {name: getattr(recording, name) for name in ("position", "velocity", "effort")}
+    channels = {name: values[:, columns] for name, values in recorded.items() if values is not None}
     finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
     effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
-    time = recording.time[recording.own_rows]
-    span = f", {time[0]:.0f} s to {time[-1]:.0f} s" if any(recording.continued) else ""
-    name = recording.name + span
+    time, name = recording.time[recording.own_rows], recording.name
+    if any(recording.continued):
+        name += f", {time[0]:.0f} s to {time[-1]:.0f} s"
     return RecordingHealth(
-        name,
-        1.0 / usual,
-        float(np.std(steps[steps <= LOST_SAMPLE_PERIODS * usual]) / usual),
-        len(gaps),
-        float(gaps.max(initial=0.0)),
-        float((gaps.sum() - len(gaps) * usual) / recording.duration),
-        repairs.late,
-        repairs.repeated,
-        repairs.elsewhere,
-        joints,
-        {name: np.sum(~np.isfinite(values), axis=0) for name, values in channels.items()},
-        {name: joint_spikes(recording.time, name, values).sum(axis=0) for name, values in finite.items()},
-        {name: held(values, steps=name == "effort").sum(axis=0) for name, values in finite.items()},
-        {"effort": saturated(effort).sum(axis=0)},
-        noise if noise is not None and len(noise) == len(joints) else np.full(len(joints), np.nan),
-        effort_spectrum(name, recording.time, effort, samples.cutoff_hz) if effort.any() else None,
+        name=name,
+        rate_hz=1.0 / usual,
+        jitter=float(np.std(steps[~lossy]) / usual),
+        gaps=len(gaps),
+        longest_gap_s=float(gaps.max(initial=0.0)),
+        lost_share=float((gaps.sum() - len(gaps) * usual) / recording.duration),
+        reordered=repairs.late,
+        repeated=repairs.repeated,
+        other_clock=repairs.elsewhere,
+        joints=joints,
+        not_finite={key: np.sum(~np.isfinite(values), axis=0) for key, values in channels.items()},
+        spikes={key: joint_spikes(recording.time, key, values).sum(axis=0) for key, values in finite.items()},
+        held={key: held(values, steps=key == "effort").sum(axis=0) for key, values in finite.items()},
+        saturated={"effort": saturated(effort).sum(axis=0)},
+        effort_noise=noise if noise is not None and len(noise) == len(joints) else np.full(len(joints), np.nan),
+        spectrum=effort_spectrum(name, recording.time, effort, samples.cutoff_hz) if effort.any() else None,
     )
