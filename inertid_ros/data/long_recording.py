@@ -30,8 +30,10 @@ class LongRecording:
         :data:`KEPT_CONTEXT_SAMPLES` samples of their neighbours.
     read : callable
         Read all parts in the order of time, without context.
-    count, samples : int
-        Number of parts, and of samples in all of them.
+    count : int
+        Number of parts.
+    samples : int
+        Number of samples in all parts.
     duration : float
         Span of all stamps [s].
     period : float

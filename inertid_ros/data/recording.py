@@ -77,21 +77,9 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
 
 
 def place_of(stamps: Sequence[int], new: NDArray[np.int64], late: int = LATE_MESSAGES) -> int | None:
-    """Index at which new stamps belong among increasing ones.
+    """Index at which new stamps ``(N,)`` belong among increasing ones; None if one repeats or comes too late.
 
-    Parameters
-    ----------
-    stamps : sequence of int
-        Increasing stamps so far.
-    new : ndarray of int64, shape (N,)
-        At least one. Several must follow all stamps so far.
-    late : int
-        Number of earlier messages that a single new stamp may precede.
-
-    Returns
-    -------
-    int or None
-        None if a stamp repeats, is later than ``late`` allows, or several do not increase.
+    A single new stamp may precede ``late`` earlier ones; several must increase and follow all of them.
     """
     first = int(new[0])
     if len(new) > 1:
@@ -144,7 +132,7 @@ def _longest_increasing(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDAr
 class Recording:
     """Raw, synchronised channels. Optional channels are None (or absent from ``wrenches``).
 
-    Lost values may be NaN or infinite; preparation replaces them. Stamps must be finite.
+    Lost values may be NaN or infinite; preparation replaces them.
 
     Attributes
     ----------

@@ -56,16 +56,9 @@ class OpenBag:
 
 @dataclass
 class BagContent:
-    """All that is readable of a bag.
+    """All that is readable of a bag: types and counts as of :class:`OpenBag`, and messages of the wanted topics.
 
-    Attributes
-    ----------
-    types, counts : dict
-        See :class:`OpenBag`.
-    messages : list of BagMessage
-        Messages of the wanted topics.
-    notices : tuple of str
-        One line about a bag that was not closed.
+    ``notices`` holds one line about a bag that was not closed.
     """
 
     types: dict[str, str] = field(default_factory=dict)

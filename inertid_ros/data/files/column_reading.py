@@ -173,8 +173,6 @@ def column_batches(
     ----------
     files : sequence of Path
         Files of a closed bag, in the order of their times.
-    topics : RecordingTopics
-        Topics that make the recording, and frames of their wrenches.
     arrival : bool
         Whether stamps are times of recording.
     at_once : int, optional
@@ -183,8 +181,8 @@ def column_batches(
     Raises
     ------
     UnsuitableError
-        Messages must be read one by one, which also names what is wrong with them; or a tare was recorded, which
-        applies to the whole bag, and ``at_once`` is given.
+        Messages must be read one by one: a topic is missing, stamps are not in order, a file is damaged, or a message
+        does not fit; or a tare was recorded, which applies to the whole bag, and ``at_once`` is given.
     """
     wanted = msg.wanted_topics(topics)
     tares = {msg.tare_topic(topic): expected for topic, expected in wanted.items() if expected == msg.WRENCH_STAMPED}
