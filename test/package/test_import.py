@@ -7,6 +7,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import pytest
 from support.paths import ROOT
 
 import inertid_ros
@@ -97,10 +98,27 @@ def test_numerics_import_without_ros():
     assert int(done.stdout) > 20
 
 
-def test_root_module_holds_only_the_version():
-    # rosidl installs a package of the same name; whatever more were here would have to be merged with it.
+def test_public_names_exist_and_are_typed():
     tree = ast.parse((LIBRARY / "__init__.py").read_text(encoding="utf-8"))
-    assert [type(node) for node in tree.body] == [ast.Expr, ast.Assign]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != "importlib"]
+    typed = {
+        alias.asname: f"{node.module}.{alias.name}".removeprefix("inertid_ros.")
+        for node in imports
+        if node.module != "typing"
+        for alias in node.names
+    }
+    assert typed == inertid_ros._PUBLIC
+    for name in inertid_ros._PUBLIC:
+        assert callable(getattr(inertid_ros, name)) and name in dir(inertid_ros)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        inertid_ros.nothing  # noqa: B018
+
+
+def test_the_package_is_imported_at_once():
+    code = "import sys; before = set(sys.modules); import inertid_ros as ir; ir.__version__; dir(ir);"
+    code += " print(sorted(name for name in set(sys.modules) - before if name != 'inertid_ros'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "scipy", "yaml"} & set(ast.literal_eval(done.stdout))
 
 
 def test_version_is_the_same_everywhere():

@@ -1,0 +1,110 @@
+"""Validate a result or a URDF on recordings."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import attrs
+
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.errors import ModelError
+from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.data.long_recording import LongRecording
+from inertid_ros.data.recording import Recording
+from inertid_ros.identification.assessment.gate import GateDecision, Verdict
+from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, compared, torque_errors
+from inertid_ros.identification.information.delay import without_delay
+from inertid_ros.identification.provenance import checksum
+from inertid_ros.regressors.equations import equations_of
+from inertid_ros.report.results import Result
+from inertid_ros.robot.model import RobotModel, load_model
+
+from .dataset import Dataset
+
+
+@dataclass(frozen=True)
+class ValidationOutcome:
+    """Errors of a result or a URDF on recordings, and whether it may be used for such motions.
+
+    Attributes
+    ----------
+    prior : TorqueErrors or None
+        Errors of the URDF to compare with, if there is one.
+    """
+
+    channels: tuple[str, ...]
+    errors: TorqueErrors
+    prior: TorqueErrors | None
+    gate: GateDecision
+
+    @property
+    def passed(self) -> bool:
+        return self.gate.verdict is not Verdict.REJECT
+
+    @property
+    def message(self) -> str:
+        """Errors, status and verdict in one line."""
+        against = "" if self.prior is None else f" against {100 * self.prior.relative_error:.2f} % of the URDF as given"
+        status = f"{'passed' if self.passed else 'rejected'}, {self.gate.verdict.value}"
+        return f"{self.errors.quantity} error {100 * self.errors.relative_error:.2f} %{against}: {status}"
+
+
+def validate(
+    subject: Result | RobotModel,
+    recordings: Sequence[Recording | LongRecording],
+    configuration: Configuration | None = None,
+    baseline: str | Path = "",
+    progress: Callable[[str, float], None] = lambda stage, fraction: None,
+) -> ValidationOutcome:
+    """Compare measured and predicted torque of recordings.
+
+    Parameters
+    ----------
+    subject : Result or RobotModel
+        A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF.
+    baseline : str or Path
+        URDF to compare with; a result holds its own.
+
+    Raises
+    ------
+    InertidError
+        A recording cannot be used, or the baseline is of another robot.
+    """
+    configuration = configuration or Configuration()
+    result = subject if isinstance(subject, Result) else None
+    model = subject.model if isinstance(subject, Result) else subject
+    parameters, prior = (model.prior, None) if result is None else (result.parameters, result.prior)
+    if baseline:
+        other = load_model(Path(baseline), model.options)
+        if other.joint_names != model.joint_names or other.hash != model.hash:
+            raise ModelError(
+                f"{baseline}: has other joints or another geometry than the robot validated; give its description"
+            )
+        prior = other.prior
+    if result is not None:
+        identify = attrs.evolve(configuration.identify, equations=result.equation_type)
+        configuration = attrs.evolve(configuration, identify=identify)
+    delay, cutoff_hz = (0.0, 0.0) if result is None else (result.effort_delay_s, result.cutoff_hz)
+
+    dataset = Dataset.screened(model, configuration, recordings)
+    dataset = dataset.prepared(dataset.cutoff(cutoff_hz), lambda fraction: progress("preparing", fraction))
+    samples = dataset.changed(lambda _part, samples: without_delay(samples, delay)).samples()
+    progress("validating", 0.9)
+    equations = equations_of(model, configuration.identify.equations)
+    errors = torque_errors(equations, parameters, samples)
+    prior_errors = None if prior is None else torque_errors(equations, prior, samples)
+    given = parameters if prior is None else prior
+    comparison = compared(equations, (given, parameters), samples, (errors, prior_errors))
+    fitted = [] if result is None else _fitted_before(result, dataset.first_parts)
+    gate = GateDecision.from_findings([*dataset.findings, *fitted, *check_errors(comparison)])
+    return ValidationOutcome(equations.channels, errors, prior_errors, gate)
+
+
+def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Finding]:
+    """Findings on recordings that a result was fitted to."""
+    fitted, evidence = result.fitted_recordings, "is a recording that the result was fitted to"
+    return [
+        Finding("held_out_not_new", Severity.CARE, evidence, remedy_for("held_out_not_new"), (), recording.name)
+        for recording in recordings
+        if checksum(recording) in fitted
+    ]
