@@ -24,16 +24,10 @@ FLOOR = "floor"
 
 @dataclass(frozen=True)
 class CollisionObject:
-    """A link or an obstacle.
+    """A link or an obstacle, fixed to a moving ``body``; -1 is the root.
 
-    Attributes
-    ----------
-    body : int
-        Index of the moving body that it is fixed to; -1 for the root.
-    capsules : tuple of Capsule
-        Capsules that contain it, in the frame of that body.
-    shapes : tuple of CollisionShape
-        Exact shapes; empty if the URDF has no usable geometry, and the capsules are lines between joints.
+    Its capsules contain it, in the frame of that body. Without ``shapes`` the URDF has no usable geometry, and the
+    capsules are lines between joints.
     """
 
     name: str

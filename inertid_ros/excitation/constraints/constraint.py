@@ -23,7 +23,7 @@ elsewhere it is halved, until every part is proven or the function is negative a
 motion's own derivatives, bounded on every interval through the Bernstein form of its polynomial.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -67,12 +67,10 @@ class MotionSamples:
 
 @dataclass(frozen=True)
 class Penalty:
-    """Value of a penalty and its derivatives; those that are zero everywhere may be left out.
+    """Value of a penalty, at least zero and of order one for a violation that matters, and its derivatives.
 
     Attributes
     ----------
-    value : float
-        At least zero; dimensionless, of order one for a violation that matters.
     position, velocity, acceleration : ndarray or float, shape (N, n)
         Derivative with respect to the samples.
     joint_weights : ndarray or float, shape (N, n, 10 nb)
@@ -88,6 +86,9 @@ class Penalty:
     acceleration: Array | float = 0.0
     joint_weights: Array | float = 0.0
     base_weights: Array | float = 0.0
+
+    def __add__(self, other: "Penalty") -> "Penalty":
+        return Penalty(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -109,18 +110,10 @@ class Clearance:
 
 @dataclass(frozen=True)
 class ConstraintUsage:
-    """Use of a constraint by a motion.
+    """Largest fraction of a constraint that a motion uses; 1 is just allowed.
 
-    Attributes
-    ----------
-    used : float
-        Largest fraction used; 1 is just allowed.
-    description : str
-        What is limited, such as ``effort of joint 'elbow'``.
-    option : str
-        Option that gives more room; empty if the robot sets the limit.
-    clearance : Clearance or None
-        Closest approach, if distances are constrained.
+    ``description`` says what is limited, such as ``effort of joint 'elbow'``; ``option`` gives more room, and is empty
+    if the robot sets the limit; ``clearance`` is the closest approach, if distances are constrained.
     """
 
     used: float
@@ -130,12 +123,9 @@ class ConstraintUsage:
 
 
 class Constraint(Protocol):
-    """A constraint on whole motions. Objects are bound to one robot and its limits, and can be pickled.
+    """A constraint on whole motions of one robot within its limits; can be pickled.
 
-    Attributes
-    ----------
-    positions_only : bool
-        Whether the penalty depends on positions alone; being cheap, it is evaluated at more instants.
+    A penalty that depends on positions alone (``positions_only``) is cheap, and evaluated at more instants.
     """
 
     positions_only: bool

@@ -19,17 +19,8 @@ _ASSUMED_OVERLAP_M = 1e-3  # for shapes that overlap if the library converges wi
 
 @dataclass(frozen=True)
 class Closest:
-    """Distances and closest points of K pairs of convex shapes.
-
-    Attributes
-    ----------
-    distance : ndarray, shape (K,)
-        [m]; minus the depth if they overlap.
-    points : ndarray, shape (2, 3, K)
-        Closest (or deepest) points of the first and of the second; NaN if no nearer than asked for.
-    normal : ndarray, shape (3, K)
-        Unit vector from the second to the first; NaN likewise.
-    """
+    """Distances ``(K,)`` of pairs of convex shapes [m], minus the depth of an overlap; closest (or deepest) points
+    ``(2, 3, K)`` of both, and unit vectors ``(3, K)`` from second to first, NaN if no nearer than asked for."""
 
     distance: Array
     points: Array
@@ -99,18 +90,11 @@ class ExactDistances:
         return smallest
 
     def closest(self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, enough: Array) -> Closest:
-        """Closest points of the convex hulls of two objects each, in the root frame.
+        """Closest points of the convex hulls of ``pairs`` ``(K, 2)`` of objects on ``bodies`` ``(K, 2)``, in the root
+        frame.
 
-        Parameters
-        ----------
-        pairs, rows : ndarray of int, shape (K, 2) and (K,)
-            Objects, and their pose.
-        bodies : ndarray of int, shape (K, 2)
-            Moving bodies of the objects.
-        placements : ndarray, shape (N, n + 1, 4, 4)
-            Placements of the bodies and of the root, in the root frame.
-        enough : ndarray, shape (K,)
-            Distances from which on the points do not matter [m].
+        Poses ``rows`` ``(K,)`` select from placements ``(N, n + 1, 4, 4)`` of bodies and root; from distances of
+        ``enough`` ``(K,)`` on [m], the points do not matter.
         """
         placed_shapes: dict[tuple[int, int], list[Any]] = {}
 

@@ -27,16 +27,12 @@ _BRAKES_AT_ONCE = 256  # verified together
 
 @dataclass(frozen=True)
 class BrakeTable:
-    """A brake for every multiple ``k * grid`` of the phase of a plan.
+    """A brake for every multiple ``k * grid`` [s] of the phase of a plan.
 
     Attributes
     ----------
-    grid : float
-        Spacing of the start phases [s].
-    step : float
-        Time between points of a brake [s].
     phase, rate, change : ndarray, shape (K, P)
-        Phase [s], its rate and the rate's change [1/s], at times ``p * step`` after the brake began.
+        Phase [s], its rate and the rate's change [1/s], at times ``p * step`` [s] after the brake began.
     points : ndarray, shape (K,)
         Index of the first point at rest; later columns repeat it.
     """

@@ -80,12 +80,8 @@ def earlier_information(
 ) -> EarlierInformation:
     """Information of an identification, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
 
-    Parameters
-    ----------
-    deviation, effective_counts : ndarray, shape (c,)
-        Standard deviation of the residual [N m or N], and number of independent samples, per channel.
-    seconds : float
-        Length of the recordings.
+    ``deviation`` is that of the residual [N m or N], ``effective_counts`` the number of independent samples, ``(c,)``
+    per channel; ``seconds`` is the length of the recordings.
 
     Raises
     ------
@@ -139,12 +135,7 @@ def prior_scaling(
 ) -> Scaling:
     """The scaling ``columns``, ``metric``, ``prior`` or ``none`` at the prior of a model.
 
-    Parameters
-    ----------
-    columns : ndarray of int, shape (c,)
-        Columns of the model's layout that the criterion is about.
-    base : ndarray, shape (r, c)
-        Matrix B that regroups them into base parameters.
+    The criterion is about ``columns`` ``(c,)`` of the layout; B ``(r, c)`` regroups them into base parameters.
     """
     if scaling == "columns":
         return UnitColumns()
@@ -219,15 +210,10 @@ _EXACT_CRITERIA: dict[str, Callable[[Array], float]] = {
 
 @dataclass(frozen=True)
 class OptimalityCriterion:
-    """A function of eigenvalues, to be minimised.
+    """A function ``condition``, ``a``, ``d`` or ``e`` of eigenvalues, to be minimised.
 
-    Attributes
-    ----------
-    name : str
-        ``condition``, ``a``, ``d`` or ``e``.
-    kept : int
-        Number of the largest eigenvalues that count ([Lee2019]_ sec. 4.5.2); 0 counts all. If the cut goes through
-        equal eigenvalues, they share the slope, which lies in the subdifferential.
+    Only the ``kept`` largest eigenvalues count ([Lee2019]_ sec. 4.5.2); 0 counts all. If the cut goes through equal
+    eigenvalues, they share the slope, which lies in the subdifferential.
     """
 
     name: str
@@ -256,14 +242,8 @@ class OptimalityCriterion:
 class Criterion:
     """The objective of planning, to be minimised.
 
-    Attributes
-    ----------
-    columns : ndarray of int, shape (r,)
-        Base columns, ascending indices into ``measured.columns``.
-    base : ndarray, shape (r, c)
-        Matrix B that regroups the columns of ``measured`` into base parameters.
-    earlier_rows : ndarray, shape (k, r)
-        Equations of earlier recordings in the base parameters.
+    Base columns ``(r,)`` are ascending indices into ``measured.columns``; ``base`` ``(r, c)`` is the matrix B that
+    regroups these into base parameters, in which ``earlier_rows`` ``(k, r)`` are equations of earlier recordings.
     """
 
     measured: MeasurementRegressor

@@ -47,16 +47,10 @@ def direction_combinations(slowness: Sequence[int], most: int) -> Directions:
 
 @dataclass(frozen=True)
 class IntervalMotion:
-    """Cycloidal intervals of equal length, whose waypoints follow from start and range ([Naveen2019]_ eqs. 30-31).
+    """Cycloidal intervals of equal length [s], whose waypoints follow from start and range ([Naveen2019]_ eqs. 30-31).
 
-    Attributes
-    ----------
-    directions : ndarray of int, shape (K, n)
-        +1 or -1.
-    start, range : ndarray, shape (n,)
-        First waypoint, and positive distance that every joint moves in one interval [rad or m].
-    interval : float
-        Length [s].
+    Directions ``(K, n)`` are +1 or -1; ``start`` is the first waypoint, ``range`` the positive distance that every
+    joint moves in one interval, ``(n,)`` each [rad or m].
     """
 
     directions: Directions

@@ -44,17 +44,8 @@ _MAX_ROTATION = 0.05  # rad; larger angles are between nearly equal values, whos
 class MeasurementRegressor:
     """Weighted rows of the regressor of what is measured.
 
-    Parameters
-    ----------
-    joints : ndarray, shape (n,)
-        Weights of the joint torques; empty if they are not measured.
-    base : ndarray, shape (6,)
-        Weights of the reaction wrench (force, torque) at the root, in its frame; empty if it is not measured.
-
-    Attributes
-    ----------
-    columns : ndarray, shape (c,)
-        Columns of the model's layout that the rows contain.
+    Weights are those of the joint torques ``(n,)`` and of the reaction wrench (force, torque) at the root ``(6,)``, in
+    its frame; empty if not measured. ``columns`` ``(c,)`` are the columns of the model's layout in the rows.
     """
 
     def __init__(self, model: RobotModel, joints: Array, base: Array) -> None:
@@ -122,13 +113,8 @@ class MeasurementRegressor:
     def base_columns(self, lower: Array, upper: Array) -> tuple[Indices, Array]:
         """Independent columns for motions in a range of positions ``(n,)`` [rad or m], and how others depend on them.
 
-        Returns
-        -------
-        columns : ndarray of int, shape (r,)
-            Ascending indices into :attr:`columns`.
-        base : ndarray, shape (r, c)
-            Matrix B: all columns are the independent ones times B, so that ``B x`` are the base parameters
-            ([Lee2019]_ eqs. 4.2.14-15).
+        They are ascending indices ``(r,)`` into :attr:`columns`; all columns are the independent ones times the matrix
+        B ``(r, c)``, so that ``B x`` are the base parameters ([Lee2019]_ eqs. 4.2.14-15).
         """
         rng = np.random.default_rng(0)
         q = rng.uniform(lower, upper, (_BASE_SAMPLES, self.model.joints))

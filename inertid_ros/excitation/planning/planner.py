@@ -45,7 +45,7 @@ PlanningReport = Callable[[PlanningProgress], None]
 
 
 def refuse_free_base(model: RobotModel) -> None:
-    """Reject robots with a free base: their motion depends on that of the base."""
+    """Reject robots with a free base, whose motion depends on that of the base."""
     if model.free:
         raise ExcitationError(
             f"{model.name}: its base is free (robot.base), so its motion cannot be planned; plan with"

@@ -14,7 +14,7 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation import motions
-from inertid_ros.excitation.constraints.constraint import MotionSamples
+from inertid_ros.excitation.constraints.constraint import MotionSamples, Penalty
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion, regressor_condition
@@ -108,11 +108,10 @@ class PlanningProblem:
         return self._evaluate(shape, False)[0]
 
     def gradient(self, shape: Array) -> tuple[float, Array]:
-        """Smooth logarithm of the criterion plus the penalties of the constraints, and its gradient.
+        """Smooth logarithm of the criterion plus the penalties of the constraints, and its gradient by the shape.
 
-        The motion that is evaluated is the shape ``(size, n)``, of any scale, scaled so that it just fits the limits of
-        position, velocity and acceleration. If positions are constrained further, the shape keeps its own size as long
-        as that is well within the limits. The gradient is with respect to the shape.
+        The shape ``(size, n)``, of any scale, is evaluated at the size that just fits the limits of position, velocity
+        and acceleration; if positions are constrained further, at its own size as long as that is well within them.
         """
         return self._evaluate(shape, True)
 
@@ -130,15 +129,13 @@ class PlanningProblem:
         value += self.penalty_factor * sum(penalty.value for penalty in penalties + position_penalties)
         if not with_gradient:
             return value, np.zeros_like(shape)
-        weights = (
-            self.penalty_factor * sum((getattr(penalty, name) for penalty in penalties), np.zeros(()))
-            for name in ("joint_weights", "base_weights")
+        direct = sum(penalties, Penalty(0.0))
+        slopes = self.criterion.gradient(
+            information, self.penalty_factor * direct.joint_weights, self.penalty_factor * direct.base_weights
         )
-        slopes = self.criterion.gradient(information, *weights)
         by_parameters = np.zeros_like(shape)
         for rows, channel in zip(self._criterion_basis, ("position", "velocity", "acceleration"), strict=True):
-            direct = self.penalty_factor * sum((getattr(penalty, channel) for penalty in penalties), np.zeros_like(q))
-            by_parameters += rows.T @ (getattr(slopes, channel) + direct)
+            by_parameters += rows.T @ (getattr(slopes, channel) + self.penalty_factor * getattr(direct, channel))
         for penalty in position_penalties:
             slope = np.broadcast_to(penalty.position, samples.q.shape)
             by_parameters += self.penalty_factor * self._constraint_basis[0].T @ slope
