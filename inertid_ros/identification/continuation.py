@@ -39,18 +39,12 @@ class EarlierFit:
 
     Attributes
     ----------
-    layout : ParameterLayout
-        Layout of its parameters.
-    robot : str
-        Fingerprint of its equations, see :func:`.fingerprint`.
     equations : EarlierEquations
         Equations of all its recordings, with the weights of its fit.
     prior, parameters : ndarray, shape (p,)
         Before and after it.
     covariance : ndarray, shape (p, p)
         Covariance of the parameters, by data and prior together.
-    prior_spread : float
-        Prior spread of its bodies.
     """
 
     layout: ParameterLayout

@@ -50,8 +50,6 @@ class DriveGains:
 
     Attributes
     ----------
-    joint_names : tuple of str
-        In the order of the model.
     values : ndarray, shape (n,)
         Gains, on top of ``robot.effort_scale``.
     covariance : ndarray, shape (n, n)
@@ -162,8 +160,6 @@ class GainFit:
         Parameters ``(p,)`` of the load of each block of samples, and its information with efforts as reported.
     root : ndarray, shape (p, p)
         Root of the covariance of the parameters, nearly flat.
-    parameters : ndarray, shape (p,)
-        x.
     inverse : ndarray, shape (n,)
         1 / g.
     """

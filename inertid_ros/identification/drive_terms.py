@@ -39,8 +39,6 @@ class DriveTermFit:
 
     Attributes
     ----------
-    parameters : ndarray, shape (p,)
-        All parameters, without the constraints of a physical robot.
     factor, side : ndarray, shape (n, n) and (n,)
         Whitened equations ``factor y = side`` of the parameters of the term, all others solved for.
     """
@@ -75,8 +73,6 @@ class DriveTermTest:
         Weights for equations of unit variance per channel.
     counts : ndarray, shape (c,)
         Number of independent samples per channel.
-    prior_spreads : ndarray, shape (nb,)
-        Standard deviation of the geodesic distance of every body to its prior.
     """
 
     weights: Array
@@ -192,8 +188,6 @@ class _SpeedGrid:
 
     Attributes
     ----------
-    equations : Equations
-        Equations of the robot, with Stribeck friction in all joints.
     informations : tuple of Information
         Information with the speeds of all joints at each point of the grid.
     """

@@ -79,8 +79,6 @@ def refitted(
 
     Parameters
     ----------
-    estimate : Estimate
-        Estimate by the whole.
     recordings, information : sequence of Samples and Information
         The part; classical estimators use every sample.
     """
@@ -116,8 +114,6 @@ def check_new_motion(
     ----------
     recordings : sequence of Samples
         Recordings that were fitted, with the delay of effort removed.
-    held_out : sequence of Samples
-        Held-out recordings, with the delay of effort removed.
     """
     findings = []
     for samples in held_out:

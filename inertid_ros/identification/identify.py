@@ -27,15 +27,7 @@ _LOAD_ITERATIONS = 2  # the load differs little between bodies of the prior and 
 
 @dataclass(frozen=True)
 class IdentificationProgress:
-    """How far an identification has come.
-
-    Attributes
-    ----------
-    stage : str
-        One word, such as ``solving``.
-    fraction : float
-        Of the whole, 0 to 1.
-    """
+    """How far an identification has come."""
 
     stage: str
     fraction: float
@@ -57,12 +49,10 @@ def identify(
 ) -> Estimate:
     """Physically consistent parameters by weighted least squares with a geometric prior.
 
-    The problem is [Lee2019]_ eq. 3.5.43, under the constraints of [Wensing2018]_ eq. 24-25.
-
-    Each channel's equations are weighted by its residual's standard deviation, iterated, and by the number of
-    independent samples of its correlated residual, so that neither a noisy channel nor a high sampling rate dominates.
-    Estimators other than the default are those of
-    :func:`~inertid_ros.identification.least_squares.least_squares`.
+    The problem is [Lee2019]_ eq. 3.5.43, under the constraints of [Wensing2018]_ eq. 24-25. Each channel's equations are
+    weighted by its residual's standard deviation, iterated, and by the number of independent samples of its correlated
+    residual, so that neither a noisy channel nor a high sampling rate dominates. Other estimators than the default are
+    those of :func:`.least_squares`, whose estimate is a :class:`.LeastSquaresEstimate`.
 
     Parameters
     ----------
@@ -71,23 +61,12 @@ def identify(
     data : sequence of Samples or Information
         Prepared samples, any number of recordings; or their information, where memory must not grow with them.
         Information shows neither outliers nor the correlation of residuals: all equations count as independent.
-    options : IdentifyOptions, optional
-        Estimator, regularizer, solver and outer loops.
     constraints : Constraints, optional
         Beyond physical consistency.
-    progress : callable, optional
-        Called at the beginning of every stage.
-    earlier : EarlierFit, optional
-        An earlier result to continue.
     further : iterable of Samples
         More samples of the same robot, filtered alike, for which there is no room in memory: one is taken at a time.
         All count for parameters and their covariance; delay, outliers, noise and the choice of terms are those of
         ``data``. Options that need every sample, see :func:`takes_further`, take none.
-
-    Returns
-    -------
-    Estimate
-        A :class:`~inertid_ros.identification.least_squares.LeastSquaresEstimate` of a classical estimator.
 
     Raises
     ------
@@ -95,7 +74,7 @@ def identify(
         No usable samples, no torque, contradicting constraints, no optimum, or options that need every sample where
         only information is given.
     """
-    options = options or IdentifyOptions()
+    options, constraints = options or IdentifyOptions(), constraints or Constraints()
     progress(IdentificationProgress("compressing", 0.0))
     equations = equations_of(source, options.equations)
     if further and not takes_further(equations, options):
@@ -113,12 +92,8 @@ def identify(
     if options.estimator != "consistent":
         if continuation is not None:
             raise IdentificationError(f"estimator '{options.estimator}' takes no earlier result; drop it")
-        if options.fit_stribeck_speed:
-            first = MapFit.of(prepared, options, Constraints()).reweighted().without_outliers().reweighted()
-            prepared = first.with_chosen_stribeck().data
-        classical = _classical(prepared, options.estimator, constraints)
+        classical = _classical(prepared, options, constraints)
         return replace(classical, delay=prepared.removed_delay, term_choices=choices)
-    constraints = constraints or Constraints()
     estimate = _fitted(prepared, options, constraints, progress)
     if prepared.recordings and any(term.uses_load for term in prepared.equations.model.layout.terms):
         for _ in range(_LOAD_ITERATIONS):
@@ -182,12 +157,11 @@ def _with_bodies_of(estimate: Estimate, data: FitData) -> FitData:
 def _prepared_data(
     equations: Equations, data: Sequence[Samples] | Information, options: IdentifyOptions
 ) -> tuple[FitData, tuple[TermChoice, ...]]:
-    """Checked data, with delay removed where the options ask for it, and user terms chosen."""
-    if isinstance(data, Information):
-        if options.fit_stribeck_speed:
-            raise IdentificationError("identify.fit_stribeck_speed needs every sample; give recordings or leave it off")
-    else:
+    """Checked data, with delay removed if the options ask for it, and user terms chosen."""
+    if not isinstance(data, Information):
         equations = with_transition_speeds(equations, data)
+    elif options.fit_stribeck_speed:
+        raise IdentificationError("identify.fit_stribeck_speed needs every sample; give recordings or leave it off")
     recordings, information = checked_data(equations, data, "identify")
     if recordings:
         check_effort_varies(equations, recordings)
@@ -198,16 +172,19 @@ def _prepared_data(
         delay = estimate_delay(equations, recordings)
         recordings = tuple(without_delay(samples, delay.removed) for samples in recordings)
     choices = choose_terms(equations, recordings)
-    kept = tuple(term for term, choice in zip(equations.model.layout.terms, choices, strict=True) if choice.kept)
-    if len(kept) < len(choices):
-        equations = equations_of(equations.model.with_terms(kept), equations.equation_type)
-    if (delay is not None and delay.removed) or len(kept) < len(choices):
+    chosen = tuple(choice.term for choice in choices if choice.kept)
+    if len(chosen) < len(choices):
+        equations = equations_of(equations.model.with_terms(chosen), equations.equation_type)
+    if (delay is not None and delay.removed) or len(chosen) < len(choices):
         information = compress(equations, recordings)
     return FitData(equations, recordings, information, delay), choices
 
 
-def _classical(data: FitData, estimator: str, constraints: Constraints | None) -> LeastSquaresEstimate:
+def _classical(data: FitData, options: IdentifyOptions, constraints: Constraints) -> LeastSquaresEstimate:
     """Estimate of a classical method, which takes no constraints."""
-    if constraints is not None and any(vars(constraints).values()):
-        raise IdentificationError(f"estimator '{estimator}' takes no constraints; drop them or use consistent")
-    return least_squares(data.equations, data.recordings or data.information, ESTIMATORS[estimator])
+    if options.fit_stribeck_speed:
+        first = MapFit.of(data, options, Constraints()).reweighted().without_outliers().reweighted()
+        data = first.with_chosen_stribeck().data
+    if any(vars(constraints).values()):
+        raise IdentificationError(f"estimator '{options.estimator}' takes no constraints; drop them or use consistent")
+    return least_squares(data.equations, data.recordings or data.information, ESTIMATORS[options.estimator])

@@ -45,8 +45,6 @@ class LeastSquaresEstimate(Estimate):
 
     Attributes
     ----------
-    rank : int
-        Directions fitted.
     spectrum : ParameterSpectrum
         All directions that motion shows, best determined first.
     variances : ndarray, shape (r,)
@@ -54,8 +52,6 @@ class LeastSquaresEstimate(Estimate):
         ``prior_spread**2`` under the metric.
     scores : ndarray, shape (r + 1,)
         Criterion per rank from zero if one chose the rank, else empty.
-    clipped : ndarray, shape (n,)
-        Share of equations whose residual the robust loss clipped, zero for squares.
     """
 
     rank: int
@@ -174,8 +170,6 @@ def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) 
     ----------
     squared_error : float
         Weighted, of the fit of full rank.
-    count : float
-        Number of independent equations.
 
     Returns
     -------

@@ -37,8 +37,6 @@ class ParameterSpectrum:
 
     Attributes
     ----------
-    centre : ndarray, shape (p,)
-        Parameters in directions that are not fitted.
     directions : ndarray, shape (p, r)
         Orthonormal under the scaling, and orthogonal to everything that no motion excites.
     strengths : ndarray, shape (r,)
@@ -87,10 +85,6 @@ def parameter_spectrum(R: Array, z: Array, base: BaseParameters, scaling: Array,
         Whitened equations, ``k >= p``.
     base : BaseParameters
         Directions that motion excites. Only these count, so that the rank is decided once.
-    scaling : ndarray, shape (p, p)
-        See :func:`.scaling_matrix`.
-    centre : ndarray, shape (p,)
-        Parameters in directions that are not fitted.
     """
     if base.count == 0:
         raise IdentificationError("least squares: the motion shows no parameter at all; did the robot move?")
@@ -117,14 +111,8 @@ class LinearFit:
 
     Attributes
     ----------
-    information : Information
-        Information that was fitted.
-    weights : ndarray, shape (n,)
-        Factor on every joint's equations.
     deviation : ndarray, shape (n,)
         Standard deviation of the residual per joint [N m or N].
-    fraction : ndarray, shape (n,)
-        Independent share of the samples per joint.
     scale : ndarray, shape (n,)
         Scale of a robust loss per joint [N m or N]; infinite for squares.
     clipped : ndarray, shape (n,)
@@ -179,8 +167,6 @@ class LinearProblem:
     ----------
     base : BaseParameters
         Base parameters of the motion, which decide what it excites.
-    scaling : ndarray, shape (p, p)
-        See :func:`.scaling_matrix`.
     """
 
     equations: Equations

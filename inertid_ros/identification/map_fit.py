@@ -54,8 +54,6 @@ class FitData:
     ----------
     recordings : tuple of Samples
         Empty if only their information is given.
-    delay : Delay or None
-        Estimated delay of effort; None if no delay was estimated.
     prior_spreads : ndarray or None, shape (nb,)
         Prior spreads of single bodies; NaN, or None for all, for that of the options.
     further : iterable of Samples
@@ -92,10 +90,6 @@ class Weighting:
     ----------
     deviation : ndarray, shape (c,)
         Standard deviation of the residual per channel.
-    fraction : ndarray, shape (c,)
-        Independent share of the samples per channel.
-    regularization : Regularization
-        Regularization with the prior spread.
     discount : float
         Weight of all data against the prior, while the prior spread is estimated.
     """
@@ -119,8 +113,6 @@ class MapFit:
     ----------
     weighting : Weighting
         Present weights of data and prior; at first by the errors of the prior.
-    solution : Solution or None
-        Solution under these weights; None before :meth:`reweighted`.
     outliers : ndarray or None, shape (c,)
         Number of outliers left out so far; None if none were sought.
     noise_ratio : ndarray or None, shape (c,)

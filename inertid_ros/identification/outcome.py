@@ -31,8 +31,6 @@ class Round:
         Recordings fitted, those of earlier rounds included.
     deviation : float
         Standard deviation of predicted torque, as a share of torque, of the joint with the largest one.
-    joint : str
-        That joint.
     """
 
     recordings: tuple[str, ...]
@@ -104,16 +102,12 @@ class IdentificationOutcome:
         Prepared samples; ``held_out`` may be empty.
     validation : Validation or None
         Errors on held-out data, if there are any.
-    timing : mapping
-        Stage to seconds.
     blocks : Validation or None
         Errors on blocks of the training data, each held out in turn, if no recording was; None also of too little data.
     bands : tuple of BandErrors
         Errors in fixed bands, on held-out recordings, or on those fitted if nothing was held out.
     rounds : tuple
         Options of the rounds that this is one of, and the torque confidence after each round before it.
-    health : tuple of RecordingHealth
-        Health of every recording, those fitted first.
     peak_memory_mb : float
         Largest resident memory of this process until the outcome was there [MiB].
     """

@@ -29,22 +29,14 @@ class RecordingSource:
 
     Attributes
     ----------
-    name : str
-        Its file, or its given name.
     role : str
         ``train`` or ``validation``.
-    samples : int
-        Number of measured samples.
     seconds : float
         Span of the stamps [s].
     used_samples : int
         Number of prepared and usable samples.
-    cutoff_hz : float
-        Cutoff of the low-pass filter [Hz].
     sha256 : str
         Checksum of the file or the bag's storage files; of the samples if the recording is no file.
-    notices : tuple of str
-        See :class:`.Recording`.
     """
 
     name: str
@@ -63,12 +55,8 @@ class EarlierSource:
 
     Attributes
     ----------
-    directory : str
-        Its directory.
     sha256 : str
         Checksum of its ``parameters.yaml``.
-    created : str
-        Time of its creation, UTC, ISO 8601.
     recordings : dict
         Checksum to name of every recording that it, or a result before it, was fitted to.
     """
@@ -87,10 +75,6 @@ class Provenance:
     ----------
     urdf_sha256 : str
         Checksum of the URDF text as given.
-    cutoff_hz : float
-        Cutoff of the low-pass of all recordings [Hz].
-    created : str
-        Time of creation, UTC, ISO 8601.
     command : str
         Command line that made it; empty for a node or Python code.
     """

@@ -107,13 +107,15 @@ class _BlockFits:
         deviation = np.maximum(whole.rms_measured, level)
         for _ in range(_BLOCK_WEIGHT_ITERATIONS):
             R, z = whole.whitened(1 / deviation)
-            y = _solved(np.column_stack([R @ root, z - R @ prior]))
+            side = np.append(z - R @ prior, np.zeros(layout.size))  # the prior is y = 0 of unit variance
+            y = np.linalg.lstsq(np.vstack([R @ root, np.eye(layout.size)]), side)[0]
             deviation = np.maximum(whole.deviation(prior + root @ y), level)
         rows, rest = [], []
         for part in parts:
             R, z = part.whitened(1 / deviation)
             rows.append(np.column_stack([R @ root, z - R @ prior]))
-            rest.append(_least_error(part, deviation, R, z))
+            measured = np.array([channel.squared_error(np.zeros(layout.size)) for channel in part.channels])
+            rest.append(float(np.sum(measured / deviation**2) - np.sum(z**2)))
         columns = tuple(np.arange(layout.size)[layout.term(index)] for index in range(len(layout.terms)))
         lowest = np.full(layout.size, -np.inf)
         bounded = layout.non_negative
@@ -158,16 +160,3 @@ def _bounded(normal: Array, side: Array, lowest: Array) -> Array:
             break
         free &= ~below
     return np.maximum(y, lowest)
-
-
-def _solved(rows: Array) -> Array:
-    """Least squares of ``R y = z`` with the prior ``y = 0`` of unit variance."""
-    R, z = rows[:, :-1], rows[:, -1]
-    return np.asarray(np.linalg.lstsq(np.vstack([R, np.eye(R.shape[1])]), np.append(z, np.zeros(R.shape[1])))[0])
-
-
-def _least_error(part: Information, deviation: Array, R: Array, z: Array) -> float:
-    """Weighted squared error of a block beyond ``|R x - z|^2``."""
-    x = np.zeros(R.shape[1])
-    errors = np.array([channel.squared_error(x) for channel in part.channels])
-    return float(np.sum(errors / deviation**2) - np.sum(z**2))

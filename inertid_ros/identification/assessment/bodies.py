@@ -32,8 +32,6 @@ class BodyIntervals:
 
     Attributes
     ----------
-    mass_interval : ndarray, shape (2,)
-        [kg].
     com_interval : ndarray, shape (3, 2)
         Centre of mass x, y, z in the joint frame [m]; NaN of a body without mass.
     inertia_interval : ndarray, shape (6, 2)
@@ -80,13 +78,7 @@ def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
 
 
 def com_inertia_slopes(pi: Array) -> Array:
-    """``(9, 10)`` derivatives of centre of mass and inertia about it (xx, xy, yy, xz, yz, zz) by the parameters.
-
-    Parameters
-    ----------
-    pi : ndarray, shape (10,)
-        Of a body with mass.
-    """
+    """``(9, 10)`` derivatives of centre of mass and inertia about it (xx, xy, yy, xz, yz, zz) by the parameters."""
     mass, com, eye = pi[0], pi[1:4] / pi[0], np.eye(3)
     slopes = np.zeros((9, 10))
     slopes[:3, 0], slopes[:3, 1:4] = -com / mass, eye / mass
@@ -111,8 +103,6 @@ class FeasibilityMargin:
     triangle : float
         Sum of the two smaller principal moments of inertia less the largest, over the largest: 0 of a flat plate, 1 of
         a ball.
-    consistent : bool
-        Whether the body is physically consistent.
     """
 
     link: str
@@ -147,8 +137,6 @@ class PlacedEllipsoid:
 
     Attributes
     ----------
-    centre : ndarray, shape (3,)
-        Centre of mass [m].
     axes : ndarray, shape (3, 3)
         Semi-axes as columns [m].
     """
@@ -165,8 +153,6 @@ class InertiaEllipsoids:
     ----------
     origin : ndarray, shape (3,)
         Origin of its joint frame in the root frame [m].
-    parent : int
-        Index of the body before it; -1 for the root.
     given, calibrated : PlacedEllipsoid or None
         None if the body is not physically consistent.
     axes_interval : ndarray, shape (3, 2)
@@ -232,13 +218,7 @@ def _axes_interval(pi: Array, covariance: Array) -> Array:
 
 @dataclass(frozen=True)
 class CorrelatedPair:
-    """Two base parameters whose combination the data show better than either.
-
-    Attributes
-    ----------
-    correlation : float
-        Correlation of their errors, -1 to 1.
-    """
+    """Two base parameters whose combination the data show better than either."""
 
     first: str
     second: str

@@ -150,10 +150,6 @@ class JointCoverage:
 
     Attributes
     ----------
-    lowest, highest : float
-        Positions [rad or m].
-    fastest, sharpest : float
-        Largest speed and acceleration after the low-pass [rad/s or m/s, per s].
     range_used, velocity_used : float
         Shares of the limits of position and velocity; NaN without limits in the URDF.
     reversals : int
@@ -229,13 +225,7 @@ def motion_coverage(
 def coverage_of_extent(
     model: RobotModel, extent: MotionExtent, confidence: TorqueConfidence | None
 ) -> tuple[JointCoverage, ...]:
-    """Coverage of every joint, with advice for the joints of the most uncertain torque.
-
-    Parameters
-    ----------
-    confidence : TorqueConfidence or None
-        Confidence of the fit; None on a free base.
-    """
+    """Coverage of every joint, with advice for the joints of the most uncertain torque."""
     span = extent.highest - extent.lowest
     used = np.stack(
         [_share(span, model.limits.upper - model.limits.lower), _share(extent.fastest, model.limits.velocity)]

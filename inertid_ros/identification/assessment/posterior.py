@@ -37,8 +37,6 @@ class Posterior:
         Expected products of the estimate's errors: about the estimate, which bounds may move away from the mean.
     bounded : ndarray of int, shape (k,)
         Parameters that cannot be negative.
-    intervals : ndarray, shape (k, 2)
-        Their intervals of 95 %, one-sided if the bound is near.
     """
 
     covariance: Array
@@ -83,8 +81,6 @@ def posterior(
     ----------
     fitted : tuple of ndarray, shapes (p, p) and (p,)
         Whitened equations in normalised coordinates, with the weights of the fit.
-    convex_program : ConvexProgram
-        Program that was solved, for its bounds.
     """
     size, bounded = coordinates.layout.size, convex_program.positive
     x = np.where(sources.left_out, 0.0, solution.x)
@@ -158,8 +154,6 @@ class TruncatedNormal:
 
     Attributes
     ----------
-    mean, covariance : ndarray, shape (p,) and (p, p)
-        Moments within the bounds.
     centres, deviations : ndarray, shape (k,)
         Normal distribution of every bounded quantity by itself: its part above zero is the distribution within the
         bounds, if the quantity is not zero.
@@ -187,8 +181,6 @@ def truncated_normal(
 
     Parameters
     ----------
-    mean, covariance : ndarray, shape (p,) and (p, p)
-        Moments without the bounds.
     rows, shift : ndarray, shape (k, p) and (k,)
         The bounds.
     absent : ndarray, shape (k,), optional

@@ -35,8 +35,6 @@ class TorqueConfidence:
 
     Attributes
     ----------
-    joint_names : tuple of str
-        In the order of the model.
     deviation : ndarray, shape (n,)
         Root mean square of the standard deviation of predicted torque [N m or N].
     torque : ndarray, shape (n,)
@@ -96,8 +94,6 @@ class StateTorques:
 
     Parameters
     ----------
-    model : RobotModel
-        Robot on a fixed base.
     states : Samples, optional
         Random ones by default, identical for every estimate of one robot.
     """
@@ -132,8 +128,6 @@ class TorqueScale:
 
     Attributes
     ----------
-    torque : ndarray, shape (c,)
-        Root mean square [N m or N].
     variation : ndarray, shape (c,)
         Root mean square about the mean: an offset explains a constant, even if all else is wrong.
     """
@@ -199,8 +193,6 @@ class ParameterSet:
     ----------
     parameters : ndarray, shape (p,)
         In the order of the model's layout.
-    covariance : ndarray, shape (p, p)
-        Covariance of their errors.
     """
 
     model: RobotModel
@@ -214,8 +206,6 @@ class ParameterChange:
 
     Attributes
     ----------
-    first, second : float
-        Its values.
     deviations : float
         Difference in standard deviations of both together; NaN if neither has one.
     """
@@ -232,8 +222,6 @@ class ResultComparison:
 
     Attributes
     ----------
-    links : tuple of str
-        The ``nb`` moving links.
     distance : ndarray, shape (nb,)
         Geodesic distance of every body in one result to that in the other.
     changes : tuple of ParameterChange

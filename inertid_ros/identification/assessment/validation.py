@@ -42,8 +42,6 @@ class ErrorComparison:
 
     Attributes
     ----------
-    channels : tuple of str
-        Joints, or other channels of the equations.
     error : ndarray, shape (c,)
         Root mean square over all usable samples [N m or N].
     given : ndarray or None, shape (c,)
@@ -57,8 +55,6 @@ class ErrorComparison:
     sliding, expected : ndarray or None, shape (c,)
         Error over the samples that a fit would use, and its expectation by the residual and the covariance of the
         parameters; None if these are unknown.
-    quantity : tuple of str
-        Quantity measured, and its unit, see :class:`Equations`.
     """
 
     channels: tuple[str, ...]
@@ -155,12 +151,6 @@ class TorqueErrors:
     rms_error_sliding, rms_error_resting : ndarray, shape (c,)
         The error while all drives that act on the channel slide, and while one rests or hardly moves, so that it
         contains stiction, which no model here has; NaN without such a sample.
-    samples : int
-        Number of samples.
-    recordings : tuple of str
-        Their names.
-    quantity, unit : str
-        Quantity of the channels, see :class:`Equations`; "torque" stands for it everywhere else.
     r_squared : ndarray or None, shape (c,)
         Share of the torque's variance about its mean that is explained; negative if the mean alone does better, NaN
         without variation.
@@ -189,8 +179,6 @@ class BandErrors:
     ----------
     cutoff_hz : float
         Cutoff of the low-pass on motion and torque alike [Hz].
-    calibrated, prior : TorqueErrors
-        Errors of the estimate, and of the URDF as given.
     """
 
     cutoff_hz: float
@@ -204,8 +192,6 @@ class Validation:
 
     Attributes
     ----------
-    calibrated, prior : TorqueErrors
-        Errors of the estimate, and of the URDF as given.
     findings : tuple of Finding
         Findings on the result, notices included.
     blocks : int

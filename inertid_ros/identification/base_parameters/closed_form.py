@@ -37,10 +37,6 @@ class ParentRegrouping:
 
     Parameters
     ----------
-    size : int
-        Number ``p`` of parameters.
-    parents : tuple of int
-        Parent of every body, -1 for the world.
     at_zero : ndarray, shape (nb, 10, 10)
         Parameters of each body seen by its parent, at q = 0; any q would do as well.
 
@@ -48,8 +44,6 @@ class ParentRegrouping:
     ----------
     projection : ndarray, shape (p, p)
         Column ``k`` is a unit of parameter ``k`` in those kept.
-    regrouped : list of int
-        Columns that are not kept.
     """
 
     def __init__(self, size: int, parents: tuple[int, ...], at_zero: Array) -> None:
@@ -148,8 +142,6 @@ class TreeUnits:
         Units of length [m] and of gravity [m/s^2].
     speed : ndarray, shape (links,)
         Unit of each joint's velocity [rad/s], of a prismatic one [m/s].
-    jointed : ndarray of bool, shape (links,)
-        Links behind a joint.
     """
 
     length: float

@@ -188,8 +188,6 @@ class JointMotion:
         A velocity of the parent (linear, angular, at its origin) seen at the body's origin.
     parameters : ndarray, shape (nb, 5, 10, 10)
         Parameters of the body seen in its parent's frame.
-    parameters_at_zero : ndarray, shape (nb, 10, 10)
-        Parameters of the body seen in its parent's frame at q = 0.
     """
 
     velocity: Array

@@ -72,8 +72,6 @@ class BaseParameters:
 
     Attributes
     ----------
-    layout : ParameterLayout
-        Layout of the full parameter vector.
     independent : ndarray, shape (r,)
         Columns kept, ascending.
     dependent : ndarray, shape (p - r,)
@@ -232,8 +230,6 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
 
     Parameters
     ----------
-    R : ndarray, shape (k, p)
-        R factor, or any matrix with the Gram matrix of the regressor.
     structure : BaseParameters, optional
         Base parameters of the robot itself, see :func:`.base_parameters_of_robot`. Given these, the result regroups in
         the same way and only drops what the data do not show. Without them, a right angle rounded in the URDF can pass

@@ -42,8 +42,6 @@ class Accelerations:
     ----------
     unlabelled : ndarray, shape (k, 6)
         Orthonormal span of those without a label, linear then angular.
-    labels : tuple of int
-        One per labelled acceleration.
     labelled : ndarray, shape (m, 6)
         Part of each labelled acceleration that no joint in between changes.
     """
@@ -66,8 +64,6 @@ class SharedInertiaTerms:
     ----------
     own_joint : ndarray, shape (links, 7, s)
         Torque at each link's joint by its own acceleration, and by each component of another acceleration.
-    labels : int
-        Number of labels given so far.
     coefficients : dict of (int, int) to ndarray, shape (s,)
         Torque by the label of the acceleration that causes it and by the body at whose joint it acts.
     without_links : list of ndarray, shape (s,)
@@ -102,8 +98,6 @@ class LinkAccelerations:
     ----------
     inherited, total : Accelerations
         By the joints before its own, and with its own joint.
-    gap : float
-        Smallest gap of the spans.
     """
 
     inherited: Accelerations
@@ -114,19 +108,7 @@ class LinkAccelerations:
 def link_accelerations(
     tree: KinematicTree, motion: JointMotion, labelled: set[int], anchors: set[int], terms: SharedInertiaTerms
 ) -> dict[int, LinkAccelerations]:
-    """Accelerations of every link, and of the world (-1), which has gravity only.
-
-    Parameters
-    ----------
-    tree : KinematicTree
-        Tree of unit lengths and unit gravity.
-    labelled : set of int
-        Bodies whose own joint's acceleration gets a label.
-    anchors : set of int
-        Bodies at which every acceleration gets a label.
-    terms : SharedInertiaTerms
-        Gives out the labels.
-    """
+    """Accelerations of every link, and of the world (-1), which has gravity only."""
     upward = Accelerations(np.zeros((0, 6)), (GRAVITY_LABEL,), np.append(-tree.gravity, np.zeros(3))[None])
     accelerations = {-1: LinkAccelerations(upward, upward, float("inf"))}
     for body in tree.links:
@@ -235,16 +217,12 @@ class TreeConditions(NamedTuple):
 
     Attributes
     ----------
-    links : list of ObservabilityConditions
-        One per link.
     rotors : list of ndarray, shape (k, 10)
         Conditions on every rotor's parameters by what its turning changes.
     spins : ndarray, shape (r, 10)
         Shared inertia of each rotor from its parameters.
     shared : ndarray, shape (k, s)
         Torques that depend on shared inertias and on no link.
-    gap : float
-        Smallest gap of all spans.
     """
 
     links: list[ObservabilityConditions]
@@ -363,10 +341,6 @@ def regroup_shared(
     ----------
     shared : ndarray, shape (k, s)
         Torques that depend on shared inertias and on no link.
-    links : sequence of ObservabilityConditions
-        Conditions of every link on its columns of the layout.
-    choices : sequence of ColumnChoice
-        Columns kept and regrouped of every link.
 
     Returns
     -------
@@ -400,8 +374,6 @@ def regroup_rotor(rows: Array, spin: Array, kept: bool) -> tuple[ColumnChoice, A
         Conditions by what its turning changes.
     spin : ndarray, shape (10,)
         Its shared inertia from its parameters.
-    kept : bool
-        Whether its shared inertia is kept.
 
     Returns
     -------

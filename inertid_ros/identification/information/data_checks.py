@@ -32,13 +32,7 @@ MAX_OUTLIER_SHARE = 0.02  # a larger share is a deficiency of the model, not out
 def checked_data(
     equations: Equations, data: Sequence[Samples] | Information, task: str
 ) -> tuple[tuple[Samples, ...], Information]:
-    """Recordings, none if only information is given, and their checked information.
-
-    Parameters
-    ----------
-    task : str
-        Purpose of the data, for the message.
-    """
+    """Recordings, none if only information is given, and their checked information."""
     if isinstance(data, Information):
         check_usable(equations, data, ["information"])
         return (), data
@@ -63,8 +57,6 @@ def check_usable(
 
     Parameters
     ----------
-    recordings : sequence of str
-        Names, for the message.
     unmeasured : ndarray of bool, shape (c,), optional
         Channels that no recording measures.
 
@@ -265,12 +257,8 @@ def without_outliers(
 
     Parameters
     ----------
-    channels : sequence of str
-        ``c`` names, for messages.
     residuals : sequence of ndarray, shape (N, c)
         Residuals of a first fit, per recording.
-    threshold : float
-        0 masks nothing.
     """
     limits = OutlierLimits.from_residuals(channels, recordings, residuals, threshold)
     masked = [limits.masked(*pair) for pair in zip(recordings, residuals, strict=True)]

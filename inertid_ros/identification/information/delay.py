@@ -35,16 +35,12 @@ class ShiftedTorque:
 
     Attributes
     ----------
-    columns : tuple of ndarray
-        Columns of the layout of each channel.
     gram : tuple of ndarray, shape (p, p)
         ``A^T A`` of each channel.
     moments : tuple of ndarray, shape (k, p)
         ``A^T b``.
     energy : ndarray, shape (c, k)
         ``b^T b``.
-    counts : ndarray, shape (c,)
-        Number of equations.
     """
 
     columns: tuple[np.ndarray, ...]
@@ -209,13 +205,6 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
     A delay of torque looks much like friction and inertia, so it is estimated together with all parameters: the best
     parameters are solved for at every shift. Motion of a single frequency cannot separate it from friction, and its
     deviation comes out large.
-
-    Parameters
-    ----------
-    source : RobotModel or Equations
-        A robot stands for its equations of force.
-    recordings : sequence of Samples
-        Recordings of at least some seconds each.
     """
     equations = equations_of(source)
     blocks = [

@@ -43,8 +43,6 @@ class EarlierEquations:
     ----------
     R : ndarray, shape (k, p)
         Coefficients, in the columns of a layout.
-    z : ndarray, shape (k,)
-        Measured side.
     """
 
     R: Array
@@ -86,12 +84,8 @@ class Channel:
 
     Attributes
     ----------
-    columns : ndarray, shape (c,)
-        Columns of the layout that this channel depends on.
     r_factor : ndarray, shape (c + 1, c + 1)
         R factor of ``[A | b]``.
-    count : int
-        Number of equations compressed.
     """
 
     columns: np.ndarray
@@ -114,12 +108,8 @@ class Information:
 
     Attributes
     ----------
-    channels : tuple of Channel
-        One per channel of the equations.
     robot : str
         Fingerprint of everything that the equations depend on besides the layout, see :func:`fingerprint`.
-    names : tuple of str
-        Names of the channels.
     noise : ndarray or None, shape (c,)
         Variances of the channels' errors up to a common factor, which residuals determine, see :meth:`deviation`.
     earlier : EarlierEquations or None
@@ -228,11 +218,6 @@ def compress(equations: RobotModel | Equations, recordings: Iterable[Samples]) -
     """Compress recordings in memory that does not grow with their length.
 
     The recordings may be pieces of one that an iterator yields: a long one need not be in memory as a whole.
-
-    Parameters
-    ----------
-    equations : RobotModel or Equations
-        A robot stands for its equations of force.
     """
     equations = equations_of(equations)
     compressor = Compressor(equations)
@@ -327,11 +312,6 @@ class IncrementalQR:
     append it, and the R of all data preconditions from there on.
 
     Rows of ``A (k, n)`` are given as ``columns (n, k)``, which are overwritten.
-
-    Parameters
-    ----------
-    size : int
-        Number ``n`` of columns.
     """
 
     def __init__(self, size: int) -> None:

@@ -77,13 +77,7 @@ def _read(source: Path | io.BytesIO, path: Path) -> Information:
 
 
 def information_from_bytes(content: bytes, name: str) -> Information:
-    """Information of the content of a file, as :func:`information_bytes` gives it.
-
-    Parameters
-    ----------
-    name : str
-        Name of the source, for messages.
-    """
+    """Information of the content of a file, as :func:`information_bytes` gives it."""
     return _read(io.BytesIO(content), Path(name))
 
 

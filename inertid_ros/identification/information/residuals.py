@@ -38,13 +38,7 @@ _MAX_TIME_PIECES = 64  # of all recordings together: memory does not grow with t
 
 @dataclass(frozen=True)
 class Residuals:
-    """Residuals of recordings under one set of parameters; masked ones do not count.
-
-    Attributes
-    ----------
-    values : tuple of ndarray, shape (N, n)
-        Residuals per recording [N m or N].
-    """
+    """Residuals of recordings under one set of parameters; masked ones do not count."""
 
     recordings: tuple[Samples, ...]
     values: tuple[Array, ...]
@@ -225,15 +219,7 @@ class BlockScores:
     wider: tuple[NDArray[np.intp], ...]
 
     def noise_level(self, covariance: Array, weights: Array) -> "NoiseLevel":
-        """Variance of independent noise whose scores vary as much as those of the residuals.
-
-        Parameters
-        ----------
-        covariance : ndarray, shape (p, p)
-            Covariance of the fit whose residuals they are.
-        weights : ndarray, shape (c,)
-            Weights of the squared residuals in the fit.
-        """
+        """Variance of independent noise whose scores vary as much as those of the residuals."""
         times, growth = _levels(self.times, self.longer, covariance, weights)
         regions, widening = _levels(self.regions, self.wider, covariance, weights)
         return NoiseLevel(np.maximum(times, regions), np.maximum(growth * times, widening * regions))
@@ -271,13 +257,7 @@ def _levels(
 
 
 def block_scores(equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> BlockScores:
-    """Compute scores of the blocks of recordings.
-
-    Parameters
-    ----------
-    residuals : sequence of ndarray, shape (N, c)
-        Residuals per recording; masked ones do not count.
-    """
+    """Compute scores of the blocks of recordings."""
     thinned = [_thinned(samples, values) for samples, values in zip(recordings, residuals, strict=True)]
     pieces, count, longer = _pieces([len(samples) for samples, _ in thinned])
     thinned_samples = [samples for samples, _ in thinned]

@@ -15,15 +15,7 @@ _Constraints = TypeVar("_Constraints", bound="LinearConstraints")
 
 @dataclass(frozen=True)
 class LinearConstraints:
-    """Rows ``matrix @ x + shift``, named for messages.
-
-    Attributes
-    ----------
-    matrix, shift : ndarray, shape (k, p) and (k,)
-        Coefficients and constants.
-    names : tuple of str
-        One per row.
-    """
+    """Rows ``matrix @ x + shift``, ``(k, p)`` and ``(k,)``, named for messages."""
 
     matrix: Array
     shift: Array
@@ -47,15 +39,7 @@ class LinearConstraints:
 
 
 class MatrixInequalities(LinearConstraints):
-    """Symmetric 4 x 4 matrices ``reshape(matrix @ x) + shift``, to be positive semidefinite.
-
-    Attributes
-    ----------
-    matrix, shift : ndarray, shape (k, 16, p) and (k, 4, 4)
-        Coefficients and constants.
-    names : tuple of str
-        One per matrix.
-    """
+    """Symmetric matrices ``reshape(matrix @ x) + shift``, ``(k, 16, p)`` and ``(k, 4, 4)``, to be positive semidefinite."""
 
     _shapes = (16,), (4, 4)
 
@@ -73,8 +57,6 @@ class ConvexProgram:
 
     Attributes
     ----------
-    R, z : ndarray, shape (k, p) and (k,)
-        Rows of the quadratic part.
     linear : ndarray, shape (p,)
         c of the linear term.
     body_weights : ndarray, shape (nb,)
@@ -147,8 +129,6 @@ class Solution:
     ----------
     hessian : ndarray, shape (p, p)
         Hessian of the objective at ``x``, with the curvature that multipliers of hard constraints add.
-    objective : float
-        Value at ``x``.
     gap : float
         Bound of objective minus optimum: squared norm of the KKT residual plus duality gap of hard constraints.
     status : str

@@ -57,8 +57,6 @@ class Quadratic:
 
     Attributes
     ----------
-    metric : ndarray, shape (nb, 10, 10) or (10, 10)
-        g.
     centre : ndarray, shape (nb, 10) or (10,)
         x0; the prior, which is the identity for a consistent body.
     """
@@ -143,8 +141,6 @@ class Coordinates:
 
     Attributes
     ----------
-    matrix : ndarray, shape (p, p)
-        Block diagonal.
     offset : ndarray, shape (p,)
         Known contribution of links behind locked joints.
     prior : ndarray, shape (p,)

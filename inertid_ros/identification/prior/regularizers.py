@@ -57,8 +57,6 @@ class PointMasses:
         Map from masses to parameters of the bodies, in normalised coordinates.
     prior : ndarray, shape (N,)
         Masses [kg] that make up the prior, as even as possible.
-    positions : tuple of ndarray
-        Positions ``(k, 3)`` [m] in each body's frame.
     """
 
     matrix: Array
@@ -98,8 +96,6 @@ def point_masses(
         Map from normalised to physical parameters of each body.
     regions : sequence of (str, tuple of Ellipsoid)
         Name of each body and the ellipsoids whose union holds its mass; none for a region of its own shape.
-    count : int, optional
-        Random points per body.
     """
     columns, masses, positions = [], [], []
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
@@ -182,8 +178,6 @@ class Regularization:
           repaired before, but kept in the cone;
         - point_mass: Euclidean distance of point masses that make up the bodies ([Lee2019]_ eq. 3.5.54), by OSQP;
         - geodesic: geodesic distance to the prior and to the hyperplane of every equation ([Lee2019]_ eq. 3.4.37).
-    prior_spread : float
-        Standard deviation of a body's geodesic distance to its prior.
     drive_weight : float
         Weight of drive parameters that cannot be negative: an exponential density per normalised unit, so that a term
         stays near zero unless the data ask for it. A weak log barrier ([Lee2019]_ eq. 5.3.30) keeps it above zero.
@@ -195,8 +189,6 @@ class Regularization:
         Metric of the squared distance, of "euclidean", "relative" and "point_mass" only.
     centre : ndarray or None, shape (nb, 10)
         Prior in normalised coordinates, of "relative" only; otherwise it is the identity.
-    points : PointMasses or None
-        Points of "point_mass" only.
     """
 
     regularizer: str
@@ -302,10 +294,6 @@ def prior_spread_of_largest_evidence(
 
     Parameters
     ----------
-    R : ndarray, shape (k, p)
-        Whitened equations in normalised coordinates.
-    solution : Solution
-        Solution under these and the regularization.
     held : ndarray of bool, shape (p,)
         Parameters that are held at a value; those of bodies count as free.
     """

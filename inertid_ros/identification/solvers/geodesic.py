@@ -64,8 +64,6 @@ def solve_riemannian(
         Inside every cone, such as the solution with the log-det divergence.
     fallback : ndarray, shape (p,), optional
         Start well inside every cone, for models that the solver cannot minimise from a point near a border.
-    tolerance : float, optional
-        On the gap to the minimum of the last convex model, relative to one plus the objective.
     """
     objective = _Objective(convex_program, weight)
     x, value, before, seconds, iterations = start, objective(start), np.inf, 0.0, 0
@@ -219,8 +217,6 @@ class Projections:
     ----------
     exists : ndarray, shape (m,)
         False if the hyperplane misses the cone or is too far for a unique nearest point.
-    distance : ndarray, shape (m,)
-        Signed geodesic distance; positive if ``a^T x > b``.
     direction : ndarray, shape (m, nb, 4, 4)
         Unit tangent, in coordinates whitened by ``S``, along which the distance grows.
     """
@@ -331,8 +327,6 @@ class GeodesicFit:
 
     Attributes
     ----------
-    bodies : ndarray, shape (nb, 10)
-        In normalised coordinates.
     used : ndarray, shape (m,)
         Equations that were not discarded.
     objective, gap : float
@@ -362,8 +356,6 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tole
     A, b : ndarray, shape (m, 10 nb) and (m,)
         Whitened equations in normalised coordinates. Those whose hyperplane has no nearest point at the start, or on
         the way, are discarded.
-    start : ndarray, shape (nb, 10)
-        Physically consistent bodies.
     """
     began = time.perf_counter()
     S = pseudo_inertia(start)

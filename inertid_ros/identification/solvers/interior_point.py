@@ -41,12 +41,7 @@ _MAX_STUCK_STEPS = 10  # otherwise as many; the first ones may be short if data 
 class Factor:
     """Factor ``T`` of a Hessian ``T^T T``; in the coordinates ``y = T x`` the Hessian is the identity.
 
-    Parameters
-    ----------
-    triangle : ndarray, shape (p, p)
-        Transpose of T, lower.
-    data_slope : ndarray, shape (p,)
-        Gradient of the data's squares by ``y``.
+    ``triangle`` is the transpose of T, lower; ``data_slope`` the gradient of the data's squares by ``y``.
     """
 
     def __init__(self, triangle: Array, data_slope: Array) -> None:
@@ -129,13 +124,7 @@ class Iterate(NamedTuple):
 
 
 class NewtonSystem:
-    """The Newton system at one iterate, factored once.
-
-    Attributes
-    ----------
-    gap : float
-        Bound of objective minus optimum.
-    """
+    """The Newton system at one iterate, factored once."""
 
     def __init__(self, convex_program: ConvexProgram, at: Iterate, factorise: Factorise) -> None:
         self.convex_program, self.at = convex_program, at
@@ -168,7 +157,7 @@ class NewtonSystem:
         correction, _ = self._solve(self.residual, np.zeros(len(self.equality_error)))
         unbalanced = abs(self.residual @ correction)
         self.imbalance = _MAX_GAP_RATIO * unbalanced / max(4 * len(at.S) + len(at.s), 1)
-        self.gap = float(unbalanced + lacking)
+        self.gap = float(unbalanced + lacking)  # bound of objective minus optimum
         errors = (self.slack_error, self.block_error, self.equality_error)
         self.infeasibility = float(max(np.abs(error).max(initial=0.0) for error in errors))
 
@@ -277,8 +266,6 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
     ----------
     start : ndarray, shape (p,)
         Every ``S_b`` is positive definite there and every positive parameter above zero.
-    tolerance : float, optional
-        On the gap, relative to one plus the objective.
     warm : bool
         Whether the start is the optimum of a similar convex program, see :func:`keeps_inside`.
     """

@@ -35,8 +35,6 @@ class MapProblem:
 
     Attributes
     ----------
-    coordinates : Coordinates
-        Normalised coordinates, in which all is solved.
     prior : ndarray, shape (p,)
         Physical parameters at which ``fixed`` ones are held.
     solver : str
@@ -174,10 +172,6 @@ class EqualResidualFit:
 
     Attributes
     ----------
-    parameters : ndarray, shape (p,)
-        Physical parameters (SI).
-    residual : float
-        ``|A x - b|^2`` over all equations, each channel by its weight.
     distance : float
         Geodesic distance of the bodies to their prior, root of the sum of squares; infinite if a body cannot exist.
     """
