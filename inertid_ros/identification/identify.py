@@ -49,7 +49,7 @@ def identify(
 ) -> Estimate:
     """Physically consistent parameters by weighted least squares with a geometric prior.
 
-    The problem is [Lee2019]_ eq. 3.5.43, under the constraints of [Wensing2018]_ eq. 24-25. Each channel's equations are
+    The problem is [Lee2019]_ eq. 3.5.43, under the constraints of [Wensing2018]_ eq. 24-25. Equations of a channel are
     weighted by its residual's standard deviation, iterated, and by the number of independent samples of its correlated
     residual, so that neither a noisy channel nor a high sampling rate dominates. Other estimators than the default are
     those of :func:`.least_squares`, whose estimate is a :class:`.LeastSquaresEstimate`.

@@ -39,7 +39,7 @@ class LinearConstraints:
 
 
 class MatrixInequalities(LinearConstraints):
-    """Symmetric matrices ``reshape(matrix @ x) + shift``, ``(k, 16, p)`` and ``(k, 4, 4)``, to be positive semidefinite."""
+    """Positive semidefinite matrices ``reshape(matrix @ x) + shift``, ``(k, 16, p)`` and ``(k, 4, 4)``."""
 
     _shapes = (16,), (4, 4)
 
