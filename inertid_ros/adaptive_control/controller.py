@@ -14,12 +14,7 @@ from functools import cached_property
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.adaptive_control.inertial_manifold import (
-    geodesic_step,
-    natural_gradient,
-    straight_step,
-    within_factor,
-)
+from inertid_ros.adaptive_control import inertial_manifold as manifold
 from inertid_ros.config.robot import TERM_SIGNALS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
@@ -339,7 +334,7 @@ def adapted_bodies(bodies: Array, first: Array, b: Array, options: AdaptationOpt
     if options.law is Law.EUCLIDEAN:
         return bodies - size * b
     if options.law is Law.NATURAL:
-        moved = geodesic_step(bodies, b, size)
+        moved = manifold.geodesic_step(bodies, b, size)
     else:
-        moved = straight_step(bodies, -size * natural_gradient(first, b))
-    return within_factor(moved, first, options.largest_factor)
+        moved = manifold.straight_step(bodies, -size * manifold.natural_gradient(first, b))
+    return manifold.within_factor(moved, first, options.largest_factor)

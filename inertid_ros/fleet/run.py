@@ -15,6 +15,7 @@ import numpy as np
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
+from inertid_ros.fleet import model_distribution
 from inertid_ros.fleet.bag_stage import BagOutcome, BagStage, ResultStore, prepared_folder
 from inertid_ros.fleet.catalogue import Catalogue, FleetProblem, serials_of
 from inertid_ros.fleet.cluster import Cluster, Failed
@@ -29,14 +30,6 @@ from inertid_ros.fleet.jobs import (
     estimate_job,
     key_of,
     robot_job,
-)
-from inertid_ros.fleet.model_distribution import (
-    MIN_ROBOTS,
-    BaseCoordinates,
-    ModelDistribution,
-    Outlier,
-    changes_of,
-    outlying_robots,
 )
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.identify import identify
@@ -66,9 +59,9 @@ class ModelPopulation:
 
     model: str
     serials: tuple[str, ...]
-    distribution: ModelDistribution | None = None
+    distribution: model_distribution.ModelDistribution | None = None
     within: Array | None = None
-    outliers: Mapping[str, Outlier] = field(default_factory=dict)
+    outliers: Mapping[str, model_distribution.Outlier] = field(default_factory=dict)
 
 
 def model_population(
@@ -84,11 +77,11 @@ def model_population(
         By serial number.
     """
     serials = tuple(sorted(robots))
-    if len(serials) < MIN_ROBOTS:
+    if len(serials) < model_distribution.MIN_ROBOTS:
         return ModelPopulation(name, serials)
     model = load_model(urdf, model_options(configuration.robot))
     information = [information_from_bytes(robots[serial].information, serial) for serial in serials]
-    coordinates = BaseCoordinates.from_model(model, information[0])
+    coordinates = model_distribution.BaseCoordinates.from_model(model, information[0])
     pairs = [
         coordinates.likelihood(robot, np.array(robots[serial].summary["deviation"]))
         for robot, serial in zip(information, serials, strict=True)
@@ -96,8 +89,8 @@ def model_population(
     likelihoods = Likelihoods(*(np.array(part) for part in zip(*pairs, strict=True)))
     # Shapes of links by the data of all robots: those of a URDF may be far off.
     pooled = identify(model, reduce(add, information), configuration.identify)
-    changes = changes_of(model.layout, pooled.parameters)
-    distribution, outliers = outlying_robots(coordinates, likelihoods, changes)
+    changes = model_distribution.changes_of(model.layout, pooled.parameters)
+    distribution, outliers = model_distribution.outlying_robots(coordinates, likelihoods, changes)
     inverse = np.linalg.inv(coordinates.prior_covariance)
     deviations = [np.sqrt(np.diagonal(np.linalg.inv(precision + inverse))) for precision in likelihoods.precision]
     within = coordinates.scale * np.median(deviations, axis=0)
