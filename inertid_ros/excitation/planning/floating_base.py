@@ -1,7 +1,5 @@
 """Direction combinations for a free-floating robot, whose momentum is conserved: joints and reaction wheels."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from inertid_ros.config.excitation import CombinationOptions
@@ -12,29 +10,7 @@ from inertid_ros.excitation.planning.interval_planner import IntervalPlanningPro
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
-from inertid_ros.robot.kinematics import TreeJoint
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.rotors import MountedWheels
-
-
-class FloatingMomentumRegressor:
-    """Momentum equations of a robot that floats at rest until it moves: its momentum is zero ([Naveen2019]_ eq. 26).
-
-    The prior ``bodies`` ``(nb, 10)`` predicts the motion of the base, the first body of ``tree``. Rows are in the base
-    frame, about its origin; in an inertial frame their singular values are nearly the same. Reaction wheels follow the
-    joints; ``columns`` ``(p,)`` are the independent columns of the inertial parameters.
-    """
-
-    def __init__(self, tree: Sequence[TreeJoint], bodies: Array, wheels: MountedWheels, columns: np.ndarray) -> None:
-        self._tree, self._joints, self._columns = tree, len(tree) - 1, columns
-        self._base = BaseMotion(tree, bodies, wheels)
-
-    def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """See :class:`.MotionRegressor`; velocities are those of base and joints."""
-        q, v, speeds = q[:, : self._joints], v[:, : self._joints], v[:, self._joints :]
-        twist = self._base.twist(q, v, speeds)
-        rows = momentum_regressor(self._tree, twist, q, v)[:, :, self._columns]
-        return rows, np.hstack([twist, v])
 
 
 def with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOptions) -> MotionLimits:
@@ -68,5 +44,14 @@ def floating_problem(model: RobotModel, limits: MotionLimits, options: Combinati
     columns = closed_form_base_parameters(model).independent
     columns = columns[columns < model.layout.body_size]
     fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
-    regressor = FloatingMomentumRegressor(model.tree, model.body_prior, model.wheels, columns)
+    base, joints = BaseMotion(model.tree, model.body_prior, model.wheels), model.joints
+
+    def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        # A robot that floats at rest until it moves has no momentum ([Naveen2019]_ eq. 26). The prior predicts the
+        # motion of the base. Rows are in its frame, about its origin; in an inertial frame, their singular values are
+        # nearly the same.
+        q, v, speeds = q[:, :joints], v[:, :joints], v[:, joints:]
+        twist = base.twist(q, v, speeds)
+        return momentum_regressor(model.tree, twist, q, v)[:, :, columns], np.hstack([twist, v])
+
     return IntervalPlanningProblem(regressor, with_wheels(limits, model, options), fixed_range, options)

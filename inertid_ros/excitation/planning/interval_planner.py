@@ -12,7 +12,6 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import scipy
@@ -25,7 +24,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Concatenation, QuinticRamp
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning import interval_motion as intervals
-from inertid_ros.excitation.planning.criterion import Criterion, regressor_condition
+from inertid_ros.excitation.planning.criterion import regressor_condition
 from inertid_ros.excitation.planning.descent import OutOfTimeError, criterion_value, feasible_share
 from inertid_ros.robot.model import RobotModel
 
@@ -39,11 +38,8 @@ ConditionReport = Callable[[float, float], None]
 """Called with the fraction done and the best condition number so far."""
 
 
-class MotionRegressor(Protocol):
-    """Regressor of what will be measured along a planned motion."""
-
-    def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """Equations ``(N, r, p)`` in independent columns, and measured velocities ``(N, t)`` of a motion ``(N, n)``."""
+MotionRegressor = Callable[[Array, Array, Array], tuple[Array, Array]]
+"""Equations ``(N, r, p)`` in independent columns, and measured velocities ``(N, t)``, of a motion ``(N, n)``."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +91,7 @@ class IntervalPlanningProblem:
         """``(K, s r, p)`` equations of every interval, columns scaled, and the cost ([Naveen2019]_ eq. 32)."""
         count = self.options.samples
         q, v, a = motion.sample((np.arange(count) + 0.5) / count)
-        rows, velocities = self.regressor.rows(q, v, a)
+        rows, velocities = self.regressor(q, v, a)
         blocks = rows.reshape(len(motion.directions), -1, rows.shape[-1])
         if self.unit_columns:
             blocks = blocks / np.maximum(np.sqrt(np.sum(blocks**2, axis=(0, 1))), 1e-300)
@@ -209,22 +205,15 @@ def improve_motion(
     return best
 
 
-@dataclass(frozen=True)
-class JointTorqueRegressor:
-    """Rows of the criterion's regressor, and the velocities of the joints; a :class:`MotionRegressor`."""
-
-    criterion: Criterion
-
-    def rows(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        motion = MotionSamples(self.criterion.measured.chain, q, v, a)
-        return self.criterion.measured.regressor(motion, self.criterion.columns), v
-
-
 def fixed_base_problem(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions, constraints: Sequence[Constraint]
 ) -> IntervalPlanningProblem:
     """The planning problem of a fixed base: start and range of all joints are variables, columns have unit norm."""
     criterion = regressor_condition(model, limits)
+
+    def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        motion = MotionSamples(criterion.measured.chain, q, v, a)
+        return criterion.measured.regressor(motion, criterion.columns), v
 
     def penalty(q: Array, v: Array, a: Array) -> float:
         motion = MotionSamples(criterion.measured.chain, q, v, a)
@@ -232,7 +221,6 @@ def fixed_base_problem(
 
     inner = limits.scaled(options.limit_use, options.limit_use)
     no_range = np.full(model.joints, np.nan)
-    regressor = JointTorqueRegressor(criterion)
     return IntervalPlanningProblem(regressor, inner, no_range, options.combinations, penalty, unit_columns=True)
 
 
