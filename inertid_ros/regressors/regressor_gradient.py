@@ -84,18 +84,14 @@ def regressor_product_gradient(
     base_weights: Array | float = 0.0,
     wrenches: BodyWrenches | None = None,
 ) -> MotionGradient:
-    """Value and gradient of ``<Z, Y>``.
+    """Value and gradient of ``<Z, Y>`` at the state of ``N`` samples, whose wrenches may be known.
 
     Parameters
     ----------
-    state : TreeState
-        From ``kinematics.state(q, v, a)``, N samples.
     joint_weights : ndarray, shape (N, n, 10 nb)
         Of the joint torque regressor; elements of bodies that a joint does not move have no effect.
     base_weights : ndarray, shape (N, 6, 10 nb)
         Of the regressor of the reaction wrench at the root (force, torque).
-    wrenches : BodyWrenches, optional
-        Of the state, if already computed.
     """
     wrenches = wrenches or BodyWrenches.of(state)
     S, V, F = state.screws, state.velocity, wrenches.regressor

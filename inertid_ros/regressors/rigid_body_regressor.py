@@ -17,27 +17,19 @@ from inertid_ros.robot.dynamics import PRODUCTS, TRANSLATIONS, WRENCH_TABLE, Bod
 from inertid_ros.robot.kinematics import TreeJoint, batches, path
 from inertid_ros.robot.model import RobotModel
 
-# Indices of parameters in a frame with the joint along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).
-_KEPT_TURNING = (1, 2, 4, 5, 7, 8, 9)
-_KEPT_SLIDING = (0, 1, 2, 3)
-_KEPT_TURNING_ABOUT_FIXED_AXIS = (1, 2, 9)  # about an axis fixed in space, only zz has a torque, and gravity
-_KEPT_SLIDING_ALONG_FIXED_AXIS = (0,)
+# Parameters that remain, by the joint, in a frame with its axis along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).
+_TURNING = (1, 2, 4, 5, 7, 8, 9)
+_SLIDING = (0, 1, 2, 3)
+_TURNING_ABOUT_FIXED_AXIS = (1, 2, 9)  # about an axis fixed in space, only zz has a torque, and gravity
+_SLIDING_ALONG_FIXED_AXIS = (0,)
 _YY, _XX = 6, 4
 _BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and where their screws stand
 
 
 def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
-    """Regressor of the rigid bodies' generalized force.
+    """Regressor ``(N, nv, 10 nb)`` of the rigid bodies' generalized force, from motion in the model's order.
 
-    Parameters
-    ----------
-    q, v, a : ndarray, shapes (N, nq), (N, nv), (N, nv)
-        Position, velocity, acceleration in the model's order.
-
-    Returns
-    -------
-    ndarray, shape (N, nv, 10 nb)
-        Row ``j`` is zero for bodies that velocity ``j`` does not move. Samples of one element are adjacent in memory.
+    Row ``j`` is zero for bodies that velocity ``j`` does not move. Samples of one element are adjacent in memory.
     """
     regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear)
     out = np.zeros((model.velocities, model.layout.body_size, len(q)))
@@ -68,10 +60,8 @@ class RigidBodyRegressor:
     columns : sequence of sequence of int, optional
         Parameters of each body to write, **in its frame of** :class:`~inertid_ros.robot.kinematics.TreeJoint`; default
         all ten, in the frames of the URDF.
-    base_only : bool
-        Never write more than the six rows of a free base.
-    world : bool
-        Write these rows in the frame of the world, about its origin; only with ``base_only``.
+    base_only, world : bool
+        Write only the six rows of a free base, and these in the frame of the world, about its origin.
     """
 
     def __init__(
@@ -101,10 +91,7 @@ class RigidBodyRegressor:
         return self.columns[-1].stop
 
     def write(self, q: Array, v: Array, a: Array, out: Array, base_only: bool = False) -> None:
-        """Fill ``out (nv, >= width, k)`` from motion ``(nq, k)``, ``(nv, k)``, for bodies that a velocity moves.
-
-        With ``base_only`` only the six rows of a free base.
-        """
+        """Fill ``out (nv, >= width, k)`` from motion ``(nq, k)``, ``(nv, k)``, for bodies that a velocity moves."""
         base_only = base_only or self._base_only
         self._recursion.start(q, v, a)
         for body, (joint, wrenches) in enumerate(zip(self._joints, self._wrenches, strict=True)):
@@ -142,10 +129,7 @@ class RigidBodyRegressor:
 class _Wrenches:
     """Wrenches of chosen parameters of one body, split into mass (a force), first moments, and inertia (a torque).
 
-    Attributes
-    ----------
-    columns : tuple of slice
-        Masses, first moments, inertias among the chosen ones.
+    ``columns`` are the slices of these three among the chosen ones.
     """
 
     def __init__(self, table: Array, chosen: Sequence[int]) -> None:
@@ -162,7 +146,6 @@ class _Wrenches:
 
 
 def _slices(sizes: Sequence[int]) -> tuple[slice, ...]:
-    """Adjacent slices of given sizes."""
     return tuple(slice(a, b) for a, b in pairwise(accumulate(sizes, initial=0)))
 
 
@@ -245,7 +228,7 @@ class RotorRegressor:
 
 @dataclass(frozen=True)
 class ParentRegrouping:
-    """Fewer columns that span those of all body parameters.
+    """Fewer columns that span those of all body parameters: ``Y = Y[columns] @ matrix`` for every motion.
 
     Parameters that a joint does not move relative to the parent can be counted to the parent: masses along the axis of
     a revolute joint, and all rotational inertia behind a prismatic one (the general rules of [Gautier1990]_). Seven
@@ -257,7 +240,7 @@ class ParentRegrouping:
     columns : tuple of tuple of int
         Parameters of each body that remain, in its frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`.
     matrix : ndarray, shape (c, 10 nb)
-        ``Y = Y[columns] @ matrix`` for every motion, ``Y`` the regressor of the parameters in URDF frames.
+        To all parameters in URDF frames.
     """
 
     columns: tuple[tuple[int, ...], ...]
@@ -266,17 +249,17 @@ class ParentRegrouping:
 
 def regroup_to_parents(joints: tuple[TreeJoint, ...]) -> ParentRegrouping:
     """Regrouping of a tree on a fixed or a free base."""
-    columns = tuple(_kept(joint) for joint in joints)
+    columns = tuple(_remaining(joint) for joint in joints)
     size = sum(map(len, columns))
     spans: list[Array] = []  # (size, 10) of each body, in its frame of the tree
     start = 0
-    for joint, kept_columns in zip(joints, columns, strict=True):
+    for joint, remaining in zip(joints, columns, strict=True):
         span = np.zeros((size, BODY_PARAMETERS))
-        span[start + np.arange(len(kept_columns)), kept_columns] = 1.0
-        start += len(kept_columns)
+        span[start + np.arange(len(remaining)), remaining] = 1.0
+        start += len(remaining)
         if joint.parent >= 0:
             regrouped = spans[joint.parent] @ joint.parent_parameters
-            dropped = [c for c in range(BODY_PARAMETERS) if c not in kept_columns]
+            dropped = [c for c in range(BODY_PARAMETERS) if c not in remaining]
             span[:, dropped] = regrouped[:, dropped]
             if not joint.prismatic:  # xx and yy together are invariant, one of them is not
                 span[:, _YY] += regrouped[:, _XX] - span[:, _XX]
@@ -285,9 +268,9 @@ def regroup_to_parents(joints: tuple[TreeJoint, ...]) -> ParentRegrouping:
     return ParentRegrouping(columns, np.hstack(turned))
 
 
-def _kept(joint: TreeJoint) -> tuple[int, ...]:
+def _remaining(joint: TreeJoint) -> tuple[int, ...]:
     if joint.free:
         return tuple(range(BODY_PARAMETERS))
     if joint.parent < 0:
-        return _KEPT_SLIDING_ALONG_FIXED_AXIS if joint.prismatic else _KEPT_TURNING_ABOUT_FIXED_AXIS
-    return _KEPT_SLIDING if joint.prismatic else _KEPT_TURNING
+        return _SLIDING_ALONG_FIXED_AXIS if joint.prismatic else _TURNING_ABOUT_FIXED_AXIS
+    return _SLIDING if joint.prismatic else _TURNING

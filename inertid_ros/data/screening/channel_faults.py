@@ -146,8 +146,6 @@ def _windows(padded: Array, rows: slice) -> list[Array]:
     return [padded[rows.start + shift : rows.stop + shift] for shift in range(2 * _HALF_WINDOW + 1)]
 
 
-
-
 def median_of_seven(values: Sequence[Array]) -> Array:
     """Median of seven finite arrays ``(N,)``, element by element, twenty times as fast as sorting every seven."""
     ordered = list(values)
@@ -276,8 +274,6 @@ def stuck(time: Array, wrench: Array) -> NDArray[np.bool_]:
         if wrench[start].any() or around > sudden > 0:
             flags[start:end] = True
     return flags
-
-
 
 
 def flagged_within(flags: NDArray[np.bool_], time: Array, instants: Array, margin: float) -> NDArray[np.bool_]:

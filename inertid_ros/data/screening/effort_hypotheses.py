@@ -484,7 +484,6 @@ def _gains(factors: Array, names: Sequence[str]) -> dict:
     return {"cause": "effort_current", "evidence": evidence, "remedy": remedy, "gravest": gravest}
 
 
-
 def _unit(power: float, names: Sequence[str]) -> dict:
     """Cause of efforts that are a power of ten times the torques."""
     if power in _UNITS:

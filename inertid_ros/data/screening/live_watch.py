@@ -24,33 +24,16 @@ _UNINTERRUPTED_S, _CLOCK_READS = 1e-4, 8
 
 @dataclass(frozen=True)
 class StreamReport:
-    """Messages of a topic in the last seconds. Unknown figures are NaN.
+    """Messages of a topic in the last seconds. Unknown figures are NaN."""
 
-    Attributes
-    ----------
-    messages : int
-        Since the start.
-    silent : bool
-        Whether none came for a second, or ever.
-    rate_hz : float
-    gaps : int
-        Steps of more than four median steps.
-    longest_step_s : float
-        Between two messages.
-    delay_s, longest_delay_s : float
-        Median and maximum from stamp to receipt.
-    saturated : tuple of int
-        Channels that stay at their largest or smallest value so far.
-    """
-
-    messages: int
-    silent: bool
+    messages: int  # since the start
+    silent: bool  # whether none came for a second, or ever
     rate_hz: float
-    gaps: int
-    longest_step_s: float
-    delay_s: float
+    gaps: int  # steps of more than four median steps
+    longest_step_s: float  # between two messages
+    delay_s: float  # median from stamp to receipt
     longest_delay_s: float
-    saturated: tuple[int, ...]
+    saturated: tuple[int, ...]  # channels that stay at their largest or smallest value so far
 
 
 class StreamWatch:
@@ -165,17 +148,12 @@ class WrenchWatch:
         return {topic: state.zero for topic, state in self._topics.items() if state.zero.any()}
 
     def tare(self, topics: list[str]) -> str:
-        """Take the mean of the last window of every topic as its zero; nothing changes if a topic cannot be tared.
-
-        Returns
-        -------
-        str
-            One line with the size of every zero.
+        """Take the mean of the last window of every topic as its zero; return one line with the size of every zero.
 
         Raises
         ------
         RecordingError
-            A topic is silent, carries load, or is not steady.
+            A topic is silent, carries load, or is not steady; nothing changes then.
         """
         means = {}
         newest = max((state.recent[-1][0] for state in self._topics.values() if state.recent), default=0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,15 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
     dict
         Plain data, as ``inertid info --json`` prints it: positions in rad or m, efforts in N m or N, times in seconds.
     """
-    first = last = None
+    remaining = iter(parts)
+    first = next(remaining)
     samples, gaps, usual_steps, notices = 0, 0, [], dict[str, None]()
     shortest, longest, lowest, highest, squares = np.inf, -np.inf, np.array(np.inf), np.array(-np.inf), np.array(0.0)
-    for part in parts:
+    last = first.time[0]
+    for part in chain([first], remaining):
         steps = np.diff(part.time)
         usual_steps.append(float(np.median(steps)))
-        if last is None:
-            first = part
-        else:
+        if part is not first:
             steps = np.append(steps, part.time[0] - last)
         last, samples = part.time[-1], samples + len(part)
         shortest, longest = min(shortest, steps.min()), max(longest, steps.max())
@@ -48,7 +49,6 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
         highest = np.maximum(highest, part.position.max(axis=0))
         squares = squares + np.sum(part.effort**2, axis=0)
         notices.update(dict.fromkeys((*part.notices, *map(str, check_repairs(as_measured(part))))))
-    assert first is not None  # a recording has a part
     effort = np.sqrt(squares / samples)
     measured = ["position"] if np.isnan(effort).all() else ["position", "effort"]
     present = [channel for channel in OPTIONAL_CHANNELS if getattr(first, channel) is not None]

@@ -38,10 +38,8 @@ _MIN_STEP_PERIODS = 1e-3  # time goes on
 
 
 def check_stamps(recording: Recording) -> tuple[Finding, ...]:
-    """Findings ``time_unit`` on the unit of the stamps.
-
-    Refused if the measured velocities, or a sample rate below 10 Hz of a motion that takes minutes, contradict seconds.
-    """
+    """Refuse stamps in another unit (``time_unit``): the measured velocities, or a sample rate below 10 Hz of a motion
+    that takes minutes, contradict seconds."""
     moves = np.ptp(recording.position, axis=0) > _MIN_RANGE
     if not moves.any():
         return ()
@@ -49,14 +47,16 @@ def check_stamps(recording: Recording) -> tuple[Finding, ...]:
     speeds = np.abs(_speeds(recording))[:, moves]
     fast = np.percentile(speeds, 99, axis=0)
     span = float(np.min(np.ptp(recording.position, axis=0)[moves] / np.maximum(fast, 1e-300)))
-    ratio = velocity_ratio(recording)[moves]
+    ratios = velocity_ratio(recording)[moves]
+    ratios = ratios[np.isfinite(ratios)]
     for unit, factor in _STAMP_UNITS_S.items():
-        by_velocity = _ratio_is(ratio, factor)
+        near = np.abs(np.log(np.abs(ratios) / factor)) < np.log(_UNIT_FACTOR)
+        by_velocity = len(ratios) > 0 and near.mean() > 0.5
         by_motion = rate < _SAMPLE_RATES_HZ[0] and span > _MAX_TRAVERSE_S and rate / factor <= _SAMPLE_RATES_HZ[1]
-        if by_velocity or (by_motion and not np.isfinite(ratio).any() and span * factor < _MAX_TRAVERSE_S):
+        if by_velocity or (by_motion and not len(ratios) and span * factor < _MAX_TRAVERSE_S):
             evidence = f"stamps give a sample rate of {rate:.3g} Hz and {recording.duration:.3g} s of motion"
             if by_velocity:
-                evidence += f", and positions that change at {np.nanmedian(ratio):.2g} of the measured velocities"
+                evidence += f", and positions that change at {np.median(ratios):.2g} of the measured velocities"
             remedy = remedy_for("time_unit", factor=f"{1 / factor:.0f}", unit=unit)
             return (Finding("time_unit", Severity.REFUSE, evidence, remedy, (), recording.name),)
     return ()
@@ -111,12 +111,6 @@ def _speeds(recording: Recording) -> Array:
     return np.asarray(np.diff(recording.position, axis=0) / np.diff(recording.time)[:, None])
 
 
-def _ratio_is(ratio: Array, factor: float) -> bool:
-    """Whether the ratios of most joints are near a factor."""
-    finite = ratio[np.isfinite(ratio)]
-    return len(finite) > 0 and bool(np.mean(np.abs(np.log(np.abs(finite) / factor)) < np.log(_UNIT_FACTOR)) > 0.5)
-
-
 def as_measured(recording: Recording) -> Recording:
     """Remove the jitter of stamps and states that were published again; both are counted in the repairs."""
     return without_repeated_states(without_stamp_jitter(recording))
@@ -127,7 +121,7 @@ def without_repeated_states(recording: Recording) -> Recording:
 
     A state repeats the last one if no position and no effort of any joint has changed; velocities may have, if a driver
     takes differences of positions. A resting robot may repeat its state for long: as many of such samples stay as in
-    motion, so that they are no gap. :attr:`Recording.repairs` count the removed samples.
+    motion, so that they are no gap.
     """
     same = _equal_to_last(recording.position)
     if same.mean() >= _MIN_REPEATED_SHARE:
@@ -162,7 +156,7 @@ def without_stamp_jitter(recording: Recording) -> Recording:
     """Make the stamps even if positions are smoother by them than by the recorded ones.
 
     A stamp that was measured with the state is right, however uneven: positions are smooth by it. If samples were lost,
-    the even stamps have a step as well. :attr:`Recording.repairs` hold the scatter of the stamps.
+    the even stamps have a step as well.
     """
     steps = np.diff(recording.time)
     going = steps < _PAUSE_S
