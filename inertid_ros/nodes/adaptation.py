@@ -138,13 +138,19 @@ class Adaptation(LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the robot and its first estimate."""
-        return self._answer(self._configured())
+        try:
+            self.robot.read_robot()
+            described = load_model(self.robot.model.urdf, self.robot.model.options)
+            self.estimate = first_estimate(described, self.options.result)
+            adaptive_controller(self.estimate, self.options.control)
+        except InertidError as error:
+            return self._refuse(str(error))
+        return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Take the arm over at its present pose, or follow references again if it is held already."""
-        problem = self._taken_over()
-        if problem:
-            return self._answer(problem)
+        if problem := self._take_over():
+            return self._refuse(problem)
         self.told_fault = self.refused = ""
         return super().on_activate(state)
 
@@ -156,7 +162,7 @@ class Adaptation(LifecycleNode):
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """End commanding; refused while the arm moves."""
         if self.arm is not None and not self.arm.at_rest:
-            return self._answer("not cleaned up: the arm is still coming to rest; try again")
+            return self._refuse("not cleaned up: the arm is still coming to rest; try again")
         self.arm = None
         return TransitionCallbackReturn.SUCCESS
 
@@ -165,18 +171,7 @@ class Adaptation(LifecycleNode):
         self._stop("shut down")
         return TransitionCallbackReturn.SUCCESS
 
-    def _configured(self) -> str:
-        """Read the robot; return why it cannot be controlled, empty if it can."""
-        try:
-            self.robot.read_robot()
-            described = load_model(self.robot.model.urdf, self.robot.model.options)
-            self.estimate = first_estimate(described, self.options.result)
-            adaptive_controller(self.estimate, self.options.control)
-        except InertidError as error:
-            return str(error)
-        return ""
-
-    def _taken_over(self) -> str:
+    def _take_over(self) -> str:
         """Take the arm over at its present pose; return why not, empty if it is controlled now."""
         options = self.options
         if self.arm is not None:
@@ -193,9 +188,7 @@ class Adaptation(LifecycleNode):
             return str(error)
         return ""
 
-    def _answer(self, problem: str) -> TransitionCallbackReturn:
-        if not problem:
-            return TransitionCallbackReturn.SUCCESS
+    def _refuse(self, problem: str) -> TransitionCallbackReturn:
         self.get_logger().error(problem)
         return TransitionCallbackReturn.FAILURE
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from action_msgs.msg import GoalStatus
-from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from inertid_ros.action import Excite, Identify
@@ -21,54 +20,11 @@ from inertid_ros.config.nodes import CalibrateOptions
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters, RecorderStatus
 from inertid_ros.ros.topics import LATCHED
 
-from .flow import AT_REST, DONE, MOTION_TIMEOUT_S, REJECTED, ExcitationMover, Mover, run_flow
+from .flow import DONE, REJECTED, ExcitationMover, Mover, SelfMovingRobot, run_flow
 from .flow_client import FlowClient, FlowError
 
 _IDENTIFY_TIMEOUT_S = 1800.0
 _SEED_STEP = 1000  # from round to round, so that none has the seed of the held-out motion
-
-
-class SelfMovingRobot:
-    """A robot that moves by itself when a service asks it to, such as one that balances with its own controller."""
-
-    name = "the robot"
-
-    def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
-        self._client, self._options = client, options
-        self._moving = client.received(Bool, options.moving_topic, LATCHED)
-
-    @property
-    def rest(self) -> str:
-        return "the robot moves by itself" if self._is_moving() else AT_REST
-
-    def wait(self, timeout_s: float) -> None:
-        self._client.wait_for_service(Trigger, self._options.move_service, timeout_s)
-
-    def arm(self) -> None:
-        pass
-
-    def disarm(self) -> None:
-        pass
-
-    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
-        """Ask the robot to move and wait until it has; ``goal`` has no effect."""
-        client, options = self._client, self._options
-        answer = client.trigger(options.move_service)
-        if not answer.success:
-            raise FlowError(f"{purpose} motion: {answer.message}")
-        client.show(f"{purpose} motion: {answer.message}")
-        unmoved = f"{options.moving_topic} does not show that the robot moves; check the topic"
-        client.until(self._is_moving, unmoved, options.wait_s)
-
-        def has_ended() -> bool:
-            if problem := check():
-                raise FlowError(problem)
-            return not self._is_moving()
-
-        client.until(has_ended, f"{purpose} motion: the robot does not end it", MOTION_TIMEOUT_S)
-
-    def _is_moving(self) -> bool:
-        return self._moving.last is not None and bool(self._moving.last.data)
 
 
 class CalibrationFlow:

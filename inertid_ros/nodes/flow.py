@@ -1,4 +1,4 @@
-"""A flow as an executable, and the excitation node as what moves the robot for it."""
+"""A flow as an executable, and what moves the robot for it: the excitation node, or the robot by itself."""
 
 import sys
 from collections.abc import Callable
@@ -7,53 +7,32 @@ from typing import Protocol, TypeVar
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
 
 from inertid_ros.action import Excite
+from inertid_ros.config.nodes import CalibrateOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import ExcitationStatus
 from inertid_ros.ros.parameters import check_given_parameters, declare
+from inertid_ros.ros.topics import LATCHED
 
 from .flow_client import FlowClient, FlowError, Interrupted
 from .spin import end_surely
 
 DONE, FAILED, REJECTED, INTERRUPTED = 0, 2, 3, 130  # exit statuses of flows
-MOTION_TIMEOUT_S = 1800.0  # for planning and one motion
-AT_REST = "the robot is at rest"
+_MOTION_TIMEOUT_S = 1800.0  # for planning and one motion
+_AT_REST = "the robot is at rest"
 _EXCITE_ACTION = "excitation/excite"
 _STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)
 
 T = TypeVar("T")
 
 
-class Mover(Protocol):
-    """What moves the robot for a flow."""
-
-    name: str
-
-    @property
-    def rest(self) -> str:
-        """What is known of the robot's motion once the flow moves it no more."""
-        ...
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait until its services are there."""
-        ...
-
-    def arm(self) -> None: ...
-
-    def disarm(self) -> None:
-        """End what :meth:`arm` has begun, if it has."""
-        ...
-
-    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
-        """Move; ``check`` returns why the motion has become useless, empty while it has not."""
-        ...
-
-
 class Flow(Protocol):
     """Steps in order, each of which raises FlowError with one line that names the remedy."""
 
-    mover: Mover
+    mover: "Mover"
 
     def run(self) -> int:
         """Run all of them and return the exit status."""
@@ -110,7 +89,7 @@ class ExcitationMover:
         status = self._node.last
         has_ended = status is not None and status.state in _STATES_WITHOUT_GOAL
         if has_ended or _EXCITE_ACTION not in self._client.open_goals:
-            return AT_REST
+            return _AT_REST
         return self._node.lost or "excitation has not told yet that the robot is at rest; its commands end at rest"
 
     def wait(self, timeout_s: float) -> None:
@@ -156,7 +135,54 @@ class ExcitationMover:
             return f"{purpose}: {feedback.stage}", feedback.fraction
 
         goal.lease = True
-        status, result = self._client.run_action(Excite, _EXCITE_ACTION, goal, describe, MOTION_TIMEOUT_S, check)
+        status, result = self._client.run_action(Excite, _EXCITE_ACTION, goal, describe, _MOTION_TIMEOUT_S, check)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"{purpose} motion: {result.message}")
         self._client.show(f"{purpose} motion: {result.message}, condition number {result.condition_number:.1f}")
+
+
+class SelfMovingRobot:
+    """A robot that moves by itself when a service asks it to, such as one that balances with its own controller."""
+
+    name = "the robot"
+
+    def __init__(self, client: FlowClient, options: CalibrateOptions) -> None:
+        self._client, self._options = client, options
+        self._moving = client.received(Bool, options.moving_topic, LATCHED)
+
+    @property
+    def rest(self) -> str:
+        return "the robot moves by itself" if self._is_moving() else _AT_REST
+
+    def wait(self, timeout_s: float) -> None:
+        self._client.wait_for_service(Trigger, self._options.move_service, timeout_s)
+
+    def arm(self) -> None:
+        pass
+
+    def disarm(self) -> None:
+        pass
+
+    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
+        """Ask the robot to move and wait until it has; ``goal`` has no effect."""
+        client, options = self._client, self._options
+        answer = client.trigger(options.move_service)
+        if not answer.success:
+            raise FlowError(f"{purpose} motion: {answer.message}")
+        client.show(f"{purpose} motion: {answer.message}")
+        unmoved = f"{options.moving_topic} does not show that the robot moves; check the topic"
+        client.until(self._is_moving, unmoved, options.wait_s)
+
+        def has_ended() -> bool:
+            if problem := check():
+                raise FlowError(problem)
+            return not self._is_moving()
+
+        client.until(has_ended, f"{purpose} motion: the robot does not end it", _MOTION_TIMEOUT_S)
+
+    def _is_moving(self) -> bool:
+        return self._moving.last is not None and bool(self._moving.last.data)
+
+
+Mover = ExcitationMover | SelfMovingRobot
+"""What moves a robot for a flow; ``rest`` is what is known of its motion once the flow moves it no more."""

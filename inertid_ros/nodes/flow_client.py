@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, TextIO, TypeVar
 
 import rclpy
@@ -185,9 +185,7 @@ class FlowClient:
     def __enter__(self) -> "FlowClient":
         return self
 
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._line.end()
         ignore_signals()
         self._executor.shutdown(timeout_sec=0.0)

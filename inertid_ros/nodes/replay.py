@@ -47,7 +47,7 @@ class Replay(Node):
         self.created_ns = self.steady.now().nanoseconds
         self.ready_ns = self.started_ns = self.elapsed_ns = self.clock_ns = self.played = 0
         self.request: Future | None = None
-        self.finished = self.stopped = False
+        self.finished = self.done = False  # done ends the node
         self.start_client = self.create_client(Trigger, "recorder/start")
         self.stop_client = self.create_client(Trigger, "recorder/stop")
         if self.options.record:
@@ -110,7 +110,7 @@ class Replay(Node):
             publisher.wait_for_all_acked()
         self.get_logger().info(f"played {self.played} messages")
         if not self.options.record:
-            self.stopped = True
+            self.done = True
             return
         self.settling = self.create_timer(_DISCOVERY_S, self._stop_recorder, clock=self.steady)
 
@@ -120,7 +120,7 @@ class Replay(Node):
             raise InertidError(f"replay: {self.request.result().message}")
         self.get_logger().info(f"recorded as {self.recorder_name}")
         answer = self.stop_client.call_async(Trigger.Request())
-        answer.add_done_callback(lambda _future: setattr(self, "stopped", True))
+        answer.add_done_callback(lambda _future: setattr(self, "done", True))
 
     def _status(self) -> Status:
         state = "played" if self.finished else "playing" if self.started_ns else "waiting for subscribers"
@@ -131,11 +131,6 @@ class Replay(Node):
             "Position (s)": self.elapsed_ns * 1e-9,
         }
         return Status("playback", OK, state, values)
-
-    @property
-    def done(self) -> bool:
-        """Whether the node has nothing left to do."""
-        return self.stopped
 
 
 def main() -> int:

@@ -9,8 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 from inertid_ros.core.errors import InertidError
 
@@ -51,10 +49,11 @@ class Processes:
 
     def start(self, name: str, command: Sequence[str], *, own_terminal: bool = False) -> None:
         """Start a process, whose output goes to its log, or to this terminal."""
-        output: Any = None if own_terminal else (self._logs / f"{name}.log").open("wb")
-        self._running[name] = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT if output else None)
-        if output is not None:
-            output.close()
+        if own_terminal:
+            self._running[name] = subprocess.Popen(command)
+            return
+        with (self._logs / f"{name}.log").open("wb") as log:
+            self._running[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
     def wait(self, name: str, timeout_s: float) -> int:
         """Return the exit status of a process; raise DemoError if another one ends, or if the time is over."""
@@ -74,9 +73,7 @@ class Processes:
         log = self._logs / f"{name}.log"
         return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         # The calibration first: it leaves the robot at rest while the nodes still run.
         order = sorted(self._running.items(), key=lambda entry: entry[0] in SERVING_NODES)
         for _, process in order:
