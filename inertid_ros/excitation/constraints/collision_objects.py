@@ -102,9 +102,7 @@ def candidate_pairs(
     The last ``obstacles`` objects are obstacles. Links without collision shapes are kept apart from obstacles only.
     """
     links = len(objects) - obstacles
-    root = parsing.parse_description(model.urdf)
-    groups = _rigid_groups(root)
-    joined = _joined_groups(root, groups)
+    groups, adjacent = _rigid_groups(parsing.parse_description(model.urdf))
     pairs = []
     for first in range(links):
         for second in range(first + 1, len(objects)):
@@ -112,36 +110,29 @@ def candidate_pairs(
             if a.body == b.body:
                 continue
             if second < links:
-                near = groups[a.name] == groups[b.name] or frozenset((groups[a.name], groups[b.name])) in joined
+                near = frozenset((groups[a.name], groups[b.name])) in adjacent
                 if near or not between_links or not a.shapes or not b.shapes:
                     continue
             pairs.append((first, second))
     return pairs
 
 
-def _rigid_groups(root: etree._Element) -> dict[str, str]:
-    """For each link, one name common to all links that fixed joints connect it to."""
-    parent_of = {
-        str(joint.find("child").get("link")): str(joint.find("parent").get("link"))
+def _rigid_groups(root: etree._Element) -> tuple[dict[str, str], set[frozenset[str]]]:
+    """One name per link for all that fixed joints connect; and pairs of names, equal or with a joint between."""
+    joints = [
+        (str(joint.find("parent").get("link")), str(joint.find("child").get("link")), joint.get("type") == "fixed")
         for joint in root.findall("joint")
-        if joint.get("type") == "fixed"
-    }
+    ]
+    parent_of = {child: parent for parent, child, fixed in joints if fixed}
 
     def first(link: str) -> str:
         while link in parent_of:
             link = parent_of[link]
         return link
 
-    return {str(link.get("name")): first(str(link.get("name"))) for link in root.findall("link")}
-
-
-def _joined_groups(root: etree._Element, groups: dict[str, str]) -> set[frozenset[str]]:
-    """Pairs of groups with a joint between them."""
-    return {
-        frozenset(groups[str(joint.find(end).get("link"))] for end in ("parent", "child"))
-        for joint in root.findall("joint")
-        if joint.get("type") != "fixed"
-    }
+    groups = {name: first(name) for name in (str(link.get("name")) for link in root.findall("link"))}
+    adjacent = {frozenset((groups[parent], groups[child])) for parent, child, fixed in joints if not fixed}
+    return groups, adjacent | {frozenset((group,)) for group in groups.values()}
 
 
 def srdf_pairs(path: str) -> set[frozenset[str]]:

@@ -196,10 +196,10 @@ class StateConstraint(Constraint, Slack, Protocol):
     def check(self, trajectory: Trajectory) -> None:
         curve = executed_curve(trajectory)
         channels = self.slack(curve.position[:1], curve.velocity[:1], curve.acceleration[:1]).shape[1]
-        found = find_anywhere(curve, self, channels)
-        if found is not None:
-            state = curve.sample(np.array([found.time]))
-            raise ExcitationError(self.violation(state, found.channel, f"at {found.time:.3f} s", False))
+        worst = find_anywhere(curve, self, channels)
+        if worst is not None:
+            state = curve.sample(np.array([worst.time]))
+            raise ExcitationError(self.violation(state, worst.channel, f"at {worst.time:.3f} s", False))
 
 
 @dataclass(frozen=True)

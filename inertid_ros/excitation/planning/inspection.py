@@ -282,9 +282,9 @@ def _reason(
             remedy_for("not_excited", "speeds"),
             (),
         )
-    held = ", ".join(list(model.options.locked_joints)[:_MAX_NAMED])
+    locked = ", ".join(list(model.options.locked_joints)[:_MAX_NAMED])
     return (
-        f"the geometry of the robot{f' with {held} held' if held else ''} hides them: random states have"
+        f"the geometry of the robot{f' with {locked} held' if locked else ''} hides them: random states have"
         f" {min(within, turned, fast):.3g} even with wider limits",
         remedy_for("not_excited", "geometry"),
         (),

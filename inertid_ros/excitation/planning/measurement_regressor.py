@@ -27,12 +27,16 @@ Column = Callable[[Array, Array, Array], Array]
 _MIN_INDEPENDENT_PART = 1e-6  # of a unit column
 _LENGTH_EXPONENT = 1e-3  # prefers long columns by a per cent or two between the longest and the shortest
 _BASE_SAMPLES = 200  # random states in which base columns are determined
-_SLIDING = 0.02  # rad/s or m/s; the sign of the velocity in Coulomb friction is smoothed over this
+_MIN_SLIDING = 0.02  # rad/s or m/s; the sign of the velocity in Coulomb friction is smoothed over this
 # Drive terms of a joint: column, index of q, v or a that it depends on, and derivative with respect to that.
 _DRIVE_COLUMNS: dict[str, tuple[Column, int, Column]] = {
     "rotor_inertia": (lambda q, v, a: a, 2, lambda q, v, a: np.ones_like(a)),
     "viscous": (lambda q, v, a: v, 1, lambda q, v, a: np.ones_like(v)),
-    "coulomb": (lambda q, v, a: np.tanh(v / _SLIDING), 1, lambda q, v, a: (1 - np.tanh(v / _SLIDING) ** 2) / _SLIDING),
+    "coulomb": (
+        lambda q, v, a: np.tanh(v / _MIN_SLIDING),
+        1,
+        lambda q, v, a: (1 - np.tanh(v / _MIN_SLIDING) ** 2) / _MIN_SLIDING,
+    ),
     "offset": (lambda q, v, a: np.ones_like(v), 1, lambda q, v, a: np.zeros_like(v)),
     "stiffness": (lambda q, v, a: q, 0, lambda q, v, a: np.ones_like(q)),
 }

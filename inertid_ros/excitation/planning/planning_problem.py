@@ -71,8 +71,7 @@ class PlanningProblem:
         instants = (np.arange(options.criterion_samples) + 0.5) * options.duration_s / options.criterion_samples
         self._criterion_basis = self.basis.evaluate(instants)
         self._constraint_basis = self.basis.evaluate(np.linspace(0.0, options.duration_s, options.constraint_samples))
-        limit_instants = _limit_instants(self.basis, options)
-        self._size_bounds = SizeBounds(self.basis, limit_instants, self.start, self.planning_limits)
+        self._size_bounds = SizeBounds(self.basis, _limit_instants(self.basis), self.start, self.planning_limits)
         self.criterion = make_criterion(model, limits, options, earlier)
 
     @cached_property
@@ -154,12 +153,12 @@ def make_basis(options: ExcitationOptions) -> motions.Basis:
     return motions.SplineBasis(options.duration_s, options.intervals)
 
 
-def _limit_instants(basis: motions.Basis, options: ExcitationOptions) -> Array:
+def _limit_instants(basis: motions.Basis) -> Array:
     """Dense instants [s] at which the search evaluates the limits; the finished plan is bounded everywhere."""
     if isinstance(basis, motions.FourierBasis):
         count = int(np.ceil(20 * basis.harmonics * basis.base_frequency * basis.duration))
     else:
-        count = 12 * options.intervals
+        count = 12 * basis.intervals
     return np.linspace(0.0, basis.duration, max(count, 50))
 
 
