@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from inertid_ros.identification.assessment.gate import Verdict as Verdict
     from inertid_ros.identification.identify import identify as identify
     from inertid_ros.payload.offline import PayloadOptions as PayloadOptions
-    from inertid_ros.payload.offline import payload_offline as identify_payload
+    from inertid_ros.payload.offline import payload_offline as identify_payload  # noqa: F401
     from inertid_ros.report.results import Result as Result
     from inertid_ros.robot.model import ModelOptions as ModelOptions
     from inertid_ros.robot.model import RobotModel as RobotModel
@@ -80,4 +80,4 @@ else:
         return value
 
     def __dir__() -> list[str]:
-        return sorted([*globals(), *_PUBLIC])
+        return sorted([*_PUBLIC, "__version__"])

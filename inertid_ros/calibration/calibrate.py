@@ -116,11 +116,7 @@ def calibrate(
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
     """Multiply the efforts of all recordings by the gains of the drives that the recordings to fit show.
 
-    Returns
-    -------
-    dataset : Dataset
-        The same if the options do not ask for gains.
-    gains : DriveGains or None
+    Without the option ``drive_gains`` the dataset stays as it is, and there are no gains.
 
     Raises
     ------
@@ -150,13 +146,7 @@ def _with_gain_uncertainty(estimate: Estimate, gains: DriveGains, dataset: Datas
 
 
 def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> tuple[BandErrors, ...]:
-    """Errors of an estimate and of the URDF as given below 2, 5 and 10 Hz, as far as the sample rates allow.
-
-    Returns
-    -------
-    tuple of BandErrors
-        In ascending order; empty for equations other than those of force.
-    """
+    """Errors of an estimate and of the URDF as given below 2, 5 and 10 Hz, as far as the sample rates allow."""
     if estimate.equations.equation_type != "force":
         return ()
     raw = [recording.preparation.fresh for recording in recordings]
@@ -174,10 +164,7 @@ def band_errors(estimate: Estimate, recordings: Sequence[ScreenedRecording]) -> 
 
 
 def _with_loaded_links(options: IdentifyOptions, fitted: Sequence[Samples]) -> IdentifyOptions:
-    """Give links that carry an undeclared load a prior spread of their own.
-
-    The load would otherwise make the prior of all other links as weak.
-    """
+    """Give links with an undeclared load a prior spread of their own, which would otherwise weaken that of all."""
     if options.estimator != "consistent" or options.regularizer not in OWN_SPREADS:
         return options
     loaded = subjects_of(chain.from_iterable(samples.findings for samples in fitted), "undeclared_load")
@@ -195,8 +182,6 @@ def _different(findings: Iterable[Finding], read_parts: Iterable[ReadPart]) -> t
 
 
 class _Clock:
-    """Seconds per stage."""
-
     def __init__(self) -> None:
         self._last = time.perf_counter()
         self.seconds: dict[str, float] = {}

@@ -31,15 +31,7 @@ _PARTS_AHEAD = 1  # parts that are prepared while another is compressed
 
 @dataclass(frozen=True)
 class ScreenedRecording:
-    """A recording whose raw channels may be those of this robot.
-
-    Attributes
-    ----------
-    findings : tuple of Finding
-        Findings on its raw channels.
-    noise : EffortNoise, optional
-        Noise of its efforts, if the equations are of force.
-    """
+    """A recording with findings on its raw channels, and the noise of its efforts if the equations are of force."""
 
     preparation: Preparation
     configuration: Configuration
@@ -48,12 +40,9 @@ class ScreenedRecording:
 
     @classmethod
     def of(cls, recording: Recording, model: RobotModel, configuration: Configuration) -> "ScreenedRecording":
-        """Screen a recording; units are checked before the preparation, which would fail on wrong ones otherwise.
+        """Screen a recording; RecordingError if it does not belong to this robot.
 
-        Raises
-        ------
-        RecordingError
-            The recording does not belong to this robot.
+        Units are checked before the preparation, which would fail on wrong ones otherwise.
         """
         screened = cls.unscreened(recording, model, configuration)
         readable = repaired(screened.preparation.fresh)
@@ -111,13 +100,7 @@ class ScreenedRecording:
         return samples if self.configuration.identify.drive_gains else self.with_checked_efforts(samples)
 
     def with_checked_efforts(self, samples: Samples) -> Samples:
-        """Add findings on the efforts, unless the options leave them out.
-
-        Raises
-        ------
-        RecordingError
-            They are not those of this robot.
-        """
+        """Add findings on the efforts, if the options ask for them; RecordingError if they are not of this robot."""
         if not self.configuration.prepare.check_efforts:
             return samples
         findings = check_efforts(samples, self.preparation.model)
@@ -127,15 +110,7 @@ class ScreenedRecording:
 
 @dataclass(frozen=True)
 class ReadPart:
-    """A part of a long recording that was read for the fit and not kept.
-
-    Attributes
-    ----------
-    recording : str
-        Name of the recording.
-    left_out : str
-        Reason why the part was not used; empty if it was.
-    """
+    """A part of a long recording that was read for the fit and not kept, or ``left_out`` for the reason stated."""
 
     recording: str
     used_samples: int = 0
@@ -147,18 +122,9 @@ class ReadPart:
 class FurtherSamples:
     """Samples of the parts of long recordings that are not kept, prepared at every pass, one part at a time.
 
-    They are not screened: the parts that are kept have been. A part that cannot be prepared is left out. Each part is
-    prepared with as much of its neighbours as the low-pass remembers, so that its samples are those of the recording as
-    a whole.
-
-    Attributes
-    ----------
-    kept : sequence of ScreenedRecording
-        The parts in memory, of :meth:`Dataset.prepared`.
-    cutoff_hz : float
-        Cutoff of the parts that are kept [Hz].
-    report : callable
-        Called with every part.
+    They are not screened: the parts that are ``kept`` have been. Each part is prepared with as much of its neighbours
+    as the low-pass remembers, so that its samples are those of the recording as a whole. ``report`` is called with
+    every part.
     """
 
     recordings: Sequence[LongRecording]
@@ -197,15 +163,7 @@ class FurtherSamples:
 
 @dataclass(frozen=True)
 class DatasetRecording:
-    """A recording with its role, screened and prepared; of a long one the parts in memory.
-
-    Attributes
-    ----------
-    role : str
-        ``train`` or ``validation``.
-    samples : tuple of Samples
-        Of the parts; empty until they are prepared.
-    """
+    """A recording with its role; of a long one the parts in memory, and once they are prepared their samples."""
 
     source: Recording | LongRecording
     role: str
@@ -234,26 +192,13 @@ class DatasetRecording:
         notices = [*kept.notices, self.source.notice]
         if left_out:
             notices.append(f"left out {len(left_out)} parts, the first of which: {left_out[0]}")
-        return replace(
-            kept,
-            samples=len(self.source),
-            seconds=self.source.duration,
-            used_samples=used,
-            notices=tuple(notices),
-        )
+        source, seconds = self.source, self.source.duration
+        return replace(kept, samples=len(source), seconds=seconds, used_samples=used, notices=tuple(notices))
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Recordings to fit and to validate with: screened, then prepared with one cutoff for all.
-
-    Attributes
-    ----------
-    recordings : tuple of DatasetRecording
-        Those to fit first.
-    cutoff_hz : float
-        Cutoff of the low-pass of all recordings [Hz]; 0 until they are prepared.
-    """
+    """Recordings to fit and, behind them, to validate with: screened, then prepared with one cutoff for all."""
 
     model: RobotModel
     configuration: Configuration
@@ -268,13 +213,7 @@ class Dataset:
         train: Iterable[Recording | LongRecording],
         validation: Iterable[Recording | LongRecording] = (),
     ) -> "Dataset":
-        """Screen recordings.
-
-        Raises
-        ------
-        RecordingError
-            One does not belong to this robot.
-        """
+        """Screen recordings; RecordingError if one does not belong to this robot."""
 
         def screened(source: Recording | LongRecording, role: str) -> DatasetRecording:
             parts = (ScreenedRecording.of(part, model, configuration) for part in kept_parts([source]))
@@ -286,16 +225,7 @@ class Dataset:
     def cutoff(self, fitted_hz: float = 0.0) -> float:
         """Choose the one cutoff [Hz] from the recordings to fit, such that it suits the rates of all.
 
-        Parameters
-        ----------
-        fitted_hz : float
-            Cutoff with which a result was identified [Hz]; it takes precedence over what the recordings suggest, and
-            the configured one over both.
-
-        Raises
-        ------
-        RecordingError
-            A recording cannot be used.
+        The cutoff of a result, ``fitted_hz``, takes precedence over it, and the configured one over both.
         """
         if fitted_hz and not self.configuration.prepare.cutoff_hz:
             return fitted_hz
@@ -303,13 +233,7 @@ class Dataset:
         return common_cutoff([part.preparation for part in self.parts(TRAIN)], others)
 
     def prepared(self, cutoff_hz: float, progress: Callable[[float], None] = lambda fraction: None) -> "Dataset":
-        """Prepare all recordings with one cutoff [Hz]; ``progress`` is called with the fraction done.
-
-        Raises
-        ------
-        ModelError, RecordingError
-            As :meth:`ScreenedRecording.samples`.
-        """
+        """Prepare all recordings with one cutoff [Hz]; ``progress`` is called with the fraction done."""
         recordings, count, done = [], len(self.parts()), 0
         for recording in self.recordings:
             recording, samples = recording.sharing(cutoff_hz), []

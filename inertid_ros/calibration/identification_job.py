@@ -51,21 +51,7 @@ class IdentificationJob:
 
 @dataclass(frozen=True)
 class IdentificationResult:
-    """The parts of an outcome that the node publishes; its samples stay in the other process.
-
-    Attributes
-    ----------
-    report : dict[str, Any]
-        Content of ``report.json``.
-    urdf : str
-        The calibrated URDF.
-    output : Path or None
-        Where it was written; None if it was not.
-    history : tuple of Round
-        Uncertainty after each round, this one last; empty on a free base.
-    decision : RoundDecision or None
-        Whether another round follows; None on a free base.
-    """
+    """The parts of an outcome that the node publishes; its samples stay in the other process."""
 
     estimate: Estimate
     validation: Validation | None
@@ -78,13 +64,7 @@ class IdentificationResult:
 
 
 def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgress], None]) -> IdentificationResult:
-    """Read, identify, validate and write the result, whether or not it passes its validation.
-
-    Raises
-    ------
-    InertidError
-        The URDF or a recording cannot be used, there is no solution, or the result cannot be written.
-    """
+    """Read, identify, validate and write the result, whether or not it passes its validation."""
     model = load_model(job.urdf, model_options(job.configuration.robot))
     progress(IdentificationProgress("reading", 0.0))
     rounds = Result.load(job.previous).report.get("rounds") if job.previous else None

@@ -33,15 +33,7 @@ _APPROACH_USE = 0.8  # share of the limits on the way to the first waypoint
 
 @dataclass(frozen=True)
 class PlannedMotion:
-    """A motion that keeps its limits everywhere, and its properties.
-
-    Attributes
-    ----------
-    purpose : str
-        ``to fit`` or ``to validate``; empty for a motion that was loaded.
-    criterion : PlanningProgress or None
-        Criterion at the end of planning; None if it was not minimised.
-    """
+    """A motion that keeps its limits everywhere, its properties, and the state at the end of its planning, if any."""
 
     purpose: str
     inspection: Inspection
@@ -66,13 +58,7 @@ class Workspace:
     def of(
         cls, model: RobotModel, limit_options: LimitOptions, options: ExcitationOptions, prior: str | Path = ""
     ) -> "Workspace":
-        """Workspace of a robot; the bodies of a result directory ``prior`` predict its efforts.
-
-        Raises
-        ------
-        InertidError
-            Its base is free, limits or constraints are not of this robot, or the result cannot be used.
-        """
+        """Workspace of a robot on a fixed base; the bodies of a result directory ``prior`` predict its efforts."""
         earlier = None
         if prior:
             from .earlier_result import earlier_result  # results and identification take as long to import as the rest
@@ -84,13 +70,7 @@ class Workspace:
         return cls(model, limits, constraints, surroundings(model, limits, options), earlier)
 
     def inspected(self, plan: Plan, purpose: str = "", criterion: PlanningProgress | None = None) -> PlannedMotion:
-        """Check a motion against all limits and constraints, and look at its properties.
-
-        Raises
-        ------
-        ExcitationError
-            It breaks a limit or violates a constraint.
-        """
+        """Inspect a motion; ExcitationError if it breaks a limit or a constraint."""
         check_plan(plan, self.model, self.limits, constraints=self.constraints)
         inspection = inspect_plan(plan, self.model, self.limits, self.constraints, self.earlier, self.around)
         return PlannedMotion(purpose, inspection, criterion)
@@ -143,13 +123,7 @@ def plan(
 def check_motion(
     model: RobotModel, file: str | Path, configuration: ExcitationConfiguration, prior: str | Path = ""
 ) -> PlannedMotion:
-    """Inspect a plan or JointTrajectory in YAML.
-
-    Raises
-    ------
-    InertidError
-        It cannot be read, or breaks a limit.
-    """
+    """Inspect a plan or JointTrajectory in YAML; InertidError if it cannot be read, or breaks a limit."""
     space = Workspace.of(model, configuration.limits, configuration.excitation, prior)
     return space.inspected(load_motion(file, space.limits))
 
@@ -162,22 +136,8 @@ def plan_floating(
 ) -> tuple[Plan, IntervalPlan]:
     """Plan direction combinations of joints and reaction wheels for a robot that floats.
 
-    Parameters
-    ----------
-    progress : callable
-        Called with the fraction done and the condition number.
-
-    Returns
-    -------
-    plan : Plan
-        A ramp from the start to the first waypoint, and the intervals; wheels begin at zero.
-    best : IntervalPlan
-        The intervals.
-
-    Raises
-    ------
-    ExcitationError
-        There is no such motion.
+    The plan is a ramp from the start to the first waypoint, and the intervals; wheels begin at zero. ``progress`` is
+    called with the fraction done and the condition number.
     """
     options, limits = configuration.excitation, motion_limits(model, configuration.limits)
     pose = _pose(start, limits)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,9 @@ from inertid_ros.robot.recorded_joints import proposed_names
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
 
-# What the drivers of known robots mean by the effort of a joint state; docs/robots.md has the sources.
+# What drivers report as effort: torque of the joint or of the motor behind its gear [N m or N]; current of the motor
+# [A]; torque from which the driver has taken off the gravity of a model. docs/robots.md has the sources.
 TORQUE, CURRENT, WITHOUT_GRAVITY = "torque", "current", "without_gravity"
-EFFORTS = (TORQUE, CURRENT, WITHOUT_GRAVITY)
-"""Torque of the joint or the motor behind its gear [N m or N]; current of the motor [A]; torque from which the driver
-has taken off the gravity of a model."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +31,14 @@ class KnownDriver:
 
     Attributes
     ----------
-    robots : str
-        What it drives.
     name, joints : str
         Regular expressions that the robot's name and the names of most of its joints match.
     effort : str
-        One of :data:`EFFORTS`; empty where it has to be looked at.
+        What it reports as effort; empty if it has to be looked at.
     about : str
-        What to know of its efforts.
+        Remark on its efforts.
     controller : str
-        Name of its trajectory controller; empty where it brings none.
+        Name of its trajectory controller; empty if it has none.
     """
 
     robots: str
@@ -82,15 +78,7 @@ _MIN_MATCHING_SHARE = 0.6  # of the joints that have to match
 
 
 def known_driver(robot: str, joints: Sequence[str]) -> KnownDriver | None:
-    """Return what is known of the driver of a robot; None where nothing is.
-
-    Parameters
-    ----------
-    robot : str
-        Name in the URDF.
-    joints : sequence of str
-        That can move.
-    """
+    """Driver of a robot by its name and those of its movable joints; None if it is not known."""
     for driver in KNOWN_DRIVERS:
         matching = sum(bool(re.search(driver.joints, name)) for name in joints)
         if joints and re.search(driver.name, robot) and matching >= _MIN_MATCHING_SHARE * len(joints):
@@ -101,44 +89,11 @@ def known_driver(robot: str, joints: Sequence[str]) -> KnownDriver | None:
 _FINGER = re.compile(r"(?i)finger|gripper|knuckle|jaw|claw|thumb|index|middle|ring_|little|pinky|(hand|palm)_")
 _WRIST = re.compile(r"(?i)wrist|yaw|pitch|roll")
 _WHEEL = re.compile(r"(?i)wheel|caster")
-_LIMBS = 2  # from the base on, more than one limb may be legs
-
-
-@dataclass(frozen=True)
-class SetupChoices:
-    """What is known of a robot beside its URDF.
-
-    Attributes
-    ----------
-    effort : str
-        One of :data:`EFFORTS`; empty takes that of its driver, where that is known.
-    mounting : str
-        As ``excitation.mounting``; empty assumes a floor.
-    locked_joints : mapping of str to float
-        Joints that are held [rad or m].
-    recorded_names : tuple of str
-        Joints as recordings and controllers call them; empty where that is not known.
-    """
-
-    effort: str = ""
-    mounting: str = ""
-    locked_joints: Mapping[str, float] = field(default_factory=dict)
-    recorded_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A value of the configuration, and why it is that.
-
-    Attributes
-    ----------
-    key : str
-        Dotted, as for ``--set``.
-    value : object
-        Of the key.
-    reason : str
-        One line.
-    """
+    """A value of the configuration by its dotted key, and the reason in one line."""
 
     key: str
     value: Any
@@ -150,19 +105,7 @@ _SLOW = "of a first calibration, to be watched; then 1.0, since a slow motion sh
 
 @dataclass(frozen=True)
 class RobotSetup:
-    """What is known and what has to be looked at before a robot moves.
-
-    Attributes
-    ----------
-    model : RobotModel
-        With joints held.
-    settings : tuple of Setting
-        For the configuration.
-    notes : tuple of str
-        What was assumed, and what to look at.
-    driver : KnownDriver or None
-        Of the robot.
-    """
+    """Settings of a robot, and notes on what was assumed and has to be looked at before it moves."""
 
     model: RobotModel
     settings: tuple[Setting, ...]
@@ -170,35 +113,51 @@ class RobotSetup:
     driver: KnownDriver | None
 
 
-def robot_setup(urdf: Path, choices: SetupChoices | None = None) -> RobotSetup:
+def robot_setup(
+    urdf: Path,
+    effort: str = "",
+    mounting: str = "",
+    locked_joints: Mapping[str, float] | None = None,
+    recorded_names: Sequence[str] = (),
+) -> RobotSetup:
     """Look at the URDF of a robot that is to be calibrated.
+
+    Parameters
+    ----------
+    effort : str
+        Effort of its joint states; empty takes that of its driver, if it is known.
+    mounting : str
+        As ``excitation.mounting``; empty assumes a floor.
+    locked_joints : mapping of str to float, optional
+        Joints to hold [rad or m].
+    recorded_names : sequence of str
+        Joints as recordings and controllers call them; empty if that is not known.
 
     Raises
     ------
     ModelError
         The URDF is broken, a joint to hold does not exist, or its efforts cannot be used.
     """
-    choices = choices or SetupChoices()
-    root = parsing.parse_description(parsing.read_description(urdf))
-    held, notes = list(_held(root, choices.locked_joints)), list[str]()
+    root, locked = parsing.parse_description(parsing.read_description(urdf)), locked_joints or {}
+    held, notes = list(_held(root, locked)), list[str]()
     try:
         model = load_model(urdf, ModelOptions(locked_joints={name: position for name, position, _ in held}))
     except ModelError as error:
-        if len(held) == len(choices.locked_joints):
+        if len(held) == len(locked):
             raise
-        held = held[: len(choices.locked_joints)]
-        model = load_model(urdf, ModelOptions(locked_joints=choices.locked_joints))
+        held = held[: len(locked)]
+        model = load_model(urdf, ModelOptions(locked_joints=locked))
         notes.append(f"no gripper or wheel is held: {error}")
     driver = known_driver(model.name, model.joint_names)
     settings = [Setting("speed_scale", 0.1, _SLOW)]
     settings += [Setting("robot.locked_joints", {name: position}, reason) for name, position, reason in held]
-    settings += _names(model, choices.recorded_names)
-    notes += [f"efforts: {_effort(choices.effort, driver)}", *_limbs(root)]
-    mounting, told = choices.mounting or "floor", "as given" if choices.mounting else "assumed"
+    settings += _names(model, recorded_names)
+    notes += [f"efforts: {_effort(effort, driver)}", *_limbs(root)]
+    origin = "as given" if mounting else "assumed"
     try:
         limits = motion_limits(model)
-        around = surroundings(model, limits, ExcitationOptions(mounting=mounting))
-        settings.append(Setting("excitation.mounting", mounting, f"{told}; {around.floor}"))
+        around = surroundings(model, limits, ExcitationOptions(mounting=mounting or "floor"))
+        settings.append(Setting("excitation.mounting", mounting or "floor", f"{origin}; {around.floor}"))
         notes += [*around.others, *(finding.remedy for finding in around.findings)]
         notes += collision_shapes(model)[1].values()
         check_friction(model, limits, 0.5 * (limits.lower + limits.upper))
@@ -207,49 +166,41 @@ def robot_setup(urdf: Path, choices: SetupChoices | None = None) -> RobotSetup:
     return RobotSetup(model, tuple(settings), tuple(notes), driver)
 
 
-def _held(root: etree._Element, given: Mapping[str, float]) -> Iterator[tuple[str, float, str]]:
-    """Joints to hold, their position [rad or m] and why."""
-    for name, position in given.items():
+def _held(root: etree._Element, locked: Mapping[str, float]) -> Iterator[tuple[str, float, str]]:
+    """Joints to hold, their position [rad or m] and the reason."""
+    for name, position in locked.items():
         yield name, position, "as given"
     joints = {str(joint.get("name")): joint for joint in root.findall("joint")}
     movable = {name: joint for name, joint in joints.items() if joint.get("type") in parsing.MOVABLE}
-    fingers = _fingers(movable, joints)
-    done = set(given)
-    for name, position in urdf_joints.held_leaders(root, given).items():
-        if name not in done:
-            done.add(name)
+    leaders = urdf_joints.held_leaders(root, locked)
+    for name, position in leaders.items():
+        if name not in locked:
             yield name, position, "other joints mimic it"
-    followers = set(urdf_joints.followers(root, done))
+    fingers, settled = _fingers(movable, joints), {*locked, *leaders}
+    settled |= set(urdf_joints.followers(root, settled))
     for name, joint in movable.items():
-        why = "looks like a gripper or a hand" if name in fingers else "looks like a wheel of the base"
-        if name in done | followers or not (name in fingers or _WHEEL.search(name)):
-            continue
-        yield name, float(np.clip(0.0, *urdf_joints.position_range(joint))), why
+        if name not in settled and (name in fingers or _WHEEL.search(name)):
+            reason = "looks like a gripper or a hand" if name in fingers else "looks like a wheel of the base"
+            yield name, float(np.clip(0.0, *urdf_joints.position_range(joint))), reason
 
 
 def _fingers(movable: Mapping[str, etree._Element], joints: Mapping[str, etree._Element]) -> set[str]:
-    """Joints of grippers and hands by their names, behind which nothing else moves; none where all joints are such."""
+    """Joints of grippers and hands by their names, behind which nothing else moves; none if all joints are such."""
     behind: dict[str, list[str]] = {}
     for name, joint in joints.items():
         behind.setdefault(str(joint.find("parent").get("link")), []).append(name)
 
     def moved(name: str) -> set[str]:
         following = behind.get(str(joints[name].find("child").get("link")), ())
-        return {name} & set(movable) | {each for other in following for each in moved(other)}
+        return {name} & set(movable) | {joint for other in following for joint in moved(other)}
 
     named = {name for name in movable if _FINGER.search(name) and not _WRIST.search(name)}
-    found = {name for name in named if moved(name) <= named}
-    return set() if len(found) == len(movable) else found
+    fingers = {name for name in named if moved(name) <= named}
+    return set() if len(fingers) == len(movable) else fingers
 
 
-def _names(model: RobotModel, recorded: tuple[str, ...]) -> list[Setting]:
-    """Names of joints by which recordings have all that the robot has.
-
-    Raises
-    ------
-    ModelError
-        Recordings lack joints, and no names fit.
-    """
+def _names(model: RobotModel, recorded: Sequence[str]) -> list[Setting]:
+    """Names by which recordings have all joints of the robot."""
     missing = [name for name in model.joint_names if name not in recorded]
     if not recorded or not missing:
         return []
@@ -263,14 +214,7 @@ def _names(model: RobotModel, recorded: tuple[str, ...]) -> list[Setting]:
 
 
 def _effort(given: str, driver: KnownDriver | None) -> str:
-    """What the efforts are, and what follows.
-
-    Raises
-    ------
-    ModelError
-        Gravity has been taken off.
-    """
-    effort = given or (driver.effort if driver is not None else "")
+    """What the efforts are, and what follows."""
     about = f" ({driver.robots}: {driver.about})" if driver is not None else ""
     if given == WITHOUT_GRAVITY:
         raise ModelError(
@@ -283,24 +227,24 @@ def _effort(given: str, driver: KnownDriver | None) -> str:
         f" gains with a known load (docs/known.md){about}",
         "": f"taken for torque in N m or N, which nobody said{about}; give --effort, and look at one slow motion with"
         " inertid validate",
-    }[effort]
+    }[given or (driver.effort if driver is not None else "")]
 
 
 def _limbs(root: etree._Element) -> list[str]:
-    """A note where more than one limb begins at the base."""
+    """A note if more than one limb begins at the base."""
     joints = root.findall("joint")
     children = {str(joint.find("child").get("link")) for joint in joints}
-    links, limbs = [str(link.get("name")) for link in root.findall("link")], 0
-    still = [name for name in links if name not in children]
-    while still:
-        link = still.pop()
+    names = [str(link.get("name")) for link in root.findall("link")]
+    resting, limbs = [name for name in names if name not in children], 0
+    while resting:
+        link = resting.pop()
         for joint in joints:
             if joint.find("parent").get("link") == link:
                 if joint.get("type") in parsing.MOVABLE:
-                    limbs += not (_WHEEL.search(str(joint.get("name"))))
+                    limbs += not _WHEEL.search(str(joint.get("name")))
                 else:
-                    still.append(str(joint.find("child").get("link")))
-    if limbs < _LIMBS:
+                    resting.append(str(joint.find("child").get("link")))
+    if limbs <= 1:
         return []
     return [
         f"{limbs} limbs begin at its base, which is taken to be bolted down; a robot on its feet needs a force plate or"

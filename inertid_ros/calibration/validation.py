@@ -24,13 +24,7 @@ from .dataset import Dataset
 
 @dataclass(frozen=True)
 class ValidationOutcome:
-    """Errors of a result or a URDF on recordings, and whether it may be used for such motions.
-
-    Attributes
-    ----------
-    prior : TorqueErrors or None
-        Errors of the URDF to compare with, if there is one.
-    """
+    """Errors of a result or a URDF on recordings and, for comparison, of a prior; and whether it may be used."""
 
     channels: tuple[str, ...]
     errors: TorqueErrors

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from inertid_ros.calibration.robot_setup import RobotSetup, Setting, SetupChoices, robot_setup
+from inertid_ros.calibration.robot_setup import RobotSetup, Setting, robot_setup
 from inertid_ros.cli.printing import print_json
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.outputs import check_file, write_file
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     urdf = description if options.xacro is None else _expanded(description, options, target)
     recorded = load_recording(options.recording).joint_names if options.recording else ()
     locked = named_numbers(options.lock, "--lock")
-    setup = robot_setup(urdf, SetupChoices(options.effort, options.mounting, locked, recorded))
+    setup = robot_setup(urdf, options.effort, options.mounting, locked, recorded)
     write_file(target, _yaml(setup, urdf, target).encode(), options.force)
     if options.json:
         print_json(

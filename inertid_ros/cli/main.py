@@ -9,8 +9,8 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
 
 from inertid_ros import __version__
 from inertid_ros.core.blas_threads import check_address_space
@@ -19,6 +19,8 @@ from inertid_ros.core.errors import InertidError
 from .stopping import BAD_INPUT, BROKEN, DONE, StoppedError, stoppable
 
 _MIN_ADDRESS_SPACE_MIB = 600  # for libraries, and the buffers of OpenBLAS
+_Number = TypeVar("_Number", int, float)
+_LIST: dict[str, Any] = {"action": "append", "default": []}  # an option that may be given several times
 _RECORDING = ".npz file, rosbag2 directory, or .mcap or .db3 file"
 
 
@@ -74,12 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
     settings = _Parser(add_help=False)
     settings.add_argument("--config", metavar="FILE", help="YAML configuration, plain or a ROS parameter file")
-    settings.add_argument(
-        "--set", metavar="KEY=VALUE", action="append", default=[], help="one value, such as prepare.cutoff_hz=5"
-    )
-    settings.add_argument(
-        "--lock", metavar="JOINT=POSITION", action="append", default=[], help="hold a joint still [rad or m]"
-    )
+    settings.add_argument("--set", metavar="KEY=VALUE", **_LIST, help="one value, such as prepare.cutoff_hz=5")
+    settings.add_argument("--lock", metavar="JOINT=POSITION", **_LIST, help="hold a joint still [rad or m]")
     force = _Parser(add_help=False)
     force.add_argument("--force", action="store_true", help="replace an earlier output, or the file that is there")
 
@@ -104,9 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         "--mounting", choices=("floor", "wall", "ceiling", "none"), default="",
         help="what the robot is mounted on (default a floor, which is said)",
     )  # fmt: skip
-    init.add_argument(
-        "--lock", metavar="JOINT=POSITION", action="append", default=[], help="hold a joint still [rad or m]"
-    )
+    init.add_argument("--lock", metavar="JOINT=POSITION", **_LIST, help="hold a joint still [rad or m]")
     init.add_argument("--recording", metavar="RECORDING", help="whose names of joints are compared; " + _RECORDING)
     init.add_argument("--output", metavar="FILE", help="YAML to write (default the robot's name, here)")
 
@@ -130,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     planned = excite.add_mutually_exclusive_group()
     planned.add_argument(
-        "--start", metavar="JOINT=POSITION", action="append", default=[],
+        "--start", metavar="JOINT=POSITION", **_LIST,
         help="pose at both ends [rad or m]; other joints are in the middle of their range",
     )  # fmt: skip
     planned.add_argument(
@@ -153,11 +149,11 @@ def _parser() -> argparse.ArgumentParser:
         "--reference", nargs="+", default=[], metavar="RECORDING", help="of the same session without the payload"
     )
     payload.add_argument(
-        "--drift", type=_share, default=0.1, metavar="SHARE",
+        "--drift", type=_number(0.0, 10.0), default=0.1, metavar="SHARE",
         help="by how much friction may have changed since the calibration (default 0.1)",
     )  # fmt: skip
     payload.add_argument(
-        "--reference-drift", type=_share, metavar="SHARE",
+        "--reference-drift", type=_number(0.0, 10.0), metavar="SHARE",
         help="by how much between the reference and the others (default 0.03)",
     )  # fmt: skip
     payload.add_argument(
@@ -176,8 +172,9 @@ def _parser() -> argparse.ArgumentParser:
         "--scheduler", default="", metavar="ADDRESS", help="of a Dask cluster (default processes on this machine)"
     )
     workers.add_argument(
-        "--workers", type=_count, default=0, metavar="N", help="worker processes on this machine (default one per core)"
-    )
+        "--workers", type=_number(1, 10_000), default=0, metavar="N",
+        help="worker processes on this machine (default one per core)",
+    )  # fmt: skip
 
     convert = add("convert", "convert a recording", settings, force)
     convert.add_argument("input", metavar="IN", help=_RECORDING)
@@ -202,18 +199,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0.0 <= value <= 10.0:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 10")
-    return value
+def _number(low: _Number, high: _Number) -> Callable[[str], _Number]:
+    """Converter of a number within bounds, which are of its type."""
 
+    def number(text: str) -> _Number:
+        value = type(low)(text)
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text} is not between {low:g} and {high:g}")
+        return value
 
-def _count(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 10_000:
-        raise argparse.ArgumentTypeError(f"{text} is not between 1 and 10000")
-    return value
+    return number
 
 
 def _mass(text: str) -> float:
