@@ -24,12 +24,10 @@ class CommandTopic:
 
     @property
     def name(self) -> str:
-        """Resolved name of the topic."""
         return str(self._publisher.topic_name)
 
     @property
     def has_controller(self) -> bool:
-        """Whether the topic has a subscriber."""
         return bool(self._publisher.get_subscription_count())
 
     def begin(self) -> None:

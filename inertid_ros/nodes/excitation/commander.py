@@ -33,9 +33,7 @@ class Commander(CommandInterface, Protocol):
         ...
 
     @property
-    def has_controller(self) -> bool:
-        """Whether a controller has been discovered."""
-        ...
+    def has_controller(self) -> bool: ...
 
     def problem(self) -> str:
         """Why commands would not arrive, or which other node commands; empty if all is well."""
@@ -56,7 +54,6 @@ class TrajectoryCommander(CommandTopic):
         self._joints = joints
 
     def send(self, horizon: Horizon) -> None:
-        """Replace the trajectory that the controller holds by a horizon."""
         self._publisher.publish(_message(horizon, self._joints))
 
     def stream(self, position: Array) -> None:
@@ -79,7 +76,6 @@ class StreamCommander(CommandTopic):
         """Do nothing, as positions are streamed."""
 
     def stream(self, position: Array) -> None:
-        """Command a position ``(n,)``."""
         self._publisher.publish(Float64MultiArray(data=np.asarray(position).tolist()))
 
 
@@ -105,7 +101,6 @@ class OpenGoals:
         self._sent: dict[object, float] = {}
 
     def send(self, goal: object, now: float) -> None:
-        """Note a goal."""
         self._sent[goal] = now
 
     def answer(self, goal: object) -> None:
@@ -125,11 +120,6 @@ class ActionCommander:
     Goals are never cancelled: controllers stop abruptly then. A brake is a goal like every other. A goal that the
     controller rejects, or aborts for a violated tolerance, is a problem; one that ends because the next replaced it is
     not.
-
-    Attributes
-    ----------
-    name : str
-        Resolved name of the action.
     """
 
     streams = False
@@ -156,7 +146,6 @@ class ActionCommander:
 
     @property
     def has_controller(self) -> bool:
-        """Whether the action is served."""
         return bool(self._client.server_is_ready())
 
     def begin(self) -> None:
@@ -180,7 +169,6 @@ class ActionCommander:
         return self._given_up
 
     def send(self, horizon: Horizon) -> None:
-        """Replace the trajectory that the controller holds by a horizon."""
         if self.has_controller:  # a goal without a server would wait for its answer for ever
             future = self._client.send_goal_async(self._action.Goal(trajectory=_message(horizon, self._joints)))
             self._goals.send(future, time.monotonic())

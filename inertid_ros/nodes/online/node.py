@@ -190,16 +190,13 @@ class Online(Node):
             messages.joint_states_status(self.following, self.watch.report(self._now())),
             messages.parameters_status(self.following, self.estimate, age, self.problem),
             messages.robot_status(self.following),
-            Status(
-                "payload",
-                *gravest((WARN, self.payload_failure), otherwise=self.payload_state),
-                {
-                    "State": self.payload_state,
-                    "Mass (kg)": self.payload_mass,
-                    "Last fault": self.payload_failure,
-                },
-            ),
+            self._payload_status(),
         ]
+
+    def _payload_status(self) -> Status:
+        state, failure = self.payload_state, self.payload_failure
+        values = {"State": state, "Mass (kg)": self.payload_mass, "Last fault": failure}
+        return Status("payload", *gravest((WARN, failure), otherwise=state), values)
 
     def _now(self) -> float:
         return float(self.steady.now().nanoseconds) * 1e-9

@@ -84,7 +84,8 @@ class PayloadDemo:
         self._commands.publish(to_joint_trajectory(work))
         print("the arm works; its parameters are followed ...", flush=True)
         self._until(lambda: self._parameters and self._client.server_is_ready(), "parameters of the online node")
-        self._spin(float(self._rng.uniform(2.0, 4.0)))
+        grasp = time.monotonic() + float(self._rng.uniform(2.0, 4.0))
+        self._until(lambda: time.monotonic() > grasp, "time for the box")
         print("a box is put into its hand", flush=True)
         self._change_to(self.box)
         answer = self._identify()
@@ -121,11 +122,6 @@ class PayloadDemo:
         if not answer.success:
             raise InertidError(answer.message)
         return answer
-
-    def _spin(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            rclpy.spin_once(self._node, timeout_sec=0.05)
 
     def _until(self, condition: Callable[[], Any], what: str) -> None:
         end = time.monotonic() + _EVENT_TIMEOUT_S
