@@ -47,18 +47,15 @@ class ProgressLine:
         self.on_terminal = self._stream.isatty()
         self._open = False
         self._logged_at = -math.inf
-        self._note = 0  # length of the note that the terminal shows
 
     def show(self, label: str, fraction: float | None, note: str = "") -> None:
         """Show the label of a step, the fraction that is done (None if unknown), and a note, cut to fit the line."""
         done = 0.0 if fraction is None else min(max(fraction, 0.0), 1.0)
         percent = "" if fraction is None else f"{100 * done:3.0f} %"
         if self.on_terminal:
-            line = f"{label:<28.28s} [{'#' * round(_BAR_CHARACTERS * done):<{_BAR_CHARACTERS}}] {percent:<5s}"
-            room = max(shutil.get_terminal_size().columns - len(line) - 2, 0)
-            beside = f" {note:.{room}s}"
-            self._stream.write(f"\r{line}{beside:<{self._note}}")
-            self._note = len(beside)
+            line = f"{label:<28.28s} [{'#' * round(_BAR_CHARACTERS * done):<{_BAR_CHARACTERS}}] {percent:<5s} {note}"
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r{line:<{width}.{width}}")
             self._stream.flush()
             self._open = True
         elif time.monotonic() >= self._logged_at + _LOG_PERIOD_S:
@@ -79,7 +76,7 @@ class ProgressLine:
         if self._open:
             self._stream.write("\n")
             self._stream.flush()
-        self._open, self._note = False, 0
+        self._open = False
 
 
 _ANSWER_TIMEOUT_S = 10.0
