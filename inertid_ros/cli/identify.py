@@ -11,7 +11,6 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.outputs import check_directory
-from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import load_model, model_options
 
@@ -22,7 +21,10 @@ from .stopping import REJECTED
 def run(options: argparse.Namespace) -> int:
     """Run the command; a result that must not be used is written too, with exit status 3."""
     start = time.perf_counter()
-    _check_held_out(options.recordings, options.validate)
+    fitted = {Path(path).resolve() for path in options.recordings}
+    for path in options.validate:
+        if Path(path).resolve() in fitted:
+            raise RecordingError(f"{path}: is fitted and cannot validate the fit too; --validate another recording")
     config = configuration(options, Configuration, _settings_of(options))
     earlier = (config.identify.prior,) if config.identify.prior else ()
     check_directory(options.output, RESULT, options.force, (*inputs(options), *earlier))
@@ -40,11 +42,10 @@ def run(options: argparse.Namespace) -> int:
         outcome = replace(outcome, timing=timing, provenance=origin)
         progress("writing", 0.8)
         directory = outcome.save(options.output, options.force)
-    report = report_content(outcome)
     if options.json:
-        print_json({**report, "result_directory": str(directory)})
+        print_json({**outcome.report, "result_directory": str(directory)})
     else:
-        print_report(report)
+        print_report(outcome.report)
         print(f"written to {directory}")
     warn_of_care(outcome.gate)
     return 0 if outcome.passed else REJECTED
@@ -56,10 +57,3 @@ def _settings_of(options: argparse.Namespace) -> dict[str, object]:
     if options.model in MOMENTUM_EQUATIONS:
         implied["robot.base"] = "free"
     return implied if options.prior is None else {**implied, "identify.prior": options.prior}
-
-
-def _check_held_out(train: list[str], held_out: list[str]) -> None:
-    fitted = {Path(path).resolve() for path in train}
-    for path in held_out:
-        if Path(path).resolve() in fitted:
-            raise RecordingError(f"{path}: is fitted and cannot validate the fit too; --validate another recording")

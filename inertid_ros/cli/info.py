@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.cli.printing import number, print_json, print_report, print_table
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.formats import HEAD, foreign_content
@@ -18,7 +17,21 @@ from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.robot.model import RobotModel, load_model, model_options
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
+from .printing import Columns, number, print_json, print_records, print_report, print_table
 from .settings import configuration
+
+_LINK_COLUMNS: Columns = (
+    ("link", lambda link: link["name"]),
+    ("mass [kg]", lambda link: number(link["mass"])),
+    ("com [m]", lambda link: " ".join(number(value, 3) for value in link["com"])),
+    ("smallest eigenvalue", lambda link: number(link["min_pseudo_inertia_eigenvalue"], 3)),
+)
+_JOINT_COLUMNS: Columns = (
+    ("joint", lambda joint: joint["name"]),
+    ("position from", lambda joint: number(joint["lowest"])),
+    ("to", lambda joint: number(joint["highest"])),
+    ("RMS effort", lambda joint: number(joint["rms_effort"])),
+)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,42 +63,28 @@ def _is_text(path: Path) -> bool:
 def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
     mass, com, _ = mass_com_inertia(model.body_prior)
     limits, recorded = model.limits, model.recorded_joints.recorded(model.joint_names)
-    joints: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "recorded_as": recorded[i],
-            "lower": limits.lower[i],
-            "upper": limits.upper[i],
-            "velocity": limits.velocity[i],
-            "effort": limits.effort[i],
-            **{term: values[i] for term, values in model.drive_prior.items()},
-        }
-        for i, name in enumerate(model.joint_names)
-    ]
-    smallest = min_eigenvalue(model.body_prior)
-    links = [
-        {"name": name, "mass": mass[i], "com": com[i], "min_pseudo_inertia_eigenvalue": smallest[i]}
-        for i, name in enumerate(model.link_names)
-    ]
+    columns = {
+        "name": model.joint_names,
+        "recorded_as": recorded,
+        **{key: getattr(limits, key) for key in ("lower", "upper", "velocity", "effort")},
+        **model.drive_prior,
+    }
+    joints = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    bodies = zip(model.link_names, mass, com, min_eigenvalue(model.body_prior), strict=True)
+    keys = ("name", "mass", "com", "min_pseudo_inertia_eigenvalue")
+    links = [dict(zip(keys, body, strict=True)) for body in bodies]
     count = base_parameters_of_robot(model).count
     if options.json:
         about = {"robot": model.name, "model_hash": model.hash, "base_parameters": count}
         print_json({"kind": "urdf", **about, "joints": joints, "links": links})
         return
     print(f"robot {model.name}, {model.joints} joints, {count} base parameters, model hash {model.hash}")
-    columns = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
-    rows = ((joint["name"], *(number(joint[column]) for column in columns)) for joint in joints)
-    print_table("Joints", ("joint", *columns), rows)
+    shown = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
+    rows = [(joint["name"], *(number(joint[column]) for column in shown)) for joint in joints]
+    print_table("Joints", ("joint", *shown), rows)
     if mapping := model.recorded_joints.told(recorded):
         print(f"in recordings {mapping}")
-    print_table(
-        "Links, with what is fixed to them",
-        ("link", "mass [kg]", "com [m]", "smallest eigenvalue"),
-        (
-            (name, number(mass[i]), " ".join(number(c, 3) for c in com[i]), number(smallest[i], 3))
-            for i, name in enumerate(model.link_names)
-        ),
-    )
+    print_records("Links, with what is fixed to them", _LINK_COLUMNS, links)
 
 
 def _describe_recording(path: Path, config: Configuration, options: argparse.Namespace) -> None:
@@ -104,12 +103,9 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
     if options.json:
         print_json({"kind": "recording", **content, "topics": listed, "problem": problem or None})
         return
-    if topics:
-        print_table(
-            f"Topics of {path}",
-            ("topic", "type", "messages"),
-            ((name, message, str(count)) for name, (message, count) in sorted(topics.items())),
-        )
+    if listed:
+        rows = [tuple(map(str, topic.values())) for topic in listed]
+        print_table(f"Topics of {path}", ("topic", "type", "messages"), rows)
     if problem:
         print(problem)
         return
@@ -120,11 +116,4 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
     )
     for notice in content["notices"]:
         print(notice)
-    print_table(
-        "Joints",
-        ("joint", "position from", "to", "RMS effort"),
-        (
-            (joint["name"], number(joint["lowest"]), number(joint["highest"]), number(joint["rms_effort"]))
-            for joint in content["joints"]
-        ),
-    )
+    print_records("Joints", _JOINT_COLUMNS, content["joints"])

@@ -8,12 +8,13 @@ from inertid_ros.cli.printing import number, print_json, print_table, progress_b
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import check_file, write_file
+from inertid_ros.data.files.loading import load_recording
 from inertid_ros.payload.equations import FrictionDrift
 from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_offline
 from inertid_ros.payload.payload import Quantity
 from inertid_ros.report.results import Result
 
-from .settings import check_same_robot, configuration, inputs, recordings_from
+from .settings import check_same_robot, configuration, inputs
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +33,8 @@ def run(options: argparse.Namespace) -> int:
     wanted = PayloadOptions(options.frame, FrictionDrift(options.drift, between), options.max_mass)
     with progress_bar(options) as progress:
         loaded, reference = (
-            recordings_from(paths, config, joints) for paths in (options.recordings, options.reference)
+            [load_recording(path, config.topics, joints, config.prepare.stamps) for path in paths]
+            for paths in (options.recordings, options.reference)
         )
         outcome = payload_offline(result, loaded, reference, wanted, config, progress)
     content = outcome.content

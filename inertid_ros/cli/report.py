@@ -16,35 +16,19 @@ def run(options: argparse.Namespace) -> int:
         raise InertidError("inertid report: name one result directory, or two with --compare")
     if options.html:
         check_file(options.html, options.force, inputs(options))
-    return _compare(options) if options.compare else _show(options)
-
-
-def _show(options: argparse.Namespace) -> int:
-    result = Result.load(options.directory)
-    if options.html:
-        with as_written(result.directory / REPORT):
-            page = result.page
-        write_file(options.html, page.encode(), options.force)
-    if options.json:
-        print_json(result.report)
-    else:
-        with as_written(result.directory / REPORT):
-            print_report(result.report)
+    results = [Result.load(directory) for directory in options.compare or [options.directory]]
+    *_, result = results
+    with as_written(result.directory / REPORT):
+        content = comparison_content(*results) if options.compare else result.report
         if options.html:
-            print(f"written to {options.html}")
-    return 0
-
-
-def _compare(options: argparse.Namespace) -> int:
-    first, second = map(Result.load, options.compare)
-    with as_written(second.directory / REPORT):
-        content = comparison_content(first, second)
-    if options.html:
-        write_file(options.html, render_comparison(content).encode(), options.force)
-    if options.json:
-        print_json(content)
-    else:
-        print_comparison(content)
-        if options.html:
-            print(f"written to {options.html}")
+            page = render_comparison(content) if options.compare else result.page
+            write_file(options.html, page.encode(), options.force)
+        if options.json:
+            print_json(content)
+        elif options.compare:
+            print_comparison(content)
+        else:
+            print_report(content)
+    if options.html and not options.json:
+        print(f"written to {options.html}")
     return 0

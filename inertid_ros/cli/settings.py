@@ -17,7 +17,7 @@ from inertid_ros.config.structuring import flat, flow, structure
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError, FormatError
 from inertid_ros.core.formats import read_yaml
-from inertid_ros.data.files.loading import load_any_length, load_recording
+from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import Result
@@ -119,13 +119,7 @@ def _singles(tree: type, key: str, value: object) -> Iterator[tuple[str, object]
 
 
 def check_same_robot(config: Configuration, result: Result) -> None:
-    """Refuse options of the robot and equations that differ from those of a result, which brings its own.
-
-    Raises
-    ------
-    ConfigurationError
-        With the option and both values.
-    """
+    """Refuse options of the robot and equations that differ from those of a result, which brings its own."""
     stored = result.report["provenance"].get("configuration") or {}
     sections = {"robot": {**stored.get("robot", {}), "loads": {}}, "identify": stored.get("identify", {})}
     former = dict(flat(sections))
@@ -144,13 +138,7 @@ def check_same_robot(config: Configuration, result: Result) -> None:
 
 
 def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
-    """Parse the texts ``JOINT=POSITION`` of a command line option.
-
-    Raises
-    ------
-    ConfigurationError
-        A text has another form, or two contradict each other.
-    """
+    """Parse the texts ``JOINT=POSITION`` of a command line option; ConfigurationError if two contradict each other."""
     numbers: dict[str, tuple[str, float]] = {}
     for text in texts:
         joint, _, position = (part.strip() for part in text.partition("="))
@@ -171,11 +159,6 @@ def recordings_of_any_length(
 ) -> list[Recording | LongRecording]:
     """Recordings in the order of their paths; what is too long for memory is read in parts."""
     return [load_any_length(path, config.topics, joints, config.prepare.stamps) for path in paths]
-
-
-def recordings_from(paths: Sequence[str], config: Configuration, joints: RecordedJoints) -> list[Recording]:
-    """Recordings in the order of their paths; ``joints`` are those of the robot."""
-    return [load_recording(path, config.topics, joints, config.prepare.stamps) for path in paths]
 
 
 def inputs(options: argparse.Namespace, names: Sequence[str] = _INPUTS) -> Iterator[str]:
