@@ -301,23 +301,9 @@ class EstimateJob:
 
 @dataclass(frozen=True)
 class ParameterEstimates:
-    """Parameters of a robot.
+    """Parameters of a robot as rows of a table (SI), and the verdict with its reasons as in ``report.json``."""
 
-    Attributes
-    ----------
-    values, deviations, urdf : ndarray, shape (p,)
-        Estimates, their standard deviations, and the values of the URDF.
-    intervals : ndarray, shape (p, 2)
-        95 % intervals.
-    decision : dict
-        Verdict with its reasons, as in ``report.json``.
-    """
-
-    names: tuple[str, ...]
-    values: np.ndarray
-    deviations: np.ndarray
-    urdf: np.ndarray
-    intervals: np.ndarray
+    rows: list[dict[str, Any]]
     decision: dict[str, Any]
 
 
@@ -333,11 +319,13 @@ def estimate_job(job: EstimateJob) -> ParameterEstimates:
         options = attrs.evolve(options, prior_spread=options.prior_spread or TYPICAL_PRIOR_SPREAD)
     estimate = identify(model, information, options, configured_constraints(model, configuration.constraints))
     decision = GateDecision.from_findings([*check_solution(estimate), *plausibility(estimate)])
-    return ParameterEstimates(
-        estimate.layout.names,
-        estimate.parameters,
-        estimate.standard_deviation,
-        estimate.prior,
-        estimate.interval,
-        decision.content(),
-    )
+    columns = {
+        "parameter": estimate.layout.names,
+        "value": estimate.parameters.tolist(),
+        "deviation": estimate.standard_deviation.tolist(),
+        "low": estimate.interval[:, 0].tolist(),
+        "high": estimate.interval[:, 1].tolist(),
+        "urdf": estimate.prior.tolist(),
+    }
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return ParameterEstimates(rows, decision.content())

@@ -78,16 +78,8 @@ def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
             "outlying_deviation": outlier.deviation if outlier else None,
             "outlying_p_value": outlier.p_value if outlier else None,
         }
-        for name, value, deviation, urdf, (low, high) in zip(
-            estimate.names,
-            estimate.values.tolist(),
-            estimate.deviations.tolist(),
-            estimate.urdf.tolist(),
-            estimate.intervals.tolist(),
-            strict=True,
-        ):
-            numbers = {"value": value, "deviation": deviation, "low": low, "high": high, "urdf": urdf}
-            yield {**of_robot, "parameter": name, **numbers}
+        for row in estimate.rows:
+            yield {**of_robot, **row}
 
 
 def _model_rows(population: ModelPopulation) -> Iterator[dict[str, Any]]:
