@@ -5,7 +5,6 @@ only, ``X(q) = sum_k phi_k(q) X_k``: 1, cos q, sin q, cos 2q, sin 2q behind a re
 prismatic one.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +16,6 @@ from inertid_ros.core.rotations import skew
 from inertid_ros.robot.dynamics import WRENCH_TABLE
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.rotors import with_rotors
-from inertid_ros.robot.urdf.text import DhJoint
 
 _ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums
 _ROUNDING_LENGTH_SHARE = 1e-5  # of the robot's typical link length
@@ -106,21 +104,6 @@ def kinematic_tree(model: RobotModel) -> KinematicTree:
         np.array(kinematics.gravity.linear),
         tuple(layout.joints.index(rotor.joint) + model.free for rotor in layout.rotors),
         tuple(rotor.ratio for rotor in layout.rotors),
-    )
-
-
-def denavit_hartenberg_tree(table: Sequence[DhJoint], gravity: Sequence[float] = (0.0, 0.0, 0.0)) -> KinematicTree:
-    """Tree of a modified Denavit-Hartenberg table on a freely moving base, its first body."""
-    count = len(table) + 1
-    axes = np.zeros((count, 6))
-    for index, row in enumerate(table, start=1):
-        axes[index, 2 if row.prismatic else 5] = 1.0
-    return KinematicTree(
-        (-1, *(row.parent for row in table)),
-        np.array([np.eye(3), *(row.rotation for row in table)]),
-        np.array([np.zeros(3), *(row.translation for row in table)]),
-        axes,
-        np.array(gravity, dtype=float),
     )
 
 

@@ -321,30 +321,7 @@ def _of_eigenvalues(S: Array, function: np.ufunc) -> Array:
     return np.asarray((vectors * function(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
 
-@dataclass(frozen=True)
-class GeodesicFit:
-    """Minimum of the geodesic objective.
-
-    Attributes
-    ----------
-    used : ndarray, shape (m,)
-        Equations that were not discarded.
-    objective, gap : float
-        Value, and its distance to that of the minimum by the last quadratic model.
-    hessian : ndarray, shape (10 nb, 10 nb)
-        Gauss-Newton Hessian by the parameters.
-    """
-
-    bodies: Array
-    used: np.ndarray
-    objective: float
-    gap: float
-    hessian: Array
-    iterations: int
-    seconds: float
-
-
-def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tolerance: float = 1e-10) -> GeodesicFit:
+def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tolerance: float = 1e-10) -> Solution:
     """Minimise ``1/2 sum gamma_i d(S, H_i)^2 + weight d(S, prior)^2`` ([Lee2019]_ eq. 3.4.37).
 
     Ordinary least squares measures the distance of parameters from the hyperplane ``a^T x = b`` of an equation along a
@@ -360,19 +337,24 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tole
     began = time.perf_counter()
     S = pseudo_inertia(start)
     planes = Hyperplanes.from_equations(A, b)
-    used = planes.weights > _NEGLIGIBLE_ROW * planes.weights.max(initial=0.0)
-    used[used] = project(S, planes.select(used)).exists
-    if not used.any():
+    planes = planes.select(planes.weights > _NEGLIGIBLE_ROW * planes.weights.max(initial=0.0))
+    planes = planes.select(project(S, planes).exists)
+    if not len(planes.b):
         raise IdentificationError("geodesic least squares: no equation can be met near the start; check the units")
-    state = _State(S, planes.select(used), weight)
+    state = _State(S, planes, weight)
     for iteration in range(1, _MAX_GEODESIC_STEPS + 1):
         step, gap = state.newton()
         if gap <= tolerance * (1 + state.value):
-            bodies = from_pseudo_inertia(state.S)
-            seconds = time.perf_counter() - began
-            return GeodesicFit(bodies, used, state.value, gap, state.parameter_hessian(), iteration, seconds)
-        state, kept = state.line_search(step, gap)
-        used[used] = kept
+            return Solution(
+                x=from_pseudo_inertia(state.S).ravel(),
+                hessian=state.parameter_hessian(),
+                objective=state.value,
+                gap=gap,
+                solver="geodesic least squares",
+                iterations=iteration,
+                seconds=time.perf_counter() - began,
+            )
+        state = state.line_search(step, gap)
     raise IdentificationError(
         f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e});"
         " use the entropic regularizer"
@@ -405,22 +387,21 @@ class _State:
         tangent = np.einsum("bk,kij->bij", step.reshape(len(self.S), BODY_PARAMETERS), _ORTHONORMAL_BASIS)
         return tangent, float(-0.5 * gradient @ step)
 
-    def line_search(self, step: Array, expected_decrease: float) -> tuple["_State", np.ndarray]:
-        """First point of enough decrease, halving the step, and the hyperplanes that are kept.
+    def line_search(self, step: Array, expected_decrease: float) -> "_State":
+        """First point of enough decrease, halving the step.
 
         A hyperplane that would block the step, because it has no nearest point even a small part of the step from here,
         is discarded instead.
         """
         root = matrix_root(self.S)
-        every = np.ones(len(self.planes.b), dtype=bool)
         length = 1.0
         for _ in range(_MAX_GEODESIC_HALVINGS):
             moved = root @ exponential(length * step) @ root
             state = _State(0.5 * (moved + np.swapaxes(moved, 1, 2)), self.planes, self.weight)
             if state.value <= self.value - 1e-4 * length * expected_decrease + 1e-12 * (1 + self.value):
-                return state, every
+                return state
             if length <= _SHORT_GEODESIC and not state.exists.all():
-                return _State(self.S, self.planes.select(state.exists), self.weight), state.exists
+                return _State(self.S, self.planes.select(state.exists), self.weight)
             length *= 0.5
         raise IdentificationError("geodesic least squares: no step leads down; use the entropic regularizer")
 

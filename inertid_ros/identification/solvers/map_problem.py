@@ -155,13 +155,10 @@ class MapProblem:
         fit = geodesic_least_squares(turn.T @ A, turn.T @ b, regularization.weight, guess)
         order = np.concatenate([np.arange(size, layout.size), np.arange(size)])
         drives = marginal_hessian(entropic.hessian[np.ix_(order, order)], layout.size - size)
-        return Solution(
-            x=np.concatenate([fit.bodies.ravel(), entropic.x[size:]]),
+        return replace(
+            fit,
+            x=np.concatenate([fit.x, entropic.x[size:]]),
             hessian=block_diag(fit.hessian, drives),
-            objective=fit.objective,
-            gap=fit.gap,
-            solver="geodesic least squares",
-            iterations=fit.iterations,
             seconds=entropic.seconds + fit.seconds,
         )
 

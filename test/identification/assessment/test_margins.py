@@ -23,17 +23,19 @@ def outcome():
 
 def test_coverage_is_that_of_the_samples(outcome):
     samples = outcome.train[0]
-    for joint, found in enumerate(motion_coverage(outcome.estimate.model, outcome.train, outcome.assessment.confidence)):
+    confidence = outcome.assessment.confidence
+    for joint, found in enumerate(motion_coverage(outcome.estimate.model, outcome.train, confidence)):
         positions, speeds = samples.q[samples.usable, joint], np.abs(samples.v[samples.usable, joint])
         assert (found.lowest, found.highest, found.fastest) == (positions.min(), positions.max(), speeds.max())
         limits = outcome.estimate.model.limits
         assert found.range_used == pytest.approx(np.ptp(positions) / (limits.upper - limits.lower)[joint])
-        assert found.reversals > 2 and found.torque_deviation == outcome.assessment.confidence.shares[joint]
+        assert found.reversals > 2 and found.torque_deviation == confidence.shares[joint]
         assert found.advice == ""  # torque is known to a per mille
 
 
 def test_advice_names_the_joints_whose_torque_is_known_least(outcome):
-    confidence = replace(outcome.assessment.confidence, deviation=outcome.assessment.confidence.torque * [0.5, 0.01, 0.2])
+    confidence = outcome.assessment.confidence
+    confidence = replace(confidence, deviation=confidence.torque * [0.5, 0.01, 0.2])
     slow = [replace(samples, v=0.01 * samples.v) for samples in outcome.train]
     advice = [found.advice for found in motion_coverage(outcome.estimate.model, slow, confidence)]
     assert "faster" in advice[0] and advice[1] == "" and "faster" in advice[2]

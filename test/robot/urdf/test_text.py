@@ -10,7 +10,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.rotations import skew
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters, minimal_parameters
-from inertid_ros.identification.base_parameters.kinematic_tree import denavit_hartenberg_tree, kinematic_tree
+from inertid_ros.identification.base_parameters.kinematic_tree import KinematicTree, kinematic_tree
 from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.layout import ParameterLayout
@@ -18,6 +18,21 @@ from inertid_ros.robot.model import ModelOptions, load_model
 from inertid_ros.robot.urdf.text import DhJoint, dh_urdf, urdf_changes
 
 ORDER = (4, 6, 9, 5, 8, 7, 0, 1, 2, 3)  # B's (xx, yy, zz, xy, yz, zx, m, x, y, z) in ours
+
+
+def denavit_hartenberg_tree(table: list[DhJoint]) -> KinematicTree:
+    """Tree of a modified Denavit-Hartenberg table on a freely moving base, its first body."""
+    count = len(table) + 1
+    axes = np.zeros((count, 6))
+    for index, row in enumerate(table, start=1):
+        axes[index, 2 if row.prismatic else 5] = 1.0
+    return KinematicTree(
+        (-1, *(row.parent for row in table)),
+        np.array([np.eye(3), *(row.rotation for row in table)]),
+        np.array([np.zeros(3), *(row.translation for row in table)]),
+        axes,
+        np.zeros(3),
+    )
 
 
 def random_table(rng, joints):
