@@ -50,12 +50,10 @@ class MatrixEquations(WholeRowEquations):
         ----------
         A : ndarray, shape (N, c, p), or (N, p) for a single channel
             Coefficients at ``N`` instants, ten columns of every body in the order of the layout (docs/conventions.md).
-        b : ndarray, shape (N, c) or (N,)
-            Measured side; NaN if not measured. Every channel has its own noise.
+        b : (N, c) or (N,), measured side; NaN if not measured. Every channel has its own noise.
         bodies : ndarray, shape (nb, 10), or RobotModel
             Prior of the bodies, ``p = 10 nb``; or a robot, whose layout has ``p`` columns.
-        names, channels : sequence of str, optional
-            Of the ``nb`` bodies and the ``c`` channels.
+        names, channels : of the ``nb`` bodies and the ``c`` channels.
 
         Returns
         -------
@@ -161,16 +159,13 @@ def segment_samples(
 
     Parameters
     ----------
-    time : ndarray, shape (N,)
-        [s].
+    time : (N,), [s].
     poses : tuple of ndarray, shapes (N, nb, 3, 3), (N, nb, 3)
         Rotations of the segments and their origins [m].
     twists, accelerations : tuple of ndarray, shapes (N, nb, 3), (N, nb, 3)
         Linear, of the origins, and angular [m/s, rad/s, and per second].
     wrench : tuple of ndarray, shape (N, 3) each
         Total external force [N], its moment about a point [N m], and that point [m].
-    name : str
-        Name of the recording.
     """
     (rotation, origin), (v, w), (a, alpha) = poses, twists, accelerations
     count, bodies = origin.shape[:2]
@@ -201,10 +196,8 @@ def body_segment_model(
 
     Parameters
     ----------
-    prior : ndarray, shape (nb, 10)
-        Parameters of the segments in their own frames.
-    gravity : sequence of float
-        ``(3,)`` m/s^2 in the world.
+    prior : (nb, 10), parameters of the segments in their own frames.
+    gravity : ``(3,)`` m/s^2 in the world.
 
     Raises
     ------

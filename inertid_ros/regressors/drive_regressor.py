@@ -24,8 +24,7 @@ class DriveMotion(NamedTuple):
 
     Attributes
     ----------
-    q, v, a : ndarray, shape (N, n)
-        Position, velocity, acceleration of the joints.
+    q, v, a : (N, n), position, velocity, acceleration of the joints.
     direction : ndarray, shape (N, n + couplings)
         Direction of sliding from -1 to 1, of joints, then of couplings, low-passed like the torque.
     fading : ndarray, shape (N, n)

@@ -27,18 +27,12 @@ class Equations(ABC):
 
     Attributes
     ----------
-    equation_type : str
-        Short name, as in the configuration.
-    quantity : tuple of str
-        Measured quantity and its unit, for reports.
-    model : RobotModel
-        The robot, whose ``layout`` orders ``x``.
-    channels : tuple of str
-        ``c`` names, for messages and reports; for channels of joints the joint names.
-    joint_channels : slice
-        Channels of the joints, in their order; may be empty.
-    optional : bool
-        Whether channels may have no sample at all; otherwise that is an error.
+    equation_type : short name, as in the configuration.
+    quantity : measured quantity and its unit, for reports.
+    model : the robot, whose ``layout`` orders ``x``.
+    channels : ``c`` names, for messages and reports; for channels of joints the joint names.
+    joint_channels : channels of the joints, in their order; may be empty.
+    optional : whether channels may have no sample at all; otherwise that is an error.
     """
 
     equation_type: ClassVar[str]
@@ -98,10 +92,8 @@ class RowWriter(ABC):
 
     Attributes
     ----------
-    spans : tuple of slice
-        For each channel, its columns in the array; the last of them is for the measured side.
-    expansions : tuple of ndarray
-        For each channel ``(s - 1, len(columns))``, columns of the layout from those written.
+    spans : for each channel, its columns in the array; the last of them is for the measured side.
+    expansions : for each channel ``(s - 1, len(columns))``, columns of the layout from those written.
     """
 
     spans: tuple[slice, ...]

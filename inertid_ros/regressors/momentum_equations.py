@@ -37,12 +37,9 @@ def momentum_regressor(
 
     Parameters
     ----------
-    tree : sequence of TreeJoint
-        Its first body is the base.
-    twist : ndarray, shape (N, 6)
-        Of the base in its own frame, linear [m/s] then angular [rad/s].
-    q, v : ndarray, shape (N, n)
-        Joint positions and velocities.
+    tree : its first body is the base.
+    twist : (N, 6), of the base in its own frame, linear [m/s] then angular [rad/s].
+    q, v : (N, n), joint positions and velocities.
     pose : ndarray, shape (N, 7), optional
         Of the base in the world, x y z [m], qx qy qz qw, for momentum in the world frame, about its origin; default in
         the base frame, about the base's origin.

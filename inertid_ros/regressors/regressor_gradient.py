@@ -39,10 +39,8 @@ class BodyWrenches:
 
     Attributes
     ----------
-    angular_velocity : ndarray, shape (N, nb, 3)
-        In the frame of the body [rad/s].
-    regressor : ndarray, shape (N, 6, 10 nb)
-        (force, torque) about the root origin, in the root frame, per unit of each parameter.
+    angular_velocity : (N, nb, 3), in the frame of the body [rad/s].
+    regressor : (N, 6, 10 nb), (force, torque) about the root origin, in the root frame, per unit of each parameter.
     """
 
     angular_velocity: Array
@@ -90,8 +88,7 @@ def regressor_product_gradient(
     ----------
     joint_weights : ndarray, shape (N, n, 10 nb)
         Of the joint torque regressor; elements of bodies that a joint does not move have no effect.
-    base_weights : ndarray, shape (N, 6, 10 nb)
-        Of the regressor of the reaction wrench at the root (force, torque).
+    base_weights : (N, 6, 10 nb), of the regressor of the reaction wrench at the root (force, torque).
     """
     wrenches = wrenches or BodyWrenches.of(state)
     S, V, F = state.screws, state.velocity, wrenches.regressor

@@ -55,13 +55,11 @@ class RigidBodyRegressor:
 
     Parameters
     ----------
-    gravity : ndarray, shape (3,)
-        m/s^2 in the root frame; in the world if the first body moves freely.
+    gravity : (3,), m/s^2 in the root frame; in the world if the first body moves freely.
     columns : sequence of sequence of int, optional
         Parameters of each body to write, **in its frame of** :class:`~inertid_ros.robot.kinematics.TreeJoint`; default
         all ten, in the frames of the URDF.
-    base_only, world : bool
-        Write only the six rows of a free base, and these in the frame of the world, about its origin.
+    base_only, world : write only the six rows of a free base, and these in the frame of the world, about its origin.
     """
 
     def __init__(
@@ -237,10 +235,8 @@ class ParentRegrouping:
 
     Attributes
     ----------
-    columns : tuple of tuple of int
-        Parameters of each body that remain, in its frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`.
-    matrix : ndarray, shape (c, 10 nb)
-        To all parameters in URDF frames.
+    columns : parameters of each body that remain, in its frame of :class:`~inertid_ros.robot.kinematics.TreeJoint`.
+    matrix : (c, 10 nb), to all parameters in URDF frames.
     """
 
     columns: tuple[tuple[int, ...], ...]

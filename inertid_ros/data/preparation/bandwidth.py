@@ -1,7 +1,6 @@
 """Bandwidth of recorded motion: where it ends, where noise begins, and the cutoff of the low-pass between."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -51,21 +50,16 @@ class Spectrum(NamedTuple):
     motion_hz : ndarray, shape (n,)
         Below it lie 99 % of the velocity power above the noise [Hz], or 95 % if the rest lies ten times higher; 0 for a
         joint at rest.
-    amplitude : ndarray, shape (n,)
-        Root mean square of the position above the noise, without its mean and trend [rad or m].
-    noise_hz : ndarray, shape (n,)
-        Where the spectrum falls to the noise floor [Hz].
-    noise_density : ndarray, shape (n,)
-        One-sided noise floor of the position [rad^2/Hz], taken as white below the cutoff.
-    acceleration_power : ndarray, shape (n,)
-        Mean square of the acceleration up to ``noise_hz`` [rad^2/s^4].
+    amplitude : (n,), root mean square of the position above the noise, without its mean and trend [rad or m].
+    noise_hz : (n,), where the spectrum falls to the noise floor [Hz].
+    noise_density : (n,), one-sided noise floor of the position [rad^2/Hz], taken as white below the cutoff.
+    acceleration_power : (n,), mean square of the acceleration up to ``noise_hz`` [rad^2/s^4].
     power_hz : ndarray, shape (n,)
         Below it lie 99 % of the acceleration power beyond the motion [Hz]: the band of a recording that was low-passed
         before, the whole band otherwise.
     tail_hz : ndarray, shape (n,)
         Up to here the acceleration beyond five times the motion has a twentieth of the power of that below [Hz].
-    rate_hz : float
-        Lowest sample rate of the pieces [Hz].
+    rate_hz : lowest sample rate of the pieces [Hz].
     """
 
     motion_hz: Array
@@ -78,23 +72,14 @@ class Spectrum(NamedTuple):
     rate_hz: float
 
 
-@dataclass(frozen=True)
-class _Periodogram:
-    """Power per frequency of one piece, times its duration, and density ``(n,)`` of white noise."""
-
-    frequency: Array
-    width: float
-    energy: Array
-    floor: Array
-    seconds: float
-
-    @classmethod
-    def from_samples(cls, values: Array, period: float) -> "_Periodogram":
-        # One window over the whole piece: slow motion needs the resolution, and sums over frequencies do not scatter.
-        frequency, density = scipy.signal.periodogram(values, 1.0 / period, "hann", detrend="linear", axis=0)
-        seconds = len(values) * period
-        energy = density * frequency[1] * seconds
-        return cls(frequency, float(frequency[1]), energy, _white_noise(values, period), seconds)
+def _periodogram(values: Array, period: float) -> tuple[Array, Array, Array, Array, float]:
+    """Frequencies ``(K,)`` of one piece, their widths, power ``(K, n)`` and white noise ``(n,)``, all three times the
+    duration, and the duration [s]."""
+    # One window over the whole piece: slow motion needs the resolution, and sums over frequencies do not scatter.
+    frequency, density = scipy.signal.periodogram(values, 1.0 / period, "hann", detrend="linear", axis=0)
+    seconds = len(values) * period
+    widths, noise = np.full(len(frequency), float(frequency[1]) * seconds), _white_noise(values, period) * seconds
+    return frequency, widths, density * frequency[1] * seconds, noise, seconds
 
 
 def _white_noise(values: Array, period: float) -> Array:
@@ -110,12 +95,10 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
     """Spectrum of evenly spaced positions ``(N, n)`` [rad or m] with their periods [s], of all recordings together."""
     long = [piece for piece in pieces if len(piece[0]) >= _MIN_SPECTRUM_SAMPLES]
     long = long or [max(pieces, key=lambda piece: len(piece[0]))]
-    periodograms = [_Periodogram.from_samples(*piece) for piece in long]
-    seconds = sum(piece.seconds for piece in periodograms)
-    floor = np.sum([piece.floor * piece.seconds for piece in periodograms], axis=0) / seconds
-    frequency = np.concatenate([piece.frequency for piece in periodograms])
-    width = np.concatenate([np.full(len(piece.frequency), piece.width * piece.seconds) for piece in periodograms])
-    energy = np.concatenate([piece.energy for piece in periodograms])
+    frequencies, widths, energies, noise, durations = zip(*(_periodogram(*piece) for piece in long), strict=True)
+    seconds = sum(durations)
+    floor = np.sum(noise, axis=0) / seconds
+    frequency, width, energy = map(np.concatenate, (frequencies, widths, energies))
     order = np.argsort(frequency, kind="stable")
     frequency, width, energy = frequency[order], width[order], energy[order]
     joints = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]

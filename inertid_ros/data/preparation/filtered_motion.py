@@ -29,18 +29,12 @@ class FilteredMotion:
 
     Attributes
     ----------
-    time : ndarray, shape (N,)
-        [s].
-    q, v, a : ndarray, shape (N, nq), (N, nv), (N, nv)
-        Position, velocity and acceleration in the model's order.
-    effort : ndarray, shape (N, n)
-        Joint torque or force [N m or N].
-    effort_measured : ndarray of bool, shape (N, n)
-        False if the filter mixes in interpolated effort.
-    usable : ndarray of bool, shape (N,)
-        False at an edge, where the filter settles, and if it mixes in interpolated motion.
-    wrenches : mapping of str to ndarray, shape (N, 6)
-        Contact to force [N] and torque [N m].
+    time : (N,), [s].
+    q, v, a : (N, nq), (N, nv), (N, nv), position, velocity and acceleration in the model's order.
+    effort : (N, n), joint torque or force [N m or N].
+    effort_measured : bool (N, n), False if the filter mixes in interpolated effort.
+    usable : bool (N,), False at an edge, where the filter settles, and if it mixes in interpolated motion.
+    wrenches : contact to force [N] and torque [N m], (N, 6).
     """
 
     time: Array

@@ -59,17 +59,11 @@ class StampedChannels:
 
     Attributes
     ----------
-    name : str
-        Name of the recording, for messages.
-    time : ndarray, shape (N,)
-        Increasing stamps [s].
+    time : (N,), increasing stamps [s].
     channels : mapping of str to ndarray, shape (N, n)
-    replaced : mapping of str to ndarray of bool, shape (N, n)
-        Interpolated values of some channels.
-    unknown : ndarray of bool, shape (N,), optional
-        Samples whose motion was interpolated; many in a row are a gap.
-    held : int
-        Number of samples for which positions in motion keep their values; 1 if all are new.
+    replaced : name to bool (N, n), interpolated values of some channels.
+    unknown : bool (N,), samples whose motion was interpolated; many in a row are a gap.
+    held : number of samples for which positions in motion keep their values; 1 if all are new.
     """
 
     name: str
@@ -123,17 +117,12 @@ class Segment:
 
     Attributes
     ----------
-    time : ndarray, shape (N,)
-        [s].
-    period : float
-        Sample period, the same for all segments of a recording [s].
+    time : (N,), [s].
+    period : sample period, the same for all segments of a recording [s].
     channels : mapping of str to ndarray, shape (N, n)
-    replaced : mapping of str to ndarray of bool, shape (N, n)
-        Values from interpolated ones, of some channels.
-    bridged : ndarray of bool, shape (N,)
-        Samples interpolated over a short gap in all channels.
-    first : int
-        Number of the first sample on the grid of a longer recording that this one continues.
+    replaced : name to bool (N, n), values from interpolated ones, of some channels.
+    bridged : bool (N,), samples interpolated over a short gap in all channels.
+    first : number of the first sample on the grid of a longer recording that this one continues.
     """
 
     time: Array

@@ -37,14 +37,10 @@ class SharedByParts:
 
     Attributes
     ----------
-    spectra : tuple
-        Spectra of the joint positions, and of the channel of a free base, if any.
-    grid : EvenGrid
-        Instants of the samples before decimation.
-    fast_speeds : ndarray, shape (n + couplings,)
-        Speeds of the drives, see :func:`fast_speeds` [rad/s or m/s].
-    noise : mapping of str to ChannelNoise
-        Noise of the channels of joints, with the length of the whole recording.
+    spectra : spectra of the joint positions, and of the channel of a free base, if any.
+    grid : instants of the samples before decimation.
+    fast_speeds : (n + couplings,), speeds of the drives, see :func:`fast_speeds` [rad/s or m/s].
+    noise : noise of the channels of joints, with the length of the whole recording.
     """
 
     spectra: tuple[Spectrum, Spectrum | None]

@@ -32,15 +32,10 @@ class Preparation:
 
     Attributes
     ----------
-    recording : Recording
-        Raw channels.
-    model : RobotModel
-        The robot; its joints are matched by name.
-    options : PrepareOptions
-    equation_type : str
-        One of :data:`inertid_ros.config.identification.EQUATION_TYPES`.
-    shared : SharedByParts, optional
-        For a part of a long recording, see :func:`shared_by_parts`.
+    recording : raw channels.
+    model : the robot; its joints are matched by name.
+    equation_type : one of :data:`inertid_ros.config.identification.EQUATION_TYPES`.
+    shared : for a part of a long recording, see :func:`shared_by_parts`.
     """
 
     recording: Recording
@@ -135,12 +130,9 @@ def shared_by_parts(
 
     Parameters
     ----------
-    parts : sequence of Preparation
-        Parts at even distances over the recording, starting with its first one.
-    cutoff_hz : float
-        Cutoff for all parts [Hz].
-    period, samples : float, int
-        Sample period [s] and number of samples of the whole recording.
+    parts : parts at even distances over the recording, starting with its first one.
+    cutoff_hz : cutoff for all parts [Hz].
+    period, samples : sample period [s] and number of samples of the whole recording.
 
     Raises
     ------
@@ -165,10 +157,8 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
 
     Parameters
     ----------
-    preparations : sequence of Preparation
-        Those to be fitted, of one robot and with the same options; a configured cutoff has precedence.
-    others : sequence of Recording
-        Recordings that will be filtered alike, such as held-out ones, of which only the sample rates matter.
+    preparations : those to be fitted, of one robot and with the same options; a configured cutoff has precedence.
+    others : recordings that will be filtered alike, such as held-out ones, of which only the sample rates matter.
 
     Raises
     ------

@@ -42,25 +42,14 @@ class CleanChannels:
 
     Attributes
     ----------
-    name : str
-        Name of the recording.
-    time : ndarray, shape (N,)
-        Its stamps [s].
-    skip_s : tuple of float
-        To be cut from the start and the end [s].
-    noise : dict of str to ChannelNoise
-        Noise of the channels of joints; taken if given, else estimated.
-    channels : dict of str to ndarray, shape (N, n)
-        Finite values; replaced ones are interpolated linearly between their neighbours.
-    replaced : dict of str to ndarray of bool, shape (N, n)
-        Replaced values.
-    faulty : dict of str to ndarray of bool, shape (N,)
-        Samples in which the wrench of a contact, or the pose of the base, cannot be used.
-    without_effort : ndarray of bool, shape (n,)
-        Joints whose effort cannot be used.
-    findings : list of Finding
-    held : int
-        Number of samples for which positions in motion keep their values.
+    time : (N,), its stamps [s].
+    skip_s : to be cut from the start and the end [s].
+    noise : noise of the channels of joints; taken if given, else estimated.
+    channels : name to (N, n), finite values; replaced ones are interpolated linearly between their neighbours.
+    replaced : name to bool (N, n), replaced values.
+    faulty : name to bool (N,), samples in which the wrench of a contact, or the pose of the base, cannot be used.
+    without_effort : bool (n,), joints whose effort cannot be used.
+    held : number of samples for which positions in motion keep their values.
     """
 
     name: str
@@ -92,12 +81,9 @@ class CleanChannels:
         ----------
         raw : mapping of str to ndarray, shape (N, n)
             ``position`` first, ``effort`` and others, as recorded; may hold values that are not finite.
-        joints : sequence of str
-            Names of the columns.
-        revolute : ndarray of bool, shape (n,)
-            Joints whose position is an angle.
-        passive : bool
-            Whether joints may be without a drive, whose effort is always zero.
+        joints : names of the columns.
+        revolute : bool (n,), joints whose position is an angle.
+        passive : whether joints may be without a drive, whose effort is always zero.
 
         Raises
         ------

@@ -87,13 +87,9 @@ def check_wrenches(
 
     Parameters
     ----------
-    name : str
-        Name of the recording, for messages.
-    model : RobotModel
     motion : tuple of ndarray, shapes (N, nq), (N, nv), (N, nv)
         Position, velocity and acceleration of usable samples.
-    wrenches : mapping of str to ndarray, shape (N, 6)
-        Contact to force [N] and torque [N m] on the robot.
+    wrenches : contact to force [N] and torque [N m] on the robot, (N, 6).
 
     Raises
     ------

@@ -55,10 +55,8 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
 
     Parameters
     ----------
-    samples : Samples
-        Prepared for equations of forces on a fixed base; others are not checked.
-    model : RobotModel
-        The robot as given.
+    samples : prepared for equations of forces on a fixed base; others are not checked.
+    model : the robot as given.
 
     Returns
     -------

@@ -181,14 +181,10 @@ class EffortFit:
 
     Attributes
     ----------
-    cost : float
-        Negative logarithm of the likelihood of the efforts, up to a constant.
-    share : ndarray, shape (n,)
-        RMS residual over the standard deviation of the effort.
-    far : float
-        Part of the cost for bodies unlike those of the URDF.
-    rigid : ndarray, shape (n, N)
-        Torque of the fitted bodies [N m or N].
+    cost : negative logarithm of the likelihood of the efforts, up to a constant.
+    share : (n,), RMS residual over the standard deviation of the effort.
+    far : part of the cost for bodies unlike those of the URDF.
+    rigid : (n, N), torque of the fitted bodies [N m or N].
     """
 
     cost: float
@@ -216,13 +212,9 @@ class EffortEquations:
 
     Parameters
     ----------
-    bodies : ndarray, shape (n, N, 10 nb)
-        Columns, see :meth:`BodyColumns.deviations`.
-    drives : DriveColumns
-    efforts : ndarray, shape (N, n)
-        As measured [N m or N].
-    counted : ndarray of bool, shape (n,)
-        Joints whose efforts are compared.
+    bodies : (n, N, 10 nb), columns, see :meth:`BodyColumns.deviations`.
+    efforts : (N, n), as measured [N m or N].
+    counted : bool (n,), joints whose efforts are compared.
     """
 
     def __init__(self, bodies: Array, drives: DriveColumns, efforts: Array, counted: NDArray[np.bool_]) -> None:

@@ -39,30 +39,18 @@ class Hypothesis:
 
     Attributes
     ----------
-    cause, evidence, remedy : str
-        As in a :class:`~inertid_ros.core.findings.Finding`; empty for what was recorded.
-    mixing : ndarray, shape (n, n)
-        From recorded to correct efforts.
-    motion : Motion
-        Correct motion.
-    gravity : ndarray, shape (3,)
-        m/s^2 in the root frame.
-    gravest : Severity
-        That a finding may have: no coupling, gain or load makes a recording worthless.
-    joints : tuple of int
-        Affected joints; empty: all.
-    lag : float
-        How much later than the motion efforts were reported [s].
-    coupling : Coupling, optional
-        A drive that turns with several joints.
-    terms : tuple of UserTerm
-        Torques in addition to those of the robot as given.
-    link : str
-        Link with a load that the URDF lacks; empty if there is none.
-    bodies : ndarray, shape (nb, 10), optional
-        Parameters of the links with that load; default those of the URDF.
-    penalty : float
-        Cost of the parameters that were fitted to find it, and of having tried many similar ones.
+    cause, evidence, remedy : as in a :class:`~inertid_ros.core.findings.Finding`; empty for what was recorded.
+    mixing : (n, n), from recorded to correct efforts.
+    motion : correct motion.
+    gravity : (3,), m/s^2 in the root frame.
+    gravest : that a finding may have: no coupling, gain or load makes a recording worthless.
+    joints : affected joints; empty: all.
+    lag : how much later than the motion efforts were reported [s].
+    coupling : a drive that turns with several joints.
+    terms : torques in addition to those of the robot as given.
+    link : link with a load that the URDF lacks; empty if there is none.
+    bodies : (nb, 10), parameters of the links with that load; default those of the URDF.
+    penalty : cost of the parameters that were fitted to find it, and of having tried many similar ones.
     """
 
     cause: str
@@ -103,14 +91,10 @@ class EffortComparison:
 
     Attributes
     ----------
-    model : RobotModel
-        The robot as given.
-    efforts_after : callable
-        From a lag [s] to the efforts ``(N, n)`` that were reported that much later [N m or N].
-    counted : ndarray of bool, shape (n,)
-        Joints that report efforts.
-    recorded : Hypothesis
-        Reference of the comparison: everything as recorded, or with the causes found so far put right.
+    model : the robot as given.
+    efforts_after : from a lag [s] to the efforts ``(N, n)`` that were reported that much later [N m or N].
+    counted : bool (n,), joints that report efforts.
+    recorded : reference of the comparison: everything as recorded, or with the causes found so far put right.
     """
 
     model: RobotModel

@@ -113,12 +113,9 @@ class WrenchWatch:
 
     Parameters
     ----------
-    window_s : float
-        Duration of which a tare is the mean [s].
-    limit_n : float
-        Larger forces are a load, not a zero [N].
-    on_n, off_n : float
-        A topic carries load from when its force exceeds the first until it falls below the second [N].
+    window_s : duration of which a tare is the mean [s].
+    limit_n : larger forces are a load, not a zero [N].
+    on_n, off_n : a topic carries load from when its force exceeds the first until it falls below the second [N].
     """
 
     def __init__(self, window_s: float, limit_n: float, on_n: float, off_n: float) -> None:

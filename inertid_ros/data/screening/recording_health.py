@@ -76,14 +76,9 @@ class EffortSpectrum:
 
     Attributes
     ----------
-    name : str
-        Name of the recording.
-    frequency : ndarray, shape (K,)
-        Ascending [Hz].
-    density : ndarray, shape (K, n)
-        Root of the mean power density around each frequency [N m/sqrt(Hz) or N/sqrt(Hz)].
-    cutoff_hz : float
-        Cutoff of the low-pass [Hz]; 0 without one.
+    frequency : (K,), ascending [Hz].
+    density : (K, n), root of the mean power density around each frequency [N m/sqrt(Hz) or N/sqrt(Hz)].
+    cutoff_hz : cutoff of the low-pass [Hz]; 0 without one.
     """
 
     name: str
@@ -120,8 +115,7 @@ class EffortNoise:
     density : ndarray, shape (n,)
         One-sided density of the upper half of the spectrum [(N m)^2/Hz or N^2/Hz]. Too small if a driver has filtered
         the effort, zero if the effort is NaN.
-    rate_hz : float
-        Sample rate [Hz].
+    rate_hz : sample rate [Hz].
     """
 
     density: Array
@@ -148,28 +142,19 @@ class RecordingHealth:
 
     Attributes
     ----------
-    name : str
-        Name of the recording, with its span if it is part of a longer one.
-    rate_hz : float
-        Rate by the median step.
-    jitter : float
-        Standard deviation of steps without gaps over the median step.
-    gaps : int
-        Steps in which samples were lost.
-    longest_gap_s : float
-        0 without gaps.
-    lost_share : float
-        Share of the time in gaps.
+    name : name of the recording, with its span if it is part of a longer one.
+    rate_hz : rate by the median step.
+    jitter : standard deviation of steps without gaps over the median step.
+    gaps : steps in which samples were lost.
+    longest_gap_s : 0 without gaps.
+    lost_share : share of the time in gaps.
     reordered, repeated, other_clock : int
         Stamps put in order, and samples left out because their stamp is repeated or of another clock.
-    joints : tuple of str
-        The ``n`` joints of the following figures.
+    joints : the ``n`` joints of the following figures.
     not_finite, spikes, held, saturated : mapping of str to ndarray of int, shape (n,)
         Samples by channel (``position``, ``velocity``, ``effort``, as far as recorded); ``saturated`` of effort only.
-    effort_noise : ndarray, shape (n,)
-        Standard deviation of the noise of effort below the cutoff [N m or N]; NaN if unknown.
-    spectrum : EffortSpectrum or None
-        Spectrum of the efforts; None if none was recorded.
+    effort_noise : (n,), standard deviation of the noise of effort below the cutoff [N m or N]; NaN if unknown.
+    spectrum : spectrum of the efforts; None if none was recorded.
     """
 
     name: str
