@@ -124,42 +124,33 @@ class WrenchRateBounds:
     def rates(self, bounds: constraint.DerivativeBounds) -> WrenchRates:
         count = len(bounds.velocity)
         zero = np.zeros(count)
-        rest = _MotionNorms(zero, zero, zero, zero + self._gravity, zero)
-        motions: list[_MotionNorms] = []
+        # The root, which rests, is parent -1.
+        motions = [_MotionNorms(zero, zero, zero, zero + self._gravity, zero)] * (self._joints + 1)
         for joint, parent in enumerate(self._parents):
             V, A, J = bounds.velocity[:, joint], bounds.acceleration[:, joint], bounds.jerk[:, joint]
-            before = motions[parent] if parent >= 0 else rest
-            origin = before.at(self._lengths[joint])
-            motions.append(origin.sliding(V, A, J) if self._prismatic[joint] else origin.turning(V, A, J))
-        force, force_rate = np.zeros((self._joints, count)), np.zeros((self._joints, count))
-        moment, moment_rate = np.zeros((self._joints, count)), np.zeros((self._joints, count))
+            origin = motions[parent].at(self._lengths[joint])
+            motions[joint] = origin.sliding(V, A, J) if self._prismatic[joint] else origin.turning(V, A, J)
+        loads = np.zeros((self._joints + 1, 4, count))  # force, moment and their rates
         effort = np.empty((count, self._joints))
-        root = [zero, zero]
         for joint in reversed(range(self._joints)):
-            motion, (mass, offset, inertia) = motions[joint], self._bodies[joint]
+            motion, before = motions[joint], motions[self._parents[joint]]
+            mass, offset, inertia = self._bodies[joint]
+            force, moment, force_rate, moment_rate = loads[joint]
             W, centre = motion.angular, motion.at(offset)
             inertial, inertial_rate = mass * centre.linear, mass * centre.jerk
-            force[joint] += inertial
-            force_rate[joint] += inertial_rate
-            moment[joint] += offset * inertial + inertia * (motion.turn + W**2)
-            moment_rate[joint] += offset * (inertial_rate + W * inertial)
-            moment_rate[joint] += inertia * (motion.turn_rate + 4 * W * motion.turn + 2 * W**3)
-            parent = self._parents[joint]
-            before = motions[parent] if parent >= 0 else rest
-            along = (force, force_rate) if self._prismatic[joint] else (moment, moment_rate)
-            effort[:, joint] = along[1][joint] + before.angular * along[0][joint]
+            force += inertial
+            force_rate += inertial_rate
+            moment += offset * inertial + inertia * (motion.turn + W**2)
+            moment_rate += offset * (inertial_rate + W * inertial)
+            moment_rate += inertia * (motion.turn_rate + 4 * W * motion.turn + 2 * W**3)
+            along, along_rate = (force, force_rate) if self._prismatic[joint] else (moment, moment_rate)
+            effort[:, joint] = along_rate + before.angular * along
             lever = self._lengths[joint]
             lever_rate = before.angular * lever + (bounds.velocity[:, joint] if self._prismatic[joint] else 0.0)
-            passed_on = moment_rate[joint] + lever * force_rate[joint] + lever_rate * force[joint]
-            if parent >= 0:
-                force[parent] += force[joint]
-                force_rate[parent] += force_rate[joint]
-                moment[parent] += moment[joint] + lever * force[joint]
-                moment_rate[parent] += passed_on
-            else:
-                root = [root[0] + force_rate[joint], root[1] + passed_on]
+            rate_at_parent = moment_rate + lever * force_rate + lever_rate * force
+            loads[self._parents[joint]] += force, moment + lever * force, force_rate, rate_at_parent
         effort += self._rotor * bounds.jerk + self._viscous * bounds.acceleration
-        return WrenchRates(effort, root[0], root[1])
+        return WrenchRates(effort, *loads[-1, 2:])
 
 
 @dataclass(frozen=True)

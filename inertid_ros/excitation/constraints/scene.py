@@ -193,8 +193,9 @@ class Scene:
         """
         bodies, out = _with_root(placements), np.empty(len(pairs))
         for index in np.flatnonzero(self._solid[pairs]):
-            at = bodies[index, self._bodies[pairs[index]]]
-            out[index] = self._exact.distance(*self.pairs[pairs[index]], at, float(enough[index]))
+            pair = pairs[index]
+            first, second = self.pairs[pair].tolist()
+            out[index] = self._exact.distance(first, second, bodies[index, self._bodies[pair]], float(enough[index]))
         bare = np.flatnonzero(~self._solid[pairs])
         out[bare] = self.capsule_distances_of(placements[bare], np.arange(len(bare)), pairs[bare])
         return out
