@@ -20,7 +20,6 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,14 +36,6 @@ _FILE_TYPES = (
     (stat.S_ISREG, "a file"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"),
 )  # fmt: skip
 _AT_FDCWD, _NO_REPLACE, _EXCHANGE = -100, 1, 2
-
-
-@dataclass(frozen=True)
-class _Manifest:
-    """Kind of an output, and SHA-256 of its files by their paths in it."""
-
-    kind: str
-    files: Mapping[str, str]
 
 
 def check_file(target: str | Path, force: bool | None = None, inputs: Iterable[str | Path] = ()) -> None:
@@ -259,9 +250,10 @@ def _check_own(target: Path, kind: str, names: list[str]) -> None:
             f"{target}: holds {_listed(names)} and no list of what inertid wrote ({MANIFEST}, which versions before 0.2"
             f" did not write), so it is not replaced; choose another path, or move it away: {aside}"
         )
-    if manifest.kind != kind:
-        raise _refusal(target, f"is a {manifest.kind}, which a {kind} does not replace")
-    foreign = list(islice(_foreign(target, manifest.files), _MAX_FILES_NAMED + 1))
+    kind_there, files = manifest
+    if kind_there != kind:
+        raise _refusal(target, f"is a {kind_there}, which a {kind} does not replace")
+    foreign = list(islice(_foreign(target, files), _MAX_FILES_NAMED + 1))
     if foreign:
         raise OutputError(
             f"{target}: holds {_listed(foreign)}, which inertid did not write, so it is not replaced; choose another"
@@ -273,8 +265,8 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_MAX_FILES_NAMED]) + (" and more" if len(names) > _MAX_FILES_NAMED else "")
 
 
-def _read_manifest(directory: Path) -> _Manifest | None:
-    """Manifest of a directory; None if it has none that can be used."""
+def _read_manifest(directory: Path) -> tuple[str, dict[str, str]] | None:
+    """Kind of a written directory, and SHA-256 by file; None if it has no manifest that can be used."""
     path = directory / MANIFEST
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -282,7 +274,7 @@ def _read_manifest(directory: Path) -> _Manifest | None:
         with path.open("rb") as file:
             content: Any = json.loads(file.read(_MAX_MANIFEST_BYTES))
         kind, files = content["kind"], content["files"]
-        return _Manifest(str(kind), {str(name): str(digest) for name, digest in files.items()})
+        return str(kind), {str(name): str(digest) for name, digest in files.items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -31,13 +31,8 @@ _MIN_SINGULAR_VALUE_RATIO = 0.01  # of the largest; components with less effect 
 class Plate:
     """A force plate fixed in the world.
 
-    Attributes
-    ----------
-    xyz : origin in the world [m].
-    rpy : orientation in the world [rad].
-    partial : bool
-        Whether it measures only the force along its z-axis and the centre of pressure, as a balance board does: force
-        along x and y and torque about z are unknown, whatever is recorded.
+    A ``partial`` one measures only the force along its z-axis and the centre of pressure, as a balance board does:
+    force along x and y and torque about z are unknown, whatever is recorded. Its pose in the world is in m and rad.
     """
 
     xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -46,7 +41,6 @@ class Plate:
 
     @property
     def rotation(self) -> Array:
-        """``(3, 3)`` plate to world."""
         return np.asarray(pin.rpy.rpyToMatrix(*map(float, self.rpy)))
 
 
@@ -116,7 +110,6 @@ def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array])
 
     Parameters
     ----------
-    q : (N, nq), positions in the model's order.
     wrenches : mapping of str to ndarray, shape (N, 6)
         Name of a contact of the model to force [N] and torque [N m] on the robot, in the frame of the measurement.
 

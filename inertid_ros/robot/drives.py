@@ -13,11 +13,6 @@ from .layout import ParameterLayout, UserTerm
 
 def friction_direction(velocity: Array, transition_speed: Array) -> Array:
     """``(..., d)`` direction of sliding from -1 to 1: ``tanh(v / transition_speed)``, the sign if that speed is zero.
-
-    Parameters
-    ----------
-    velocity : (..., d), of every drive [rad/s or m/s].
-    transition_speed : (d,), speed within which the direction turns [rad/s or m/s].
     """
     smooth = transition_speed > 0
     if not smooth.any():
@@ -28,11 +23,7 @@ def friction_direction(velocity: Array, transition_speed: Array) -> Array:
 def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_speed: Array) -> Array:
     """``(..., d)`` magnitude of dry friction, ``coulomb + stribeck exp(-|v| / stribeck_speed)`` [N m or N].
 
-    Parameters
-    ----------
-    velocity : (..., d), of every drive [rad/s or m/s].
-    coulomb, stribeck : (d,), [N m or N].
-    stribeck_speed : (d,), speed at which most of the extra friction of slow motion is gone [rad/s or m/s].
+    Most of the extra friction of slow motion is gone at ``stribeck_speed (d,)`` [rad/s or m/s].
     """
     return coulomb + stribeck * np.exp(-np.abs(velocity) / stribeck_speed)
 
@@ -47,10 +38,8 @@ def friction_torque(
 
     Parameters
     ----------
-    velocity : (..., d), of every drive [rad/s or m/s].
     terms : mapping of str to ndarray, shape (d,)
         ``viscous``, ``coulomb`` and ``stribeck`` [N m s/rad, N m, N m; or in m and N].
-    stribeck_speed, transition_speed : (d,), [rad/s or m/s].
     """
     dry = dry_friction(velocity, terms["coulomb"], terms["stribeck"], stribeck_speed)
     return terms["viscous"] * velocity + dry * friction_direction(velocity, transition_speed)

@@ -87,12 +87,8 @@ def _summed(left: Array, right: Array) -> Array:
 class FloatingPrediction:
     """Motion of the base and torques of the joints along ``N`` samples.
 
-    Attributes
-    ----------
-    twist, acceleration : ndarray, shape (N, 6)
-        Of the base in its own frame, linear then angular; the acceleration is the derivative of the twist. With gravity
-        the robot falls freely.
-    torque : (N, n), of the joints [N m or N], without drives.
+    Twist and acceleration ``(N, 6)`` are in the frame of the base, linear then angular; the acceleration is the
+    derivative of the twist. With gravity the robot falls freely. Torque ``(N, n)`` [N m or N] is without drives.
     """
 
     twist: Array
@@ -105,7 +101,6 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
 
     Parameters
     ----------
-    bodies : (nb, 10), inertial parameters.
     q, v, a : (N, n + w), of joints, then wheels.
 
     Raises

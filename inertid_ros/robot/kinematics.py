@@ -231,7 +231,6 @@ class TreeKinematics:
 
     @classmethod
     def of(cls, model: "RobotModel") -> "TreeKinematics":
-        """Kinematics of a robot model."""
         return cls(model.tree, model.options.gravity)
 
     def placements(self, q: Array, root: RootMotion | None = None) -> Array:

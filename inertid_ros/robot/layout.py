@@ -26,7 +26,6 @@ class UserTerm:
     Attributes
     ----------
     name : prefix of its parameters, such as ``counterbalance.sin(q)``.
-    joint : on which it acts.
     expressions : ``k`` formulas of :data:`~inertid_ros.config.robot.TERM_SIGNALS`, see :class:`.Expression`.
     non_negative : whether its parameters cannot be negative, as those of friction.
     values : ``k`` known values; empty: they are identified.
@@ -47,7 +46,6 @@ class UserTerm:
 
     @cached_property
     def formulas(self) -> tuple[Expression, ...]:
-        """The expressions, parsed."""
         return tuple(Expression(text, TERM_SIGNALS) for text in self.expressions)
 
     @property
@@ -98,9 +96,7 @@ class ParameterLayout:
     joints : names of the joints, in Pinocchio's velocity order.
     drive_terms : identified subset of :data:`DRIVE_TERMS`, in that order.
     couplings : drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
-    rotors : motors modelled as separate bodies.
     stribeck_speeds : ``n`` speeds ``v_s`` [rad/s or m/s]; empty: all are :data:`STRIBECK_SPEED`.
-    terms : torques added by the configuration.
     without_stribeck : joints without Stribeck friction in their equations.
     transition_speeds : tuple of float
         ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. These two follow from recordings and are not compared.
@@ -123,7 +119,6 @@ class ParameterLayout:
 
     @property
     def body_size(self) -> int:
-        """Columns of the links."""
         return BODY_PARAMETERS * len(self.links)
 
     @property
@@ -133,12 +128,10 @@ class ParameterLayout:
 
     @property
     def body_names(self) -> tuple[str, ...]:
-        """Links, then rotors."""
         return self.links + tuple(rotor.name for rotor in self.rotors)
 
     @property
     def size(self) -> int:
-        """Number of columns."""
         return self.term_start + sum(len(term.expressions) for term in self.terms)
 
     @property
@@ -163,7 +156,6 @@ class ParameterLayout:
         return slice(start, start + len(self.joints))
 
     def term(self, index: int) -> slice:
-        """Columns of one user term."""
         start = self.term_start + sum(len(term.expressions) for term in self.terms[:index])
         return slice(start, start + len(self.terms[index].expressions))
 

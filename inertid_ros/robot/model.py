@@ -41,17 +41,10 @@ class ModelOptions:
         Joint name to the position [rad or m] at which it is held; its subtree moves with its parent. Mimic joints of a
         locked joint are locked with it. Joints that others mimic are held too, at zero or as near as they can be; the
         options of a loaded model name them.
-    drive_terms : drive terms to identify per joint, see :class:`ParameterLayout`.
     gravity : (3,) m/s^2 in the frame of the root link; in the world if the base is free.
-    couplings : drives that turn with several joints.
-    rotors : motors modelled as separate bodies.
     base : "fixed", or "free" if the root link moves in the world and is identified like the other bodies.
-    contacts : measured external wrenches.
     stribeck_speeds : joint name to the known speed of its Stribeck friction [rad/s or m/s].
-    wheels : reaction wheels on a free base; their joints are held.
     effort_scale : joint name to the factor on its measured effort [N m or N per unit of effort]; default 1.
-    terms : torques added by the configuration.
-    without_stribeck : joints without Stribeck friction.
     transition_speeds : joint name to the known speed within which its friction turns [rad/s or m/s].
     joint_names : name of a joint in recordings to that in the URDF, see :class:`RecordedJoints`.
     """
@@ -89,17 +82,13 @@ class RobotModel:
 
     Attributes
     ----------
-    name : name in the URDF.
     urdf : text as given, with the inertia of their shapes for links that had none.
     pinocchio : model of the moving bodies; locked and fixed joints are lumped into them.
-    layout : columns of the parameter vector.
     body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
     body_locked : ndarray, shape (nb, 10)
         Part of ``body_prior`` from links behind locked joints. These keep their inertial elements in the written URDF,
         so that a consistent estimate is at least this much.
     drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
-    limits : of the joints.
-    wheels : reaction wheels on the bodies.
     fitted_bodies : ndarray or None, shape (nb, 10)
         Bodies that the load of user terms is computed from, instead of the prior.
     folder : folder of the URDF, for its meshes; None if it was given as text.
@@ -143,7 +132,6 @@ class RobotModel:
 
     @property
     def root_name(self) -> str:
-        """Root link."""
         return str(self.pinocchio.frames[1].name)
 
     @property
@@ -163,12 +151,10 @@ class RobotModel:
 
     @property
     def joints(self) -> int:
-        """Number of movable joints."""
         return len(self.layout.joints)
 
     @property
     def free(self) -> bool:
-        """Whether the base moves freely."""
         return self.options.base == "free"
 
     @property
@@ -234,7 +220,6 @@ class RobotModel:
 
     @cached_property
     def tree(self) -> tuple[TreeJoint, ...]:
-        """Joints for batched recursions."""
         return tree_joints(self.pinocchio, self.axes)
 
     @cached_property
@@ -263,7 +248,6 @@ class RobotModel:
         return replace(self, layout=layout, options=replace(self.options, transition_speeds=named))
 
     def with_terms(self, terms: tuple[UserTerm, ...]) -> "RobotModel":
-        """Robot with other user terms."""
         return replace(self, layout=replace(self.layout, terms=terms), options=replace(self.options, terms=terms))
 
     def with_bodies_alone(self) -> "RobotModel":

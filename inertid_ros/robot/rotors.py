@@ -30,13 +30,11 @@ class Rotor:
 
     Attributes
     ----------
-    name : name of the body; no link may have it.
-    joint : movable joint that it turns with.
+    name : no link may have it.
     link : link of the URDF that it is mounted on, also one that does not move.
     ratio : turns of the rotor per turn of the joint (per metre of a prismatic one), with sign [1 or rad/m].
     xyz, rpy : its frame in that of the link [m], [rad].
-    axis : axis of its bearings, in its frame.
-    mass : prior [kg].
+    axis : of its bearings, in its frame.
     com : prior of the centre of mass in its frame [m].
     inertia : prior about the centre of mass [kg m^2] (xx, xy, xz, yy, yz, zz).
     """
@@ -81,7 +79,6 @@ class Rotor:
 
     @property
     def unit_axis(self) -> Array:
-        """``(3,)`` unit vector of the axis."""
         return np.array(self.axis, dtype=float) / np.linalg.norm(self.axis)
 
 
@@ -150,7 +147,6 @@ class MountedWheels:
 
     Attributes
     ----------
-    names : ``w`` names of their joints.
     bodies : moving body that each is mounted on.
     axes : (w, 3), inertia times unit axis in the frame of that body [kg m^2].
     """

@@ -17,11 +17,7 @@ _MAX_STREAM_STEP_S = 0.1
 class CommandedTrajectory:
     """Received points of a joint trajectory; columns in the order of the robot's joints.
 
-    Attributes
-    ----------
-    time_from_start : (P,), [s]
-    position : ndarray, shape (P, n)
-    velocity, acceleration : ndarray, shape (P, n), or None
+    Time is ``(P,)`` [s], the others are ``(P, n)``.
     """
 
     time_from_start: Array

@@ -113,11 +113,8 @@ class Sole:
 
     Attributes
     ----------
-    frame : link that it belongs to.
     rotation : (3, 3), of the sole's axes (x to the toes, z away from the ground) in the link's.
     centre : (3,), of the rectangle in the link's frame [m].
-    length, width : of the rectangle [m].
-    plate : name of the force plate below it.
     """
 
     frame: str
@@ -145,7 +142,6 @@ class SimulatedPlate:
 
     Attributes
     ----------
-    name : of the plate and of its frame.
     rotation : (3, 3), of the plate's axes in the world's.
     origin : (3,), of the plate's frame in the world [m]; the surface is at height zero.
     """
@@ -166,9 +162,6 @@ class LeggedRobotDescription:
 
     Attributes
     ----------
-    urdf : text of the true robot's URDF.
-    soles : contacts with the ground.
-    plates : force plates below them.
     start : joint to position [rad] where it is not zero.
     passive : joints without a motor.
     imu : frame of the inertial measurement unit on the base; empty is the base's own.

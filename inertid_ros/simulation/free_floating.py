@@ -64,7 +64,6 @@ class FreeMotion:
 
     Attributes
     ----------
-    time : (N,), times of the samples [s].
     pose : (N, 7), pose of the base in the world (position, quaternion x y z w).
     twist : (N, 6), its twist in its own frame.
     q, v : (N, n), positions and velocities of the joints.

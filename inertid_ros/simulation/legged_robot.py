@@ -33,11 +33,7 @@ _RECORDED_TAIL_S = 0.2
 class LeggedRobot:
     """Physics, controller and sensors.
 
-    Parameters
-    ----------
-    robot : the true robot.
-    options : Behaviour.
-    controller_urdf : URDF that the controller uses; the true one where not given.
+    The controller uses ``controller_urdf`` if it is given, else the true robot.
     """
 
     def __init__(

@@ -131,7 +131,6 @@ class ForcePlateWorld:
     Attributes
     ----------
     dof, position : (n,), indices of the joints.
-    root : name of the root link.
     plates : geometry index of every plate.
     """
 

@@ -74,12 +74,6 @@ def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
 @dataclass(frozen=True)
 class Box:
     """A homogeneous box in the frame of a link.
-
-    Attributes
-    ----------
-    mass : [kg].
-    com : (3,), its centre [m].
-    inertia : (3, 3), about its centre [kg m^2].
     """
 
     mass: float

@@ -105,8 +105,6 @@ class BodySample:
 
     Attributes
     ----------
-    time : simulated time [s].
-    position, velocity, effort : (n,), of the joints.
     base_pose : (7,), position x y z [m] and quaternion qx qy qz qw.
     base_twist : (6,), linear then angular, in the base frame.
     base_acceleration : (6,), derivative of the twist in the base frame.

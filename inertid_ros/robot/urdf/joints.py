@@ -20,11 +20,7 @@ _CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
 class JointLimits:
     """Limits of every joint; infinite by default.
 
-    Attributes
-    ----------
-    lower, upper : (n,), position [rad or m].
-    velocity : (n,), rad/s or m/s.
-    effort : (n,), N m or N.
+    ``(n,)`` each: positions [rad or m], velocity [rad/s or m/s], effort [N m or N].
     """
 
     lower: Array

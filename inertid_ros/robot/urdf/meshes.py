@@ -108,7 +108,7 @@ def _cached(package: str) -> Iterator[Path]:
 
 
 class MeshFile(NamedTuple):
-    """Mesh in a URDF: path, time of its last change [ns], factors along its axes."""
+    """Mesh in a URDF, with factors along its axes."""
 
     path: str
     changed_ns: int

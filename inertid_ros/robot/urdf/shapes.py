@@ -32,14 +32,11 @@ class CollisionShape:
 
     Attributes
     ----------
-    link : link of the URDF that has it.
     body : moving body that the link belongs to; -1 for the fixed root.
     placement : (4, 4), of the shape in the frame of that body (for -1, of the root link).
     geometry : ``box``, ``sphere``, ``cylinder``, ``capsule`` (both along z, the length without caps) or ``mesh``.
     size : m; full edges of a box; radius; radius and length; nothing for a mesh.
-    mesh : file of a mesh.
     scale : factors of a mesh along its axes.
-    surface : mesh, once it has been read.
     """
 
     link: str
@@ -108,10 +105,6 @@ def with_surfaces(shapes: Sequence[CollisionShape]) -> tuple[list[CollisionShape
 @dataclass(frozen=True)
 class Capsule:
     """Points within ``radius`` of a segment.
-
-    Attributes
-    ----------
-    start, end : (3,), m; equal for a ball.
     """
 
     start: Array
@@ -120,13 +113,11 @@ class Capsule:
 
     @property
     def volume(self) -> float:
-        """m^3."""
         length = float(np.linalg.norm(self.end - self.start))
         return np.pi * self.radius**2 * (length + 4 / 3 * self.radius)
 
     @property
     def surface(self) -> float:
-        """m^2."""
         return float(2 * np.pi * self.radius * (np.linalg.norm(self.end - self.start) + 2 * self.radius))
 
     def placed(self, placement: Array) -> "Capsule":

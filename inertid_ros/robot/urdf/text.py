@@ -144,7 +144,6 @@ class UrdfChange:
     Attributes
     ----------
     element : ``link`` or ``joint``.
-    name : of the link or joint.
     attribute : path and attribute, such as ``inertial/mass value``.
     before, after : values as written; empty if absent.
     """

@@ -122,11 +122,8 @@ class DoubtfulLimits:
     Attributes
     ----------
     key : ``position`` or ``velocity``.
-    joints : joints with such limits.
-    unit : unit that they seem to be in.
+    unit : that they seem to be in.
     factor : from that unit to SI.
-    evidence : one clause.
-    remedy : change of the URDF.
     option : YAML that replaces the limits in planning, in SI units.
     """
 
