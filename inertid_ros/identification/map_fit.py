@@ -149,7 +149,12 @@ class MapFit:
             options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE, data.prior_spreads
         )
         regularization = map_problem.completed(regularization, model.consistent_prior - model.inertial_locked)
-        return cls(data, map_problem, regularization, options, _initial_weighting(data, regularization))
+        # Weights by the errors of the prior, with samples as independent as the filter leaves them.
+        information = data.information
+        deviation = np.maximum(information.deviation(model.prior), 0.01 * information.rms_measured)
+        fraction = band_fraction(data.recordings) if data.recordings else np.ones(len(deviation))
+        weighting = Weighting(np.maximum(deviation, data.least_deviation), fraction, regularization)
+        return cls(data, map_problem, regularization, options, weighting)
 
     @cached_property
     def _held(self) -> NDArray[np.bool_]:
@@ -393,7 +398,7 @@ class MapFit:
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
         left_out |= np.isin(model.layout.names, self.left_out)
         of_speeds = self.speed_covariance
-        within = posterior(
+        covariance, interval = posterior(
             fitted,
             ErrorSources(
                 coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
@@ -405,17 +410,15 @@ class MapFit:
             coordinates,
             weighting.regularization,
         )
-        missed = np.array([channel.expected_square(within.covariance) for channel in information.channels])
+        missed = np.array([channel.expected_square(covariance) for channel in information.channels])
         deviation = np.sqrt(weighting.deviation**2 + missed / np.maximum(information.counts, 1))
         kept = np.ones(len(parameters))
         kept[held.absent] = 0.0  # what is held has no variance; what a test left out has
         r_factor, _ = information.whitened(1 / weighting.deviation)
-        interval = np.full((len(parameters), 2), np.nan)
-        interval[within.bounded] = within.intervals
         return Estimate(
             equations=self.data.equations,
             parameters=parameters,
-            covariance=kept[:, None] * within.covariance * kept,
+            covariance=kept[:, None] * covariance * kept,
             residual_deviation=deviation,
             effective_counts=np.minimum(deviation**2 / noise, 1.0) * information.counts,
             base=base_parameters(model.layout, r_factor, base_parameters_of_robot(model)),
@@ -437,11 +440,3 @@ class MapFit:
         coordinates = self.map_problem.coordinates
         root = coordinates.matrix[:, ~self._held] @ covariance_root(R, solution, ~self._held)
         return root @ root.T
-
-
-def _initial_weighting(data: FitData, regularization: Regularization) -> Weighting:
-    """Weights by the errors of the prior, with samples as independent as the filter leaves them."""
-    information, recordings = data.information, data.recordings
-    deviation = np.maximum(information.deviation(data.equations.model.prior), 0.01 * information.rms_measured)
-    fraction = band_fraction(recordings) if recordings else np.ones(len(deviation))
-    return Weighting(np.maximum(deviation, data.least_deviation), fraction, regularization)

@@ -28,23 +28,6 @@ _TAIL_DEVIATIONS = -50.0  # deviations below a bound from which a series replace
 
 
 @dataclass(frozen=True)
-class Posterior:
-    """Distribution of the true parameters around an estimate.
-
-    Attributes
-    ----------
-    covariance : ndarray, shape (p, p)
-        Expected products of the estimate's errors: about the estimate, which bounds may move away from the mean.
-    bounded : ndarray of int, shape (k,)
-        Parameters that cannot be negative.
-    """
-
-    covariance: Array
-    bounded: np.ndarray
-    intervals: Array
-
-
-@dataclass(frozen=True)
 class ErrorSources:
     """Sources of the difference between an estimate and the truth.
 
@@ -70,7 +53,7 @@ def posterior(
     convex_program: ConvexProgram,
     coordinates: Coordinates,
     regularization: Regularization,
-) -> Posterior:
+) -> tuple[Array, Array]:
     """Posterior under noise that may differ from the noise that the weights of the fit stand for.
 
     Normal about the optimum, with the curvature of data and regularizer there; bounds cut it off. With other weights
@@ -81,6 +64,13 @@ def posterior(
     ----------
     fitted : tuple of ndarray, shapes (p, p) and (p,)
         Whitened equations in normalised coordinates, with the weights of the fit.
+
+    Returns
+    -------
+    covariance : ndarray, shape (p, p)
+        Expected products of the estimate's errors: about the estimate, which bounds may move away from the mean.
+    interval : ndarray, shape (p, 2)
+        Intervals of 95 % of parameters that cannot be negative, one-sided if the bound is near; NaN of all others.
     """
     size, bounded = coordinates.layout.size, convex_program.positive
     x = np.where(sources.left_out, 0.0, solution.x)
@@ -113,12 +103,9 @@ def posterior(
     density[: len(bounded)][absent] = regularization.drive_weight
     within = truncated_normal(mean, covariance, rows, shift, density)
     moved = coordinates.matrix @ (within.mean - x)
-    scale = np.diagonal(coordinates.matrix)[bounded, None]
-    return Posterior(
-        coordinates.matrix @ within.covariance @ coordinates.matrix.T + np.outer(moved, moved),
-        bounded,
-        scale * within.intervals[: len(bounded)],
-    )
+    interval = np.full((size, 2), np.nan)
+    interval[bounded] = np.diagonal(coordinates.matrix)[bounded, None] * within.intervals[: len(bounded)]
+    return coordinates.matrix @ within.covariance @ coordinates.matrix.T + np.outer(moved, moved), interval
 
 
 def _prior(x: Array, coordinates: Coordinates, regularization: Regularization) -> tuple[Array, Array]:
