@@ -115,26 +115,18 @@ def _excite_floating(
 
 
 def _outline(motion: Plan, model: RobotModel) -> dict[str, Any]:
-    return {
-        "robot": model.name,
-        "model_hash": model.hash,
-        "kind": motion.motion_type,
-        "seed": motion.seed,
-        "duration": motion.duration,
-        "points": len(motion.time),
-    }
+    about = {"robot": model.name, "model_hash": model.hash, "kind": motion.motion_type, "seed": motion.seed}
+    return {**about, "duration": motion.duration, "points": len(motion.time)}
 
 
 def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfiguration) -> dict[str, Any]:
     """Content of ``excitation.json``; shares of limits are fractions."""
-    inspection, criterion = motion.inspection, None
+    inspection = motion.inspection
+    criterion: dict[str, Any] | None = None
     if motion.criterion is not None:
-        criterion = {
-            "kind": config.excitation.criterion,
-            "scaling": config.excitation.scaling,
-            "value": motion.criterion.value,
-            "parameters": motion.criterion.kept,
-        }
+        chosen, reached = config.excitation, motion.criterion
+        criterion = {"kind": chosen.criterion, "scaling": chosen.scaling}
+        criterion |= {"value": reached.value, "parameters": reached.kept}
     position, velocity = motion.plan.position, motion.plan.velocity
     columns = {
         "name": motion.plan.joint_names,

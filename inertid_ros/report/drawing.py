@@ -43,8 +43,6 @@ class Panel:
 
     Parameters
     ----------
-    figure : matplotlib.figure.Figure
-        Drawn on.
     box : tuple of float
         Left, bottom, width, height of the axes as shares of the figure.
     x, y : tuple of float
@@ -153,8 +151,6 @@ def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]
         Size in points, with text of 10 points.
     label : str
         What it shows, for readers who do not see it.
-    draw : callable
-        Draws on the figure.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -54,16 +54,10 @@ class Result:
 
     Attributes
     ----------
-    model : RobotModel
-        From ``calibrated.urdf``, with the same locked joints; its ``prior`` is not that of the original URDF.
-    parameters : ndarray, shape (p,)
-        Parameters in the order of ``model.layout``.
-    prior : ndarray, shape (p,)
-        Parameters of the given URDF.
-    covariance : ndarray, shape (p, p)
-        Covariance of the parameters.
-    report : mapping
-        Content of ``report.json``.
+    model : from ``calibrated.urdf``, with the same locked joints; its ``prior`` is not that of the original URDF.
+    parameters, prior : ``(p,)`` in the order of ``model.layout``; ``prior`` of the URDF as given.
+    covariance : ``(p, p)`` of the parameters.
+    report : content of ``report.json``.
     """
 
     directory: Path
@@ -75,13 +69,7 @@ class Result:
 
     @classmethod
     def load(cls, directory: str | Path) -> "Result":
-        """Read a result directory.
-
-        Raises
-        ------
-        ResultError
-            It is no result directory, or a file in it is missing, damaged or of another version.
-        """
+        """Read a result directory; ResultError if a file is missing, damaged or of another version."""
         path = Path(directory)
         if not path.is_dir():
             raise ResultError(f"{path}: no such result directory; check the path")
@@ -102,13 +90,7 @@ class Result:
 
     @cached_property
     def information(self) -> Information:
-        """Information of the recordings, to which later ones can be added.
-
-        Raises
-        ------
-        ResultError
-            There is none, or it is damaged.
-        """
+        """Information of the recordings, to which later ones can be added; ResultError if there is none."""
         try:
             return read_information(self.directory / INFORMATION)
         except IdentificationError as error:
@@ -175,12 +157,7 @@ class CalibrationOutcome(IdentificationOutcome):
         return report_content(self)
 
     def save(self, directory: str | Path, force: bool = False) -> Path:
-        """Write a result directory, which appears complete or not at all.
-
-        Parameters
-        ----------
-        force : bool
-            Replace an earlier result.
+        """Write a result directory, which appears complete or not at all; ``force`` replaces an earlier result.
 
         Raises
         ------
@@ -242,13 +219,7 @@ def _parameters_content(outcome: CalibrationOutcome) -> dict[str, Any]:
 
 
 def comparison_content(first: Result, second: Result) -> dict[str, Any]:
-    """Differences of two results as plain data.
-
-    Raises
-    ------
-    ResultError
-        They are of different robots.
-    """
+    """Differences of two results as plain data; ResultError if they are of different robots."""
     if first.model.hash != second.model.hash or first.model.link_names != second.model.link_names:
         raise ResultError(
             f"{second.directory}: is of another robot than {first.directory} (their kinematics differ); compare two"
