@@ -20,7 +20,7 @@ from inertid_ros.robot.urdf.parsing import XACRO_SUFFIX, expand_xacro
 
 from .settings import inputs, named_numbers
 
-_LINE_WIDTH = 110
+_LINE_WIDTH, _INDENT = 110, "  "
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,13 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _expanded(path: Path, options: argparse.Namespace, target: Path) -> Path:
-    """URDF beside the configuration, from xacro.
-
-    Raises
-    ------
-    ModelError
-        An argument is not NAME:=VALUE, or the file cannot be expanded.
-    """
+    """URDF beside the configuration, from xacro."""
     arguments = {}
     for text in options.xacro:
         name, separator, value = text.partition(":=")
@@ -95,27 +89,24 @@ def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
         _LINE_WIDTH, initial_indent="#   * ", subsequent_indent="#     ", break_long_words=False, break_on_hyphens=False
     )
     lines += [line for note in setup.notes for line in wrap.wrap(note)]
-    lines += ["", "/**:", "  ros__parameters:"]
-    whole = [setting for setting in setup.settings if "." not in setting.key]
-    lines += [f"    {setting.key}: {_scalar(setting.value)}  # {setting.reason}" for setting in whole]
-    for section in dict.fromkeys(setting.key.partition(".")[0] for setting in setup.settings if setting not in whole):
-        lines.append(f"    {section}:")
-        below = [setting for setting in setup.settings if setting.key.partition(".")[0] == section]
-        for key in dict.fromkeys(setting.key for setting in below):
-            lines += _block(key.partition(".")[2], [setting for setting in below if setting.key == key])
+    lines += ["", "/**:", "  ros__parameters:", *_entries(setup.settings)]
     return "\n".join(lines) + "\n"
 
 
-def _block(name: str, settings: list[Setting]) -> list[str]:
-    """Lines of one key, which may be a map that several settings fill."""
-    indent, lines = " " * 6, []
-    if not isinstance(settings[0].value, Mapping):
-        return [f"{indent}{name}: {_scalar(settings[0].value)}  # {settings[0].reason}"]
-    lines.append(f"{indent}{name}:")
+def _entries(settings: Iterable[Setting]) -> Iterator[str]:
+    """Lines of YAML with reasons; settings of one section stand together."""
+    written: tuple[str, ...] = ()
     for setting in settings:
-        pairs = (f"{_scalar(key)}: {_scalar(value)}" for key, value in setting.value.items())
-        lines += [f"{indent}  {pair}  # {setting.reason}" for pair in pairs]
-    return lines
+        *sections, name = setting.key.split(".")
+        values = {name: setting.value}
+        if isinstance(setting.value, Mapping):
+            sections, values = [*sections, name], dict(setting.value)
+        for depth, section in enumerate(sections, start=1):
+            if written[:depth] != tuple(sections[:depth]):
+                yield f"{_INDENT * (depth + 1)}{section}:"
+        written = tuple(sections)
+        for key, value in values.items():
+            yield f"{_INDENT * (len(sections) + 2)}{_scalar(key)}: {_scalar(value)}  # {setting.reason}"
 
 
 def _scalar(value: Any) -> str:
