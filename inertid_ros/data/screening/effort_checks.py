@@ -159,7 +159,7 @@ def _explains(hypothesis: Hypothesis, fit: EffortFit, recorded: EffortFit, count
     return bool((after < _THRESHOLDS.explained_share).all() and lower)
 
 
-def _error(fit: EffortFit, joints: Array) -> float:
+def _error(fit: EffortFit, joints: NDArray[np.intp]) -> float:
     """RMS over some joints of the error as a share of their effort."""
     return float(np.sqrt(np.mean(fit.share[joints] ** 2)))
 

@@ -32,18 +32,11 @@ _CONVERGED_CHANGE = 1e-3  # relative change of the squared errors
 _SHARE_TO_BORDER = 0.9  # of the step at which a body would have no extension
 _RIDGE_SHARE = 1e-10  # of every column: columns may be proportional to one another
 _MOMENT_PARAMETERS = 4  # mass and first moment
-_PAIRS = np.array([(row, column) for row in range(4) for column in range(row, 4)])
-
-
-def _basis() -> Array:
-    basis = np.zeros((len(_PAIRS), 4, 4))
-    for matrix, (row, column) in zip(basis, _PAIRS, strict=True):
-        matrix[row, column] = matrix[column, row] = 1.0 if row == column else np.sqrt(0.5)
-    return basis
-
-
-_BASIS = _basis()
-"""Orthonormal symmetric matrices ``(10, 4, 4)``, each with one or two non-zero elements, at ``_PAIRS``."""
+_ROWS, _COLUMNS = np.triu_indices(4)
+# Orthonormal symmetric matrices (10, 4, 4), each with one or two non-zero elements.
+_BASIS = np.zeros((len(_ROWS), 4, 4))
+_BASIS[np.arange(len(_ROWS)), _ROWS, _COLUMNS] = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(0.5))
+_BASIS = np.maximum(_BASIS, np.swapaxes(_BASIS, 1, 2))
 
 
 @dataclass(frozen=True)
@@ -328,7 +321,7 @@ class EffortEquations:
 
 def no_deviation(size: int) -> Array:
     """Values ``(10 nb,)`` of the bodies' columns for the bodies of the URDF."""
-    return np.tile(np.eye(4)[_PAIRS[:, 0], _PAIRS[:, 1]], size // BODY_PARAMETERS)
+    return np.tile(np.eye(4)[_ROWS, _COLUMNS], size // BODY_PARAMETERS)
 
 
 def _divergence(bodies: Array) -> float:

@@ -1,6 +1,6 @@
 """Hypotheses on what may be wrong with efforts or with the motion beside them, and what each costs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -18,6 +18,8 @@ from inertid_ros.robot.model import RobotModel
 from . import effort_equations as equations
 from .effort_equations import BodyColumns, DriveColumns, EffortEquations, EffortFit, Motion
 
+_NO_WORDS: Mapping[str, str] = {}
+_OPPOSED = "effort of {} opposes what the URDF predicts"
 _ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # by which zeros are wrong
 _LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
 _SHORTLIST_COUNT = 5  # of many similar changes: those that the URDF's bodies explain best
@@ -143,29 +145,25 @@ class EffortComparison:
 
     def _signs(self, joints: list[int]) -> Iterator[Hypothesis]:
         """One drive's effort, or that of all, has the wrong sign."""
-        cause, names, n = "effort_sign", self.model.joint_names, self.model.joints
-
-        def described(whose: str, opposite: Sequence[str]) -> dict:
-            remedy = remedy_for(cause, scales=_mapping(dict.fromkeys(opposite, -1.0)))
-            return {"evidence": f"effort of {whose} opposes what the URDF predicts", "remedy": remedy}
-
-        yield self._other(cause, mixing=-self.recorded.mixing, **described("all joints", self._counted_names))
-        signs = [np.where(np.arange(n) == joint, -1.0, 1.0)[:, None] * self.recorded.mixing for joint in joints]
-        yield from self._best([
-            self._other(cause, n, mixing=mixing, joints=(joint,), **described(names[joint], [names[joint]]))
-            for joint, mixing in zip(joints, signs, strict=True)
-        ])  # fmt: skip
+        mixing, n = self.recorded.mixing, self.model.joints
+        scales = _mapping(dict.fromkeys(self._counted_names, -1.0))
+        yield self._other("effort_sign", _OPPOSED.format("all joints"), {"scales": scales}, mixing=-mixing)
+        candidates = []
+        for joint in joints:
+            name, sign = self.model.joint_names[joint], np.where(np.arange(n) == joint, -1.0, 1.0)[:, None]
+            words, evidence = {"scales": _mapping({name: -1.0})}, _OPPOSED.format(name)
+            candidates.append(self._other("effort_sign", evidence, words, n, mixing=sign * mixing, joints=(joint,)))
+        yield from self._best(candidates)
 
     def _effort_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         """The efforts of two joints are exchanged."""
         pairs = list(combinations(joints, 2))
         for pair in pairs:
             one, other = (self.model.joint_names[joint] for joint in pair)
-            yield self._other(
-                "effort_exchange", len(pairs), mixing=self.recorded.mixing[_exchanged(self.model.joints, *pair)],
-                joints=pair, evidence=f"efforts of {one} and {other} fit one another's motion",
-                remedy=remedy_for("effort_exchange", one=one, other=other),
-            )  # fmt: skip
+            evidence = f"efforts of {one} and {other} fit one another's motion"
+            mixing = self.recorded.mixing[_exchanged(self.model.joints, *pair)]
+            words = {"one": one, "other": other}
+            yield self._other("effort_exchange", evidence, words, len(pairs), mixing=mixing, joints=pair)
 
     def _factors(self) -> Iterator[Hypothesis]:
         """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort shows it."""
@@ -180,22 +178,19 @@ class EffortComparison:
             mixing = np.diag(1 / factor) @ self.recorded.mixing
             rigid = self._equations.fit(mixing).rigid
         known = factor[determined]
-        described = _gains(known, self._counted_names)
-        yield self._other(parameters=int(determined.sum()), mixing=mixing, **described)
+        gains = _gains(known, self._counted_names)
+        yield self._other(parameters=int(determined.sum()), mixing=mixing, **gains)
         power = 10.0 ** round(np.log10(float(np.median(known))))
         if power != 1.0:
-            described = _unit(power, self._counted_names)
-            yield self._other(parameters=1, mixing=self.recorded.mixing / power, **described)
+            unit = _unit(power, self._counted_names)
+            yield self._other(parameters=1, mixing=self.recorded.mixing / power, **unit)
 
     def _gravities(self) -> Iterator[Hypothesis]:
         """Gravity has been taken out of the efforts, or points elsewhere: along an axis, or anywhere."""
         size = float(np.linalg.norm(self.recorded.gravity))
         if not size:
             return
-        yield self._other(
-            "gravity_compensated", gravity=np.zeros(3), evidence="efforts lack the torque of gravity",
-            remedy=remedy_for("gravity_compensated"),
-        )  # fmt: skip
+        yield self._other("gravity_compensated", "efforts lack the torque of gravity", gravity=np.zeros(3))
         axes = [size * sign * axis for axis in np.eye(3) for sign in (1, -1)]
         others = [axis for axis in axes if not np.allclose(axis, self.recorded.gravity, atol=0.1 * size)]
         candidates = [(gravity, len(axes), 0) for gravity in others]
@@ -205,18 +200,15 @@ class EffortComparison:
             candidates.append((size * fitted / length, 1, 2))
         for gravity, tried, parameters in candidates:
             vector = "[" + ", ".join(f"{round(x, 2) + 0.0:g}" for x in gravity.tolist()) + "]"
-            yield self._other(
-                "gravity_direction", tried, parameters, gravity=gravity,
-                evidence=f"efforts fit a gravity of {vector} in the root frame",
-                remedy=remedy_for("gravity_direction", vector=vector),
-            )  # fmt: skip
+            evidence = f"efforts fit a gravity of {vector} in the root frame"
+            yield self._other("gravity_direction", evidence, {"vector": vector}, tried, parameters, gravity=gravity)
 
     def _delays(self) -> Iterator[Hypothesis]:
         """Efforts come later than the motion, or earlier."""
         for lag in (*_LAGS_S, *(-lag for lag in _LAGS_S)):
             order = "after" if lag > 0 else "before"
             evidence = f"efforts are stamped about {abs(1e3 * lag):.0f} ms {order} the motion"
-            yield self._other("delay", 1, 1, lag=lag, evidence=evidence, remedy=remedy_for("delay"))
+            yield self._other("delay", evidence, parameters=1, lag=lag)
 
     def _couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
         """A drive turns with two neighbouring joints at once."""
@@ -230,11 +222,11 @@ class EffortComparison:
             if any(set(other.joints) >= set(pair) for other in self.model.layout.couplings):
                 continue
             for ratio, speeds in ((1.0, "sum"), (-1.0, "difference")):
-                drive = f"{{wrist: {{joints: [{', '.join(pair)}], ratios: [1, {ratio:g}]}}}}"
+                words = {"drive": f"{{wrist: {{joints: [{', '.join(pair)}], ratios: [1, {ratio:g}]}}}}"}
+                evidence = f"efforts of {pair[0]} and {pair[1]} follow the {speeds} of their speeds"
                 yield self._other(
-                    "coupling", 2 * len(joints), 3, coupling=Coupling("coupling", pair, (1.0, ratio)),
-                    joints=(before, joint), gravest=Severity.REJECT, remedy=remedy_for("coupling", drive=drive),
-                    evidence=f"efforts of {pair[0]} and {pair[1]} follow the {speeds} of their speeds",
+                    "coupling", evidence, words, 2 * len(joints), 3, gravest=Severity.REJECT, joints=(before, joint),
+                    coupling=Coupling("coupling", pair, (1.0, ratio)),
                 )  # fmt: skip
 
     def _loads(self) -> Iterator[Hypothesis]:
@@ -251,9 +243,8 @@ class EffortComparison:
                 loaded, link = bodies.copy(), self.model.link_names[end]
                 loaded[end] += load
                 yield self._other(
-                    "undeclared_load", len(ends), 4, link=link, bodies=loaded, gravest=Severity.NOTICE,
-                    evidence=f"{link} carries about {mass:.2g} kg more than in the URDF",
-                    remedy=remedy_for("undeclared_load"),
+                    "undeclared_load", f"{link} carries about {mass:.2g} kg more than in the URDF", {}, len(ends), 4,
+                    link=link, bodies=loaded, gravest=Severity.NOTICE,
                 )  # fmt: skip
 
     def _counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
@@ -264,10 +255,10 @@ class EffortComparison:
         turning = [joint for joint in joints if heavy[joint] and self._turns[joint] and names[joint] not in balanced]
         for joint in turning:
             term = UserTerm("counterbalance", names[joint], TERM_SHAPES["counterbalance"][0])
+            evidence = f"a torque that follows the position of {names[joint]} acts beside the URDF's bodies"
             yield self._other(
-                "counterbalance", len(turning), 2, terms=(*self.recorded.terms, term), joints=(joint,),
-                evidence=f"a torque that follows the position of {names[joint]} acts beside the URDF's bodies",
-                remedy=remedy_for("counterbalance", joint=names[joint]), gravest=Severity.REJECT,
+                "counterbalance", evidence, {"joint": names[joint]}, len(turning), 2, joints=(joint,),
+                terms=(*self.recorded.terms, term), gravest=Severity.REJECT,
             )  # fmt: skip
 
     def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
@@ -279,10 +270,10 @@ class EffortComparison:
             order, (one, other) = _exchanged(n, *pair), (self.model.joint_names[joint] for joint in pair)
             moved = self._moved(lambda values, order=order: values[:, order])
             moved = replace(moved, direction=np.hstack([motion.direction[:, order], motion.direction[:, n:]]))
+            evidence = f"positions and efforts of {one} and {other} fit one another's place in the URDF"
             yield self._other(
-                "joint_exchange", len(pairs), mixing=self.recorded.mixing[order], motion=moved, joints=pair,
-                evidence=f"positions and efforts of {one} and {other} fit one another's place in the URDF",
-                remedy=remedy_for("joint_exchange", one=one, other=other),
+                "joint_exchange", evidence, {"one": one, "other": other}, len(pairs), motion=moved, joints=pair,
+                mixing=self.recorded.mixing[order],
             )  # fmt: skip
 
     def _position_offsets(self) -> Iterator[Hypothesis]:
@@ -293,20 +284,17 @@ class EffortComparison:
             for turn in _ZERO_TURNS_DEG:
                 q = motion.q.copy()
                 q[:, self.model.positions - self.model.joints + joint] += -np.radians(turn)
-                yield self._other(
-                    "position_offset", len(_ZERO_TURNS_DEG) * len(turning), motion=replace(motion, q=q),
-                    joints=(joint,), evidence=f"gravity of {name} fits positions that are {-turn:g} degrees further",
-                    remedy=remedy_for("position_offset", turn=f"{turn:g}", joint=name),
-                )  # fmt: skip
+                evidence = f"gravity of {name} fits positions that are {-turn:g} degrees further"
+                words, tried = {"turn": f"{turn:g}", "joint": name}, len(_ZERO_TURNS_DEG) * len(turning)
+                moved = replace(motion, q=q)
+                yield self._other("position_offset", evidence, words, tried, motion=moved, joints=(joint,))
 
     def _position_units(self) -> Iterator[Hypothesis]:
         """Angles are in degrees."""
         if self._turns.any():
             factors = np.where(self._turns, np.pi / 180, 1.0)
-            yield self._other(
-                "position_unit", motion=self._moved(lambda values: values * factors),
-                evidence="efforts fit positions in degrees", remedy=remedy_for("position_unit", "by_effort"),
-            )  # fmt: skip
+            moved = self._moved(lambda values: values * factors)
+            yield self._other("position_unit", "efforts fit positions in degrees", case="by_effort", motion=moved)
 
     def _moved(self, change: Callable[[Array], Array]) -> Motion:
         """Recorded motion with a change of the joints' ``q``, ``v`` and ``a``, ``(N, n)``; a free base stays."""
@@ -321,10 +309,16 @@ class EffortComparison:
         costs = [self._cost_of_urdf(candidate) for candidate in candidates]
         return [candidates[index] for index in np.argsort(costs)[:count]]
 
-    def _other(self, cause: str, tried: int = 1, parameters: int = 0, **changes: object) -> Hypothesis:
-        """The recorded state with changes; one of ``tried`` alternatives, with fitted parameters."""
-        penalty = float(np.log(tried)) + _COST_PER_PARAMETER * parameters
-        changes = {"gravest": Severity.REFUSE, **changes}
+    def _other(
+        self, cause: str, evidence: str, words: Mapping[str, str] = _NO_WORDS, tried: int = 1, parameters: int = 0,
+        case: str = "", **changes: object,
+    ) -> Hypothesis:  # fmt: skip
+        """The recorded state with changes; one of ``tried`` alternatives, with fitted parameters.
+
+        ``words`` are those of the remedy, in a case of the cause.
+        """
+        penalty, remedy = float(np.log(tried)) + _COST_PER_PARAMETER * parameters, remedy_for(cause, case, **words)
+        changes = {"gravest": Severity.REFUSE, **changes, "evidence": evidence, "remedy": remedy}
         return replace(self.recorded, cause=cause, penalty=penalty, **changes)  # type: ignore[arg-type]
 
     @property
@@ -463,20 +457,21 @@ def _gains(factors: Array, names: Sequence[str]) -> dict:
     if largest < _CARE_FACTOR:
         gravest = Severity.CARE if largest > _NOTICE_FACTOR else Severity.NOTICE
     evidence = f"efforts are {', '.join(f'{x:.3g}' for x in factors)} times the torques that the URDF predicts"
-    scales = _mapping(dict(zip(names, 1 / factors, strict=False))) if len(names) == len(factors) else ""
-    remedy = remedy_for("effort_current", "estimated" if scales else "", scales=scales)
-    return {"cause": "effort_current", "evidence": evidence, "remedy": remedy, "gravest": gravest}
+    if len(names) != len(factors):
+        return {"cause": "effort_current", "evidence": evidence, "gravest": gravest}
+    words = {"scales": _mapping(dict(zip(names, 1 / factors, strict=True)))}
+    return {"cause": "effort_current", "evidence": evidence, "gravest": gravest, "words": words, "case": "estimated"}
 
 
 def _unit(power: float, names: Sequence[str]) -> dict:
     """Cause of efforts that are a power of ten times the torques."""
     if power in _UNITS:
         evidence = f"efforts are {power:g} times the torques that the URDF predicts (they look like {_UNITS[power]})"
-        remedy = remedy_for("effort_unit", scales=_mapping(dict.fromkeys(names, 1 / power)))
-        return {"cause": "effort_unit", "evidence": evidence, "remedy": remedy}
+        words = {"scales": _mapping(dict.fromkeys(names, 1 / power))}
+        return {"cause": "effort_unit", "evidence": evidence, "words": words}
     evidence = f"efforts are about {power:g} times the torques that the URDF predicts, which is no unit of torque"
-    remedy = remedy_for("effort_current", "estimated", scales=f"{1 / power:g}")
-    return {"cause": "effort_current", "evidence": evidence, "remedy": remedy}
+    words = {"scales": f"{1 / power:g}"}
+    return {"cause": "effort_current", "evidence": evidence, "words": words, "case": "estimated"}
 
 
 def _mapping(values: dict[str, float]) -> str:

@@ -34,7 +34,8 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
     """
     remaining = iter(parts)
     first = next(remaining)
-    samples, gaps, usual_steps, notices = 0, 0, [], dict[str, None]()
+    samples, gaps, notices = 0, 0, dict[str, None]()
+    usual_steps: list[float] = []
     shortest, longest, lowest, highest, squares = np.inf, -np.inf, np.array(np.inf), np.array(-np.inf), np.array(0.0)
     last = first.time[0]
     for part in chain([first], remaining):
@@ -103,7 +104,8 @@ def effort_spectrum(name: str, time: Array, effort: Array, cutoff_hz: float) -> 
 def _welch(time: Array, effort: Array, segment: int) -> tuple[Array, Array]:
     """Frequencies ``(K,)`` [Hz] and power density ``(K, n)`` from segments of so many samples."""
     rate = 1.0 / float(np.median(np.diff(time)))
-    return scipy.signal.welch(effort, rate, LITTLE_LEAKAGE, nperseg=segment, axis=0, detrend="linear")
+    frequency, density = scipy.signal.welch(effort, rate, LITTLE_LEAKAGE, nperseg=segment, axis=0, detrend="linear")
+    return frequency, density
 
 
 @dataclass(frozen=True)
