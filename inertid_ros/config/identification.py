@@ -48,8 +48,8 @@ class LeastSquaresOptions:
     @property
     def name(self) -> str:
         """Of the method, for reports."""
-        for name, known in ESTIMATORS.items():
-            if self == known:
+        for name, options in ESTIMATORS.items():
+            if self == options:
                 return name
         return f"least squares: {self.loss}, {self.weighting} weights, {self.scaling} scaling, {self.rank} rank"
 

@@ -52,8 +52,8 @@ class Option:
     @property
     def unit(self) -> str:
         """Unit; empty where there is none, as of a list of names."""
-        found = re.search(r"\[([^\]]+)\]", self.description)
-        return found[1] if found and not self.lists else ""
+        brackets = re.search(r"\[([^\]]+)\]", self.description)
+        return brackets[1] if brackets and not self.lists else ""
 
     def of(self, name: str) -> "Option":
         """The option of the element of this name."""
@@ -64,7 +64,7 @@ class Option:
         if not self.is_list:
             return _number(self.scalar, value)
         several = isinstance(value, Sequence) and not isinstance(value, str)
-        return tuple(_number(self.scalar, each) for each in value) if several else value
+        return tuple(_number(self.scalar, element) for element in value) if several else value
 
     def check(self, name: str, value: Any) -> None:
         """Raise ConfigurationError, one line that begins with the name, unless a value is allowed."""
@@ -74,15 +74,15 @@ class Option:
         if self.length is not None and len(value) != self.length:
             raise ConfigurationError(f"{name} has {len(value)} values; give {self.length}")
         low, high = self.minimum, self.maximum
-        for each in value if self.is_list else (value,):
-            fits = isinstance(each, self.scalar) and (self.scalar is bool or not isinstance(each, bool))
+        for element in value if self.is_list else (value,):
+            fits = isinstance(element, self.scalar) and (self.scalar is bool or not isinstance(element, bool))
             if not fits:
-                raise ConfigurationError(f"{name} is {each!r}, expected {expected}")
+                raise ConfigurationError(f"{name} is {element!r}, expected {expected}")
             # Not the other way round: NaN lies in no range.
-            if not (low is None or each >= low) or not (high is None or each <= high):
-                raise ConfigurationError(f"{name} is {each!r}; it must lie {_range(low, high)}")
-            if self.choices and each not in self.choices:
-                raise ConfigurationError(f"{name} is {each!r}; choose from {', '.join(self.choices)}")
+            if not (low is None or element >= low) or not (high is None or element <= high):
+                raise ConfigurationError(f"{name} is {element!r}; it must lie {_range(low, high)}")
+            if self.choices and element not in self.choices:
+                raise ConfigurationError(f"{name} is {element!r}; choose from {', '.join(self.choices)}")
 
 
 def option(
@@ -144,8 +144,8 @@ def named(
     """
     metadata = {"element": element, "description": description, "names": names}
     if attrs.has(element):
-        each = validators.deep_mapping(validators.instance_of(str), validators.instance_of(element))
-        return attrs.field(factory=dict, converter=dict, validator=each, metadata=metadata)
+        types = validators.deep_mapping(validators.instance_of(str), validators.instance_of(element))
+        return attrs.field(factory=dict, converter=dict, validator=types, metadata=metadata)
     single = Option("", element, many, REQUIRED, description, **limits)
 
     def converted(values: Any) -> Any:

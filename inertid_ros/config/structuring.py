@@ -1,6 +1,7 @@
 """Option classes from parsed YAML or from ROS parameters; unknown keys are refused with what was probably meant."""
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -37,9 +38,9 @@ def structure(
     """
     fields = {field.name: field for field in attrs.fields(attrs.resolve_types(tree))}  # type: ignore[arg-type, type-var]
     lists = {field.metadata["names"]: name for name, field in fields.items() if is_named(field)}
-    given = _grouped(values, f"{where}: {prefix}")
+    grouped = _grouped(values, f"{where}: {prefix}")
     arguments: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in grouped.items():
         if key not in fields and key not in lists:
             raise ConfigurationError(f"{where}: {prefix}{_path(key, value)} is not an option; {_nearest(key, fields)}")
         field = fields.get(key)
@@ -55,11 +56,11 @@ def structure(
             # '' in a list of text is how a ROS parameter file writes that there is nothing in it.
             arguments[key] = [part for part in value if part != ""] if isinstance(value, list | tuple) else value
     for names, key in lists.items():
-        of_values = not attrs.has(fields[key].metadata["element"])
-        listing = given.get(names, ())
-        if of_values and arguments.get(key) and isinstance(listing, list | tuple) and not any(listing):
+        single_values = not attrs.has(fields[key].metadata["element"])
+        listing = grouped.get(names, ())
+        if single_values and arguments.get(key) and isinstance(listing, list | tuple) and not any(listing):
             continue  # names with a value each say themselves which they are
-        if names in given or (listed and arguments.get(key)):
+        if names in grouped or (listed and arguments.get(key)):
             _agree(fields[key], arguments.setdefault(key, {}), listing, where, prefix)
         if attrs.has(fields[key].metadata["element"]) and key in arguments:
             element = fields[key].metadata["element"]
@@ -120,7 +121,7 @@ def _named(field: Any, value: object, where: str, key: str) -> dict[str, Any]:
         raise _misfit(value, where, key, f"names, each with {inner}")
     if not attrs.has(element):
         return dict(flat(value))
-    found: dict[str, Any] = {}
+    elements: dict[str, Any] = {}
     for name, content in value.items():
         if "." in str(name) and not isinstance(content, Mapping | None):
             name, _, inner = str(name).rpartition(".")
@@ -129,8 +130,8 @@ def _named(field: Any, value: object, where: str, key: str) -> dict[str, Any]:
             raise ConfigurationError(
                 f"{where}: {key}.{name} is {content!r}, expected a mapping with {', '.join(_names(element))}"
             )
-        found[str(name)] = {**found.get(str(name), {}), **(content or {})}
-    return found
+        elements[str(name)] = {**elements.get(str(name), {}), **(content or {})}
+    return elements
 
 
 def _agree(field: Any, elements: dict[str, Any], names: object, where: str, prefix: str) -> None:
@@ -167,21 +168,16 @@ def _path(key: str, value: object) -> str:
     return key
 
 
-def _nearest(key: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+def _nearest(key: str, options: Iterable[str]) -> str:
+    close = difflib.get_close_matches(key, options, n=1)
+    return f"did you mean {close[0]}?" if close else f"known are {', '.join(options)}"
 
 
 class KnownKeys:
-    """Dotted keys of options, those of named elements with any name.
+    """Dotted keys of options, those of named elements with any name."""
 
-    Parameters
-    ----------
-    known : iterable of Option
-    """
-
-    def __init__(self, known: Iterable[Option]) -> None:
-        keys = {key: None for entry in known for key in (entry.key, entry.lists) if key}
+    def __init__(self, options: Iterable[Option]) -> None:
+        keys = {key: None for option in options for key in (option.key, option.lists) if key}
         self._keys = tuple(keys)
         self._pattern = re.compile("|".join(re.escape(key).replace("<name>", ".+") for key in keys))
 
@@ -190,34 +186,34 @@ class KnownKeys:
 
     def nearest(self, key: str) -> str:
         """The key that was probably meant by an unknown one; empty if there is none such."""
-        given, known, depth, names = self._siblings(key)
-        if depth == len(given):
+        parts, options, depth, names = self._siblings(key)
+        if depth == len(parts):
             return ""
-        last = {parts[-1]: parts for parts in reversed(known)}
-        if len(given) == 1 and key in last:  # without its section
+        last = {option[-1]: option for option in reversed(options)}
+        if len(parts) == 1 and key in last:  # without its section
             return ".".join(last[key])
-        if close := difflib.get_close_matches(given[depth], names, n=1):
-            whole = ".".join([*given[:depth], close[0], *given[depth + 1 :]])
-            return whole if whole in self else ".".join([*given[:depth], close[0]])
-        close = difflib.get_close_matches(given[-1], last, n=1, cutoff=_MIN_SIMILARITY)
+        if close := difflib.get_close_matches(parts[depth], names, n=1):
+            whole = ".".join([*parts[:depth], close[0], *parts[depth + 1 :]])
+            return whole if whole in self else ".".join([*parts[:depth], close[0]])
+        close = difflib.get_close_matches(parts[-1], last, n=1, cutoff=_MIN_SIMILARITY)
         return ".".join(last[close[0]]) if close else ""
 
     def remedy(self, key: str) -> str:
         """What to write in place of an unknown key: half a sentence."""
         if nearest := self.nearest(key):
             return f"did you mean {nearest}?"
-        given, _, depth, names = self._siblings(key)
+        parts, _, depth, names = self._siblings(key)
         if len(names) > _MAX_KEYS_LISTED:
             return "see docs/reference for those that there are"
-        return f"known are {', '.join('.'.join([*given[:depth], name]) for name in names)}"
+        return f"known are {', '.join('.'.join([*parts[:depth], name]) for name in names)}"
 
     def _siblings(self, key: str) -> tuple[list[str], list[list[str]], int, list[str]]:
-        """Parts of a key and of all known ones, how many the key shares with any, and what may follow those."""
-        given = key.split(".")
-        known = [_of_the_same_name(text.split("."), given) for text in self._keys]
-        depth = max((_common(parts, given) for parts in known), default=0)
-        here = [parts for parts in known if parts[:depth] == given[:depth] and len(parts) > depth]
-        return given, known, depth, list(dict.fromkeys(parts[depth] for parts in here))
+        """Parts of a key and of all options, how many parts the key shares with any option, what may follow those."""
+        parts = key.split(".")
+        options = [_with_name_of(parts, text.split(".")) for text in self._keys]
+        depth = max((len(os.path.commonprefix([option, parts])) for option in options), default=0)
+        siblings = [option for option in options if option[:depth] == parts[:depth] and len(option) > depth]
+        return parts, options, depth, list(dict.fromkeys(option[depth] for option in siblings))
 
     def check(self, keys: Iterable[str], where: str) -> None:
         """Raise ConfigurationError for the first key that no option has."""
@@ -226,11 +222,6 @@ class KnownKeys:
                 raise ConfigurationError(f"{where}: {key} is not an option; {self.remedy(key)}")
 
 
-def _of_the_same_name(known: list[str], given: Sequence[str]) -> list[str]:
-    """Parts of a known key with the name of the given one, where both belong to named elements."""
-    return [given[at] if part == "<name>" and at < len(given) else part for at, part in enumerate(known)]
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Number of parts at the beginning that two keys share."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+def _with_name_of(parts: Sequence[str], option: list[str]) -> list[str]:
+    """Parts of an option, with the name that a key has in place of ``<name>``."""
+    return [parts[at] if part == "<name>" and at < len(parts) else part for at, part in enumerate(option)]

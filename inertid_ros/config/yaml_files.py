@@ -46,14 +46,14 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
     values = _sections_of_nodes(content, where) if of_nodes else content
     if not of_nodes:
         _check_sections(values, where)
-    found: dict[type, Any] = {}
-    for each in _TREES:
-        sections = {section.name for section in attrs.fields(each)}
-        own = {key: value for key, value in values.items() if str(key).partition(".")[0] in sections}
-        found[each] = structure(each, own, where, listed=of_nodes)
+    options_of: dict[type, Any] = {}
+    for known_tree in _TREES:
+        sections = {section.name for section in attrs.fields(known_tree)}
+        content_of_tree = {key: value for key, value in values.items() if str(key).partition(".")[0] in sections}
+        options_of[known_tree] = structure(known_tree, content_of_tree, where, listed=of_nodes)
     if of_nodes:
         check_nodes(content, where)
-    return found[tree]
+    return options_of[tree]
 
 
 def check_parameter_file(path: str | Path) -> None:

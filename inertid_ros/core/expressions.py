@@ -62,20 +62,20 @@ class Expression:
         except ValueError as error:
             raise ValueError(f"'{text}' {error}") from None
 
-    def __call__(self, own: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Array:
+    def __call__(self, signals: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Array:
         """``(N,)`` values.
 
         Parameters
         ----------
-        own : mapping of str to ndarray, shape (N,)
-            Signals by name.
+        signals : mapping of str to ndarray, shape (N,)
+            Of the joint, by name.
         others : signal to joint to its samples ``(N,)``.
         """
         import numpy as np
 
         with np.errstate(all="ignore"):
-            value = self._value(self._tree, own, others)
-        return np.broadcast_to(np.asarray(value, dtype=float), np.shape(next(iter(own.values()))))
+            value = self._value(self._tree, signals, others)
+        return np.broadcast_to(np.asarray(value, dtype=float), np.shape(next(iter(signals.values()))))
 
     @cached_property
     def _tree(self) -> ast.expr:
@@ -115,21 +115,22 @@ class Expression:
             raise ValueError(f"uses {signal}; known are {', '.join((*self.signals, *CONSTANTS))}")
         self.used.add((signal, joint))
 
-    def _value(self, node: ast.expr, own: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Any:
+    def _value(self, node: ast.expr, signals: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Any:
         import numpy as np
 
         match node:
             case ast.Constant(value=float() | int() as number):
                 return np.float64(number)  # which overflows to infinity, where a float raises, as arrays do
             case ast.BinOp(left=left, op=operator, right=right):
-                return _OPERATORS[type(operator)](self._value(left, own, others), self._value(right, own, others))
+                operands = (self._value(part, signals, others) for part in (left, right))
+                return _OPERATORS[type(operator)](*operands)
             case ast.UnaryOp(op=operator, operand=operand):
-                return _OPERATORS[type(operator)](self._value(operand, own, others))
+                return _OPERATORS[type(operator)](self._value(operand, signals, others))
             case ast.Call(func=ast.Name(id=function), args=arguments):
-                values = (self._value(argument, own, others) for argument in arguments)
+                values = (self._value(argument, signals, others) for argument in arguments)
                 return getattr(np, FUNCTIONS[function][0])(*values)
             case ast.Subscript(value=ast.Name(id=signal), slice=ast.Constant(value=str() as joint)):
                 return others[signal][joint]
             case ast.Name(id=name):
-                return np.float64(CONSTANTS[name]) if name in CONSTANTS else own[name]
+                return np.float64(CONSTANTS[name]) if name in CONSTANTS else signals[name]
         raise AssertionError(f"not checked: {ast.dump(node)}")
