@@ -264,7 +264,8 @@ def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
         # A number that was not finite, as an inertia that the URDF is to give, is written as nothing.
         filled = ({name: value for name, value in entry.items() if value is not None} for entry in options.get(key, ()))
         options[key] = tuple(kind(**entry) for entry in filled)
-    return ModelOptions(**options)
+    x, y, z = options["gravity"]
+    return ModelOptions(**{**options, "gravity": (x, y, z)})
 
 
 def _contact(name: str, frame: str, plate: Mapping[str, Any] | None = None) -> Contact:
