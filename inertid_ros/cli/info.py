@@ -82,7 +82,7 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
     shown = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
     rows = [(joint["name"], *(number(joint[column]) for column in shown)) for joint in joints]
     print_table("Joints", ("joint", *shown), rows)
-    if mapping := model.recorded_joints.told(recorded):
+    if mapping := model.recorded_joints.translations(recorded):
         print(f"in recordings {mapping}")
     print_records("Links, with what is fixed to them", _LINK_COLUMNS, links)
 

@@ -268,8 +268,8 @@ def renamed(recording: Recording, joints: RecordedJoints) -> Recording:
     RecordingError
         Two joints get one name.
     """
-    notice = joints.told(recording.joint_names)
+    notice = joints.translations(recording.joint_names)
     if not notice:
         return recording
-    names = joints.own(recording.joint_names, recording.name)
+    names = joints.urdf_names(recording.joint_names, recording.name)
     return replace(recording, joint_names=names, notices=(*recording.notices, notice))

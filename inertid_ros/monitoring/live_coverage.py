@@ -59,7 +59,7 @@ class LiveCoverage:
         """
         if not len(block):
             return
-        names = self._model.recorded_joints.own(block.joint_names, "joints")
+        names = self._model.recorded_joints.urdf_names(block.joint_names, "joints")
         columns = [names.index(joint) for joint in self._model.joint_names]
         self._measured |= np.isfinite(block.effort[:, columns]).any(axis=0)
         self._start_ns = self._start_ns or int(block.stamps_ns[0])

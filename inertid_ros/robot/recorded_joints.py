@@ -32,7 +32,7 @@ class RecordedJoints:
     joints: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
-    def own(self, recorded: Sequence[str], where: str) -> tuple[str, ...]:
+    def urdf_names(self, recorded: Sequence[str], where: str) -> tuple[str, ...]:
         """Names in the URDF of names in recordings; ``where`` is the start of messages.
 
         Raises
@@ -47,9 +47,9 @@ class RecordedJoints:
             raise RecordingError(f"{where}: {sources} both become {twice[0]}; correct robot.joint_names")
         return names
 
-    def recorded(self, own: Sequence[str]) -> tuple[str, ...]:
+    def recorded(self, names: Sequence[str]) -> tuple[str, ...]:
         """Names in recordings, and of commands to controllers, of names in the URDF."""
-        return tuple(_translated(name, self._inverse) for name in own)
+        return tuple(_translated(name, self._inverse) for name in names)
 
     @cached_property
     def _inverse(self) -> Mapping[str, str]:
@@ -58,9 +58,9 @@ class RecordedJoints:
             inverse.setdefault(name, recorded)
         return inverse
 
-    def told(self, recorded: Sequence[str]) -> str:
+    def translations(self, recorded: Sequence[str]) -> str:
         """Line about translated names; empty if there are none."""
-        names = self.own(recorded, "joints")
+        names = self.urdf_names(recorded, "joints")
         changed = [f"{name} is {new}" for name, new in zip(recorded, names, strict=True) if name != new]
         rest = f" and {len(changed) - 2} others by robot.joint_names" if len(changed) > 2 else " by robot.joint_names"
         return ", ".join(changed[:2]) + rest if changed else ""

@@ -270,7 +270,7 @@ class JointOrder:
     def _find_columns(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         if len(set(names)) != len(names):
             raise RecordingError(f"joint_states: a joint is listed twice in {list(names)}; fix the publisher")
-        recorded, names = names, self._recorded.own(names, "joint_states")
+        recorded, names = names, self._recorded.urdf_names(names, "joint_states")
         missing = [joint for joint in self.joint_names if joint not in names]
         if len(missing) == len(self.joint_names):
             return None
@@ -310,7 +310,7 @@ class HeldJoints:
         """Return the positions ``(k,)`` after a message [rad or m]; NaN for joints without a message yet."""
         names = tuple(message.name)
         if names not in self._places:
-            joints = self._recorded.own(names, "joint_states")
+            joints = self._recorded.urdf_names(names, "joint_states")
             self._places[names] = [
                 (self._names.index(joint), index) for index, joint in enumerate(joints) if joint in self._names
             ]

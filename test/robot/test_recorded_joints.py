@@ -23,14 +23,14 @@ UR = ["shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint"]
 )
 def test_names_and_patterns(names, recorded, own):
     joints = RecordedJoints(names=names)
-    assert joints.own(recorded, "bag") == own
+    assert joints.urdf_names(recorded, "bag") == own
     if "left/*" not in names:  # by what stands for any name, torso would be left/torso
         assert joints.recorded(own) == recorded
 
 
 def test_two_joints_of_one_name_are_refused():
     with pytest.raises(RecordingError, match="^bag: fer_joint1 and panda_joint1 both become panda_joint1; correct"):
-        RecordedJoints(names={"fer_*": "panda_*"}).own((*FER, *PANDA), "bag")
+        RecordedJoints(names={"fer_*": "panda_*"}).urdf_names((*FER, *PANDA), "bag")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_proposed_names(recorded, joints, proposed):
     found = proposed_names(recorded, joints)
     assert found == proposed
     if proposed:
-        assert set(RecordedJoints(names=found).own(recorded, "bag")) >= set(joints)
+        assert set(RecordedJoints(names=found).urdf_names(recorded, "bag")) >= set(joints)
 
 
 @pytest.mark.parametrize("names", [{"fer_*": "panda_joint1"}, {"a": "b*"}, {"*_*": "*_*"}, {"a": ""}])

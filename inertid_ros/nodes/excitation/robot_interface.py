@@ -197,7 +197,7 @@ class RobotInterface(RobotStates):
     def _take_reference(self, stamp: float, names: tuple[str, ...], position: Array) -> None:
         if self._model is None:
             return
-        joints = self._model.recorded_joints.own(names, "controller_state")
+        joints = self._model.recorded_joints.urdf_names(names, "controller_state")
         if set(joints) >= set(self._model.joint_names):
             self._on_reference(stamp, position[[joints.index(joint) for joint in self._model.joint_names]])
 
