@@ -159,7 +159,7 @@ class ChangeDetector:
         change, best = None, -np.inf
         for hypothesis in self._hypotheses:
             fit = _fit(white[:, hypothesis.columns], error)
-            threshold = _threshold(round(level, 15), len(hypothesis.columns))
+            threshold = _threshold(level, len(hypothesis.columns))
             evidence = fit.ratio - len(hypothesis.columns) * np.log(len(e))
             if fit.ratio > threshold and evidence > best:
                 change, best = self._change(hypothesis, fit, threshold), evidence
