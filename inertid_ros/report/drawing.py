@@ -215,8 +215,7 @@ def _relative(path: str) -> str:
 
 def _tenths(value: int) -> str:
     """Format a number of tenths without what a path does not need; a blank separates it if no sign does."""
-    whole, tenth = divmod(abs(value), 10)
-    text = f"{whole or (0 if not tenth else '')}{f'.{tenth}' if tenth else ''}"
+    text = f"{abs(value) / 10:g}".removeprefix("0") or "0"
     return f"-{text}" if value < 0 else f" {text}"
 
 
