@@ -87,8 +87,11 @@ class Package:
 
     @cached_property
     def imports(self) -> list[Import]:
-        """All imports of one file of the package by another, those within functions included."""
-        return [found for file in self.files for found in self._imports_of(file)]
+        """All imports of one file of the package by another, those within functions included.
+
+        Those of the package itself are left out: it holds the public names, which are imported when they are used.
+        """
+        return [found for file in self.files if file != "__init__.py" for found in self._imports_of(file)]
 
     @cached_property
     def modules(self) -> list[str]:
