@@ -224,8 +224,7 @@ def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float
     if any(name not in recording.joint_names for name in model.joint_names):
         return 0.0
     root = parsing.parse_description(model.urdf)
-    whole = pin.buildModelFromXML(urdf_joints.without_geometry(root))
-    whole.gravity.linear = model.pinocchio.gravity.linear
+    whole = urdf_joints.full_model(root, model.options.gravity, free=False)
     column = {name: whole.joints[whole.getJointId(name)].idx_v for name in list(whole.names)[1:]}
     rows = np.unique(np.linspace(0, len(recording) - 1, _TORQUE_SAMPLES).astype(int))
     time, recorded = recording.time[rows], dict(zip(recording.joint_names, recording.position[rows].T, strict=True))
