@@ -119,25 +119,17 @@ EFFECTS = (
     only("excitation.base_deviation", {"excitation.measured": ("base",)}),
     only("excitation.mounting", {"excitation.floor_m": ABSENT}),
     only(
-        "excitation.collision.clearance_m excitation.collision.srdf",
-        {"excitation.collision.self_collision": (True,)},
+        "excitation.collision.clearance_m excitation.collision.srdf", {"excitation.collision.self_collision": (True,)},
     ),
     only(
         "excitation.collision.obstacle_clearance_m",
         {
-            "excitation.mounting": ("floor", "wall", "ceiling"),
-            "excitation.floor_m": GIVEN,
+            "excitation.mounting": ("floor", "wall", "ceiling"), "excitation.floor_m": GIVEN,
             "excitation.collision.obstacles": GIVEN,
         },
     ),
-    only(
-        "excitation.balance.support_margin_m excitation.balance.normal_force",
-        {"excitation.balance.support": GIVEN},
-    ),
-    only(
-        "excitation.balance.ground_m",
-        {"excitation.balance.support": GIVEN, "excitation.balance.com_region": GIVEN},
-    ),
+    only("excitation.balance.support_margin_m excitation.balance.normal_force", {"excitation.balance.support": GIVEN}),
+    only("excitation.balance.ground_m", {"excitation.balance.support": GIVEN, "excitation.balance.com_region": GIVEN}),
     only(  # a robot that floats is planned for without regard to what surrounds it, and to torques
         "excitation.floor_m excitation.collision.obstacles excitation.collision.clearance_m"
         " excitation.collision.obstacle_clearance_m excitation.collision.ignored excitation.collision.srdf"

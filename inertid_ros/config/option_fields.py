@@ -86,15 +86,8 @@ class Option:
 
 
 def option(
-    default: Any,
-    description: str,
-    *,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    choices: Sequence[str] = (),
-    length: int | None = None,
-    of: type | None = None,
-    many: bool = False,
+    default: Any, description: str, *, minimum: float | None = None, maximum: float | None = None,
+    choices: Sequence[str] = (), length: int | None = None, of: type | None = None, many: bool = False,
 ) -> Any:
     """A field that is a number, a truth value, a text, or a tuple of those.
 
@@ -123,14 +116,7 @@ def vector(default: tuple[float, float, float], description: str, limit: float) 
     return option(default, description, length=3, minimum=-limit, maximum=limit)
 
 
-def named(
-    element: type,
-    description: str,
-    names: str,
-    *,
-    many: bool = False,
-    **limits: Any,
-) -> Any:
+def named(element: type, description: str, names: str, *, many: bool = False, **limits: Any) -> Any:
     """A field that maps names to values or to option classes, such as ``plates: {left: {frame: left_foot}}``.
 
     Parameters

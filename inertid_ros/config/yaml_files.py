@@ -66,9 +66,7 @@ def check_parameter_file(path: str | Path) -> None:
     """
     content = _read(path)
     if content and not _is_of_nodes(content):
-        raise ConfigurationError(
-            f"{path}: is no ROS parameter file; nest its keys below '/**:' and 'ros__parameters:'"
-        )
+        raise ConfigurationError(f"{path}: is no ROS parameter file; nest its keys below '/**:' and 'ros__parameters:'")
     check_nodes(content, str(path))
 
 

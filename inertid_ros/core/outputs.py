@@ -65,10 +65,7 @@ def check_file(target: str | Path, force: bool | None = None, inputs: Iterable[s
 
 
 def check_directory(
-    target: str | Path,
-    kind: str,
-    force: bool | None = None,
-    inputs: Iterable[str | Path] = (),
+    target: str | Path, kind: str, force: bool | None = None, inputs: Iterable[str | Path] = (),
     file: str = "information.npz",
 ) -> None:
     """Check before the work that a directory can be written.

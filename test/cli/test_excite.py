@@ -167,7 +167,7 @@ def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
         (("--set", "limits.acceleration.joint0=-1"), "command line: limits.acceleration.joint0 is -1.0; it must lie"),
         (
             ("--set", "limits.acceleration=[joint0=1]"),
-            "command line: limits.acceleration: 'joint0=1' is the old form; write acceleration: {joint0: 1}",
+            "command line: limits.acceleration is ['joint0=1'], expected a mapping of names, each with its value",
         ),
         (("--set", "prepare.cutoff_hz=3"), "command line: prepare.cutoff_hz is not an option"),
         (("--prior", "absent"), "absent: no such result directory"),
