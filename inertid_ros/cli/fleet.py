@@ -4,11 +4,10 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.cli.printing import number, print_json, print_table, progress_bar
+from inertid_ros.cli.printing import Columns, number, print_json, print_records, progress_bar
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.fleet.catalogue import read_catalogue
@@ -24,6 +23,23 @@ from .stopping import BAD_INPUT, REJECTED
 
 _JSON = "fleet.json"
 _MAX_LINES = 20  # of a table
+
+_ROBOT_COLUMNS: Columns = (("robot", lambda row: row["serial"]), ("parameter", lambda row: row["parameter"]))
+_OUTLYING_COLUMNS: Columns = (
+    *_ROBOT_COLUMNS,
+    ("change", lambda row: number(row["change"], 3)),
+    ("standard deviation", lambda row: number(row["deviation"], 2)),
+)
+_CHANGE_COLUMNS: Columns = (
+    *_ROBOT_COLUMNS,
+    ("between", lambda row: f"{row['after'][:10]} to {row['before'][:10]}"),
+    ("change", lambda row: number(row["change"], 3)),
+)
+_DRIFT_COLUMNS: Columns = (
+    *_ROBOT_COLUMNS,
+    ("per year", lambda row: number(row["trend"], 3)),
+    ("95 % interval", lambda row: f"{row['trend_low']:.3g} to {row['trend_high']:.3g}"),
+)
 
 _log = logging.getLogger(__name__)
 
@@ -65,25 +81,12 @@ def _print(content: dict[str, Any]) -> None:
         f"{content['robots_estimated']} of {content['robots']} robots estimated,"
         f" {content['bags_used']} of {content['bags']} bags used, {content['bags_computed']} computed in this run"
     )
-    outlying, drifting, changed = content["outlying"], content["drifting"], content["changed"]
-    if outlying:
-        rows = [(o["serial"], o["parameter"], number(o["change"], 3), number(o["deviation"], 2)) for o in outlying]
-        _table("Outlying robots", ("robot", "parameter", "change", "standard deviation"), rows)
-    if changed:
-        rows = [
-            (row["serial"], row["parameter"], f"{c['after'][:10]} to {c['before'][:10]}", number(c["change"], 3))
-            for row in changed
-            for c in row["changes"]
-        ]
-        _table("Changes", ("robot", "parameter", "between", "change"), rows)
-    if drifting:
-        rows = [
-            (d["serial"], d["parameter"], number(d["trend"], 3), f"{d['trend_low']:.3g} to {d['trend_high']:.3g}")
-            for d in drifting
-        ]
-        _table("Drift", ("robot", "parameter", "per year", "95 % interval"), rows)
-
-
-def _table(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    more = f", the first {_MAX_LINES} of {len(rows)}" if len(rows) > _MAX_LINES else ""
-    print_table(f"{title}{more}", header, rows[:_MAX_LINES])
+    changed = [{**row, **change} for row in content["changed"] for change in row["changes"]]
+    for title, columns, records in (
+        ("Outlying robots", _OUTLYING_COLUMNS, content["outlying"]),
+        ("Changes", _CHANGE_COLUMNS, changed),
+        ("Drift", _DRIFT_COLUMNS, content["drifting"]),
+    ):
+        if records:
+            more = f", the first {_MAX_LINES} of {len(records)}" if len(records) > _MAX_LINES else ""
+            print_records(f"{title}{more}", columns, records[:_MAX_LINES])
