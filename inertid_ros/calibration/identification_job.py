@@ -19,7 +19,7 @@ from inertid_ros.robot.model import load_model, model_options
 
 from .calibrate import calibrate
 
-_READ_FRACTION, _SOLVED_FRACTION = 0.1, 0.9
+_READ_FRACTION, _CALIBRATED_FRACTION = 0.1, 0.9
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     )
     outcome = calibrate(
         model, train, held_out, job.configuration,
-        lambda report: progress(report.within(_READ_FRACTION, _SOLVED_FRACTION)),
+        lambda report: progress(report.within(_READ_FRACTION, _CALIBRATED_FRACTION)),
     )  # fmt: skip
     outcome = replace(outcome, rounds=(job.rounds, history))
-    progress(IdentificationProgress("writing", _SOLVED_FRACTION))
+    progress(IdentificationProgress("writing", _CALIBRATED_FRACTION))
     if job.output is not None:
         outcome.save(job.output)
     return IdentificationResult(

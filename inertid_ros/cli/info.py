@@ -20,7 +20,7 @@ from inertid_ros.robot.recorded_joints import RecordedJoints
 from .printing import Columns, number, print_json, print_records, print_report, print_table
 from .settings import configuration
 
-_LINK_COLUMNS: Columns = (
+_GIVEN_LINK_COLUMNS: Columns = (
     ("link", lambda link: link["name"]),
     ("mass [kg]", lambda link: number(link["mass"])),
     ("com [m]", lambda link: " ".join(number(value, 3) for value in link["com"])),
@@ -84,7 +84,7 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
     print_table("Joints", ("joint", *shown), rows)
     if mapping := model.recorded_joints.translations(recorded):
         print(f"in recordings {mapping}")
-    print_records("Links, with what is fixed to them", _LINK_COLUMNS, links)
+    print_records("Links, with what is fixed to them", _GIVEN_LINK_COLUMNS, links)
 
 
 def _describe_recording(path: Path, config: Configuration, options: argparse.Namespace) -> None:

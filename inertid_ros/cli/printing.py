@@ -219,7 +219,7 @@ _COMPARED_LINK_COLUMNS: Columns = (
     ("com B [m]", lambda link: _numbers(link["com"][1])),
     ("geodesic distance", lambda link: number(link["distance"], 3)),
 )
-_CHANGE_COLUMNS: Columns = (
+_DIFFERENCE_COLUMNS: Columns = (
     ("parameter", lambda change: change["name"]),
     ("A", lambda change: number(change["first"])),
     ("B", lambda change: number(change["second"])),
@@ -238,4 +238,4 @@ def print_comparison(content: Mapping[str, Any]) -> None:
         rows = [(joint, percent(share)) for joint, share in content["torque_difference"].items()]
         print_table("Difference of predicted torque over the robot's range", ("joint", "of torque"), rows)
     print_records("Links", _COMPARED_LINK_COLUMNS, content["links"])
-    print_records("Parameters that differ most", _CHANGE_COLUMNS, content["parameters"][:_COMPARED_LINES])
+    print_records("Parameters that differ most", _DIFFERENCE_COLUMNS, content["parameters"][:_COMPARED_LINES])
