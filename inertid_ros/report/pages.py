@@ -26,7 +26,7 @@ _DETERMINED = {
     PRIOR: ("from prior", "prior"),
 }
 _ZERO = 1e-12  # in SI units; smaller numbers are printed as zero
-_FAULTS = ("not_finite", "spikes", "held", "saturated")
+_CHANNEL_FAULTS = ("not_finite", "spikes", "held", "saturated")
 GLOSSARY = (
     ("base parameters", "the combinations of parameters that motion can excite; all that measurements depend on"),
     ("calibrated", "what was identified: the URDF with its inertial parameters, and drives beside it"),
@@ -131,7 +131,7 @@ def _channel_faults(health: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     for index, joint in enumerate(health["joints"]):
         words = [
             ", ".join(f"{counts[index]} of {channel}" for channel, counts in health[fault].items() if counts[index])
-            for fault in _FAULTS
+            for fault in _CHANNEL_FAULTS
         ]
         if any(words):
             rows.append((joint, words))
