@@ -154,7 +154,8 @@ def _explains(hypothesis: Hypothesis, fit: EffortFit, recorded: EffortFit, count
     """Whether a hypothesis leaves little error of its joints."""
     if not hypothesis.joints:
         return _error(fit, np.flatnonzero(counted)) < _THRESHOLDS.shared_cause_share
-    after, before = (each.share[list(hypothesis.joints)] for each in (fit, recorded))
+    joints = list(hypothesis.joints)
+    after, before = fit.share[joints], recorded.share[joints]
     lower = (after < _THRESHOLDS.explained_error_ratio * before).any()
     return bool((after < _THRESHOLDS.explained_share).all() and lower)
 
