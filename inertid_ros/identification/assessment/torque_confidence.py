@@ -177,6 +177,7 @@ class TorqueScale:
 
 
 def _mean(channel: Channel, information: Information) -> float:
+    """Mean of a channel's measurement, by its equations' column of ones; 0 without such a column."""
     names = [information.layout.names[column] for column in channel.columns]
     offsets = [index for index, name in enumerate(names) if name.endswith(".offset")]
     if len(offsets) != 1:
