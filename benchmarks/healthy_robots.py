@@ -82,7 +82,7 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
     }
     parameters = folder / "parameters.yaml"
     content = {f"/**/{name}": {"ros__parameters": {**everywhere, **values}} for name, values in own.items()}
-    parameters.write_text(yaml.safe_dump(content))
+    parameters.write_text(yaml.safe_dump(json.loads(json.dumps(content))))  # rcl reads no aliases
     run: dict[str, Any] = {"seed": seed, "robot": words, "commit": commit(), "status": "failed", "messages": []}
     begun = time.monotonic()
     try:

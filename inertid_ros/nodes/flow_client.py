@@ -18,7 +18,6 @@ from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
@@ -28,7 +27,7 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.diagnostics import OK, ClientDiscovery, DiagnosticsPublisher, Liveliness, Status
 from inertid_ros.ros.topics import COMMAND, LATCHED
 
-from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_impossible_times, ignore_signals
+from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_signals, init_rclpy
 
 T = TypeVar("T")
 
@@ -162,8 +161,7 @@ class FlowClient:
         self._signaled = self.is_interrupted = self._leasing = False
         self._leave_by = math.inf  # end of the flow after a failure, finished or not
         handle_signals(self._on_signal)
-        ignore_impossible_times()
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        init_rclpy()
         self.node = rclpy.create_node(name)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)

@@ -66,15 +66,11 @@ def run_node(make: Callable[[], Any]) -> int:
 
     The status is 0 after a signal or when done, 1 after an uncaught exception, 2 if the node could not start.
     """
+    stop = _StopRequest()
     try:
         check_address_space("a node", MIN_ADDRESS_SPACE_MIB)
-    except InertidError as error:
-        return _refused(error)
-    stop = _StopRequest()
-    handle_signals(stop.on_signal)
-    ignore_impossible_times()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    try:
+        handle_signals(stop.on_signal)
+        init_rclpy()
         node = make()
         check_given_parameters(node)
     except InertidError as error:
@@ -96,6 +92,16 @@ def run_node(make: Callable[[], Any]) -> int:
         node.destroy_node()
         rclpy.try_shutdown()
     return status
+
+
+def init_rclpy() -> None:
+    """Initialize rclpy without its signal handlers; InertidError if it cannot read arguments or a parameter file."""
+    ignore_impossible_times()
+    try:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:
+        reason = str(error).partition(", at /")[0].removeprefix("failed to initialize rcl: ")
+        raise InertidError(f"ROS arguments: {reason.rstrip()}; correct what follows --ros-args") from None
 
 
 def handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:

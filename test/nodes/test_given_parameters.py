@@ -169,3 +169,15 @@ def test_real_nodes_do_not_start(kind, parameter, message):
     assert done.returncode == 2
     assert f"/{kind}: {name} is not an option; {message}" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["recorder", "calibrate"])
+def test_a_parameter_file_that_rcl_cannot_read_is_one_line(tmp_path, kind):
+    """A node, and a flow."""
+    file = tmp_path / "parameters.yaml"
+    file.write_text("/**:\n  ros__parameters:\n    one: &name [a]\n    other: *name\n")
+    command = [sys.executable, "-m", MODULES[kind], "--ros-args", "--params-file", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "error: ROS arguments: " in done.stderr and str(file) in done.stderr
+    assert "Traceback" not in done.stderr
