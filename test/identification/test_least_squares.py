@@ -341,7 +341,7 @@ def test_what_needs_recordings_says_so():
     information = compress(model, [samples])
     with pytest.raises(IdentificationError, match="give recordings"):
         least_squares(model, information, ESTIMATORS["huber"])
-    with pytest.raises(IdentificationError, match="give held-out data or gcv"):
+    with pytest.raises(IdentificationError, match="give recordings or use gcv"):
         least_squares(model, information, LeastSquaresOptions(rank="held_out"))
     with pytest.raises(ConfigurationError, match="choose from full, gcv"):
         LeastSquaresOptions(rank="best")
