@@ -193,10 +193,15 @@ class Liveliness:
             return "has ended"
         if self._process < 0:
             return "was killed, is suspended or cannot be reached"
-        with suppress(OSError):
-            if Path(f"/proc/{self._pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] in "Tt":
-                return "is suspended"
+        if self._is_suspended:
+            return "is suspended"
         return "" if now < self._lost_at + _MAX_STARVATION_S else "has got no processor for seconds"
+
+    @property
+    def _is_suspended(self) -> bool:
+        with suppress(OSError):
+            return Path(f"/proc/{self._pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0] in "Tt"
+        return False
 
     def _identify(self, message: String) -> None:
         system, _, pid = message.data.rpartition(" ")
