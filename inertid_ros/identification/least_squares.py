@@ -15,6 +15,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from inertid_ros.config.identification import LeastSquaresOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
@@ -61,6 +62,7 @@ class LeastSquaresEstimate(Estimate):
     clipped: Array
 
 
+@one_thread()
 def least_squares(
     equations: RobotModel | Equations,
     data: Sequence[Samples] | Information,
