@@ -84,12 +84,12 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
         del channels["velocity"]
     for notice in notices:
         _log.warning("%s: %s", name, notice)
+    channels |= {channel: np.concatenate([block.base[channel] for block in blocks]) for channel in first.base}
     return Recording(
         joint_names=first.joint_names,
         time=(stamps - stamps[0]) * 1e-9,
         **channels,
         wrenches={frame: np.concatenate([block.wrenches[frame] for block in blocks]) for frame in first.wrenches},
-        **{channel: np.concatenate([block.base[channel] for block in blocks]) for channel in first.base},
         name=name,
         notices=notices,
     )
