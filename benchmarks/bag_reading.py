@@ -57,7 +57,7 @@ def by_library(path: Path) -> np.ndarray:
 
 def one_by_one(path: Path) -> np.ndarray:
     """Ours, without columns."""
-    batches, bag_reading.column_batches = bag_reading.column_batches, _unsuitable
+    batches, bag_reading.column_batches = bag_reading.column_batches, _unsuitable  # type: ignore[assignment]
     try:
         return read_bag(path).position
     finally:

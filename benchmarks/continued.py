@@ -15,7 +15,7 @@ from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
-from inertid_ros.identification.outcome import IdentificationOutcome
+from inertid_ros.report.results import CalibrationOutcome
 
 SEEDS, SECONDS, SHORT_S, WARM = range(5), 20.0, 5.0, 0.7
 PAYLOAD = {"payload": LoadOptions("panda_link8", 1.5, ("payload*",), com=(0.05, 0.02, 0.08))}
@@ -40,13 +40,13 @@ class Study:
             for name, motion, share in (("yesterday", 0, 1.0), ("today", 1, friction), ("test", 2, friction))
         )
 
-    def fit(self, recordings: list[Recording], **options: object) -> IdentificationOutcome:
+    def fit(self, recordings: list[Recording], **options: object) -> CalibrationOutcome:
         """Calibration by the whole offline path."""
         robot = RobotOptions(locked_joints=MODEL.locked_joints)
         configuration = Configuration(robot, identify=IdentifyOptions(**options))
         return calibrate(self.arm.given, recordings, [self.tested], configuration)
 
-    def fits(self, directory: Path) -> dict[str, tuple[float, IdentificationOutcome]]:
+    def fits(self, directory: Path) -> dict[str, tuple[float, CalibrationOutcome]]:
         """Seconds recorded today, and outcome, by name."""
         prior = str(self.fit([self.first]).save(directory / "yesterday"))
         return {

@@ -47,7 +47,8 @@ def lwr4(folder: Path) -> None:
         label = f"{' + '.join(train)} → {test}"
         rows.append(
             [label, *(f"{100 * error.relative:.2f}" for error in errors.values()), f"{wanted:g}",
-             f"{100 * outcome.validation.calibrated.relative_error:.2f}", "yes" if outcome.assessment.realizable else "no",
+             f"{100 * outcome.validation.calibrated.relative_error:.2f}",
+             "yes" if outcome.assessment.realizable else "no",
              f"{seconds:.2f}"]
         )  # fmt: skip
         per_joint += [[label, name, *(f"{value:.3f}" for value in error.rms)] for name, error in errors.items()]

@@ -16,7 +16,7 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.outcome import IdentificationOutcome
+from inertid_ros.report.results import CalibrationOutcome
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
@@ -27,7 +27,7 @@ DRIFT, DRIFT_S = 1.5, 7.0  # of the gains of the bad recording, and its period [
 _WHEELS_TURN = re.compile('lower="[^"]*" upper="[^"]*"')
 
 
-def cases() -> Iterator[tuple[str, Callable[[], IdentificationOutcome]]]:
+def cases() -> Iterator[tuple[str, Callable[[], CalibrationOutcome]]]:
     """Name of a case and what makes its result; those of recorded robots only where their data are."""
     folder = datasets()
     if folder is not None:
@@ -39,12 +39,12 @@ def cases() -> Iterator[tuple[str, Callable[[], IdentificationOutcome]]]:
     yield "bad", _bad
 
 
-def _panda() -> IdentificationOutcome:
+def _panda() -> CalibrationOutcome:
     case = simulated_case("panda")
     return calibrate(case.given, case.train, case.held_out)
 
 
-def _bad() -> IdentificationOutcome:
+def _bad() -> CalibrationOutcome:
     """The same arm: fitted to a bag with spikes, lost and held values, gaps, and torque sensors whose gains drift."""
     case, rng = simulated_case("panda"), np.random.default_rng(0)
     bag = case.train[0]
@@ -55,12 +55,12 @@ def _bad() -> IdentificationOutcome:
     return calibrate(case.given, [bag], case.held_out)
 
 
-def _biped() -> IdentificationOutcome:
+def _biped() -> CalibrationOutcome:
     held_out = replace(biped(movements=4, seed=3), name="biped, other movements")
     return calibrate(prior(), [biped()], [held_out])
 
 
-def _space() -> IdentificationOutcome:
+def _space() -> CalibrationOutcome:
     model = satellite(np.random.default_rng(0), 3)
     text = write_urdf(model, with_prior(model, np.random.default_rng(1)).body_prior)
     given = load_model(_WHEELS_TURN.sub('lower="-6.3" upper="6.3"', text), model.options)

@@ -1,7 +1,6 @@
 """Limits of a motion, and the proof that a curve keeps them between samples too."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,13 +86,16 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     acceleration = np.full(len(names), options.default_acceleration)
     for key, limits in (("velocity", velocity), ("effort", effort), ("acceleration", acceleration)):
         for name, value in getattr(options, key).items():
-            limits[_joint(names, key, name)] = value
+            limits[_joint(model, key, name)] = value
     velocity, effort = velocity * options.velocity_fraction, effort * options.effort_fraction
     return MotionLimits(names, lower, upper, velocity, acceleration, effort)
 
 
-def _joint(names: Sequence[str], key: str, name: str) -> int:
+def _joint(model: RobotModel, key: str, name: str) -> int:
     """Index of a joint that the option ``limits.key`` names."""
+    names = model.joint_names
+    if name in model.options.locked_joints:
+        raise ExcitationError(f"joint '{name}': is locked and needs no limit; leave limits.{key}.{name} out")
     if name not in names:
         raise ExcitationError(f"limits.{key} names joint '{name}', which is not one of {', '.join(names)}")
     return names.index(name)
@@ -107,7 +109,7 @@ def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, A
     lower, upper = np.where(free, -options.continuous_range, lower), np.where(free, options.continuous_range, upper)
     in_other_unit = _joints_in_other_unit(model, options)
     for name, (low, high) in options.position.items():
-        joint = _joint(model.joint_names, "position", name)
+        joint = _joint(model, "position", name)
         if free[joint] or name in in_other_unit:
             lower[joint], upper[joint] = low, high
             continue

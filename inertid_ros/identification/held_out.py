@@ -59,8 +59,9 @@ def validate_on_blocks(
     information = [compress(estimate.equations, [block]) for block in blocks]
     predictions = []
     for index, block in enumerate(trimmed):
-        rest, others = (parts[:index] + parts[index + 1 :] for parts in (blocks, information))
-        parameters = refitted(estimate, rest, merged(others), options, constraints)
+        others = [number for number in range(len(blocks)) if number != index]
+        rest, rest_information = [blocks[number] for number in others], merged(information[number] for number in others)
+        parameters = refitted(estimate, rest, rest_information, options, constraints)
         predictions.append((parameters, block))
     calibrated = errors_of_each(estimate.equations, predictions)
     prior = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])

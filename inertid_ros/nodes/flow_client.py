@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import Any, TextIO, TypeVar
 
@@ -339,7 +340,7 @@ class FlowClient:
                 if time.monotonic() > end:
                     raise
                 again = time.monotonic() + _RETRY_PERIOD_S
-                self.until(lambda again=again: time.monotonic() > again, "", 2 * _RETRY_PERIOD_S)
+                self.until(partial(_is_past, again), "", 2 * _RETRY_PERIOD_S)
 
     def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
         """Take every step, also after one has failed, and show what went wrong; nodes that have ended need no step."""
@@ -431,6 +432,11 @@ class FlowClient:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._signaled = True
+
+
+def _is_past(instant: float) -> bool:
+    """Whether an instant of the steady clock [s] is over."""
+    return time.monotonic() > instant
 
 
 def _server(name: str) -> str:

@@ -48,7 +48,8 @@ def test_notes_are_in_the_few_lines_of_a_log(monkeypatch):
     for second, fraction, note in ((0, 0.0, ""), (20, 0.1, "known to 40 %"), (40, 0.3, "known to 20 %")):
         monkeypatch.setattr("time.monotonic", lambda second=second: float(second))
         line.show("training: moving", fraction, note)
-    assert said == ["training: moving: 0 %", "training: moving: 10 %, known to 40 %", "training: moving: 30 %, known to 20 %"]
+    moving = "training: moving:"
+    assert said == [f"{moving} 0 %", f"{moving} 10 %, known to 40 %", f"{moving} 30 %, known to 20 %"]
 
 
 def test_a_note_keeps_to_the_line_of_a_terminal(monkeypatch):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,7 +269,7 @@ class EffortComparison:
         pairs = [pair for pair in pairs if set(pair) & set(joints)]
         for pair in pairs:
             order, (one, other) = _exchanged(n, *pair), (self.model.joint_names[joint] for joint in pair)
-            moved = self._moved(lambda values, order=order: values[:, order])
+            moved = self._moved(itemgetter((slice(None), order)))
             moved = replace(moved, direction=np.hstack([motion.direction[:, order], motion.direction[:, n:]]))
             evidence = f"positions and efforts of {one} and {other} fit one another's place in the URDF"
             yield self._other(
