@@ -6,9 +6,13 @@ b_i`` the natural gradient is ``J X J`` ([Lee2019]_ eq. B.4.20, whose factor 2 i
 ``J = L L^T`` the geodesic in that direction is ``L exp(s L^T X L) L^T``: it needs no inverse and stays on the manifold.
 """
 
+from dataclasses import dataclass, field
+
 import numpy as np
+import scipy
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import (
     BODY_PARAMETERS,
     PSEUDO_INERTIA_BASIS,
@@ -17,7 +21,7 @@ from inertid_ros.core.inertial_parameters import (
 )
 
 _MAX_LOG_STEP = 1.0  # logarithm of the factor by which one step may change a body
-_STRAIGHT_STEP_SHARE = 0.9  # of the way to the border of the manifold, in one step
+_MAX_BOUND_SHARE = 0.9  # of the way to a bound, or to the border of the manifold, in one step
 
 
 # Symmetric D_i with tr(E_i D_j) = 1 for i = j, else 0; each flattened.
@@ -55,7 +59,7 @@ def straight_step(bodies: Array, change: Array) -> Array:
     lower = np.linalg.cholesky(pseudo_inertia(bodies))
     relative = _relative(lower, change)
     least = np.linalg.eigvalsh(0.5 * (relative + np.swapaxes(relative, 1, 2)))[:, 0]
-    share = np.minimum(1.0, _STRAIGHT_STEP_SHARE / np.maximum(-least, 1e-300))
+    share = np.minimum(1.0, _MAX_BOUND_SHARE / np.maximum(-least, 1e-300))
     return np.asarray(bodies + share[:, None] * change)
 
 
@@ -76,3 +80,131 @@ def _relative(lower: np.ndarray, parameters: Array) -> Array:
     """``L^-1 J L^-T``, ``(nb, 4, 4)``, of parameters ``(nb, 10)`` and Cholesky factors of other pseudo-inertias."""
     inner = np.linalg.solve(lower, pseudo_inertia(parameters))
     return np.asarray(np.linalg.solve(lower, np.swapaxes(inner, 1, 2)))
+
+
+@dataclass(frozen=True)
+class HalfSpaces:
+    """Bounds ``a_k . phi > b_k`` of one body, kept by barriers ([Lee2019]_ eqs. 5.3.26-29).
+
+    Attributes
+    ----------
+    normals : ndarray, shape (m, 10)
+        a.
+    offsets : ndarray, shape (m,)
+        b.
+    weight : float
+        Of the barriers, free of units.
+    """
+
+    normals: Array
+    offsets: Array
+    weight: float = 1.0
+
+    def slack(self, body: Array) -> Array:
+        """``(m,)`` distance to the bounds; positive inside."""
+        return np.asarray(self.normals @ body - self.offsets)
+
+    def natural_gradient(self, body: Array, b: Array) -> Array:
+        """``g+^-1 b`` by a solution of the size of the bounds alone ([Lee2019]_ eq. B.4.21)."""
+        gradients = natural_gradient(np.tile(body, (1 + len(self.offsets), 1)), np.vstack([b, self.normals]))
+        inner = np.diag(self.slack(body) ** 2 / self.weight) + self.normals @ gradients[1:].T
+        return np.asarray(gradients[0] - gradients[1:].T @ np.linalg.solve(inner, self.normals @ gradients[0]))
+
+    def step(self, body: Array, b: Array, size: float) -> Array:
+        """Body ``(10,)`` after a step that keeps the bounds, whatever its size.
+
+        Raises
+        ------
+        IdentificationError
+            The body is not inside.
+        """
+        slack = self.slack(body)
+        if (slack <= 0).any():
+            raise IdentificationError("adaptation: the first parameters break a bound; start inside")
+        change = -size * self.natural_gradient(body, b)
+        approach = float(np.max(-(self.normals @ change) / slack, initial=0.0))
+        return straight_step(body[None], change[None] * min(1.0, _MAX_BOUND_SHARE / max(approach, 1e-300)))[0]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Friction and stiffness between bounds ([Lee2019]_ eqs. 5.3.30-37); no upper bound where it is infinite.
+
+    Attributes
+    ----------
+    lower, upper : ndarray, shape (k,)
+        Bounds.
+    """
+
+    lower: Array
+    upper: Array
+
+    def natural_gradient(self, values: Array, b: Array) -> Array:
+        """``g^-1 b`` ([Lee2019]_ eqs. B.4.22-23)."""
+        return np.asarray(b / (1 / (values - self.lower) ** 2 + 1 / (values - self.upper) ** 2))
+
+    def step(self, values: Array, b: Array, size: float) -> Array:
+        """Values ``(k,)`` after a step; inside for every size.
+
+        With a lower bound alone it is the geodesic, which multiplies the distance to the bound.
+        """
+        change = -size * self.natural_gradient(values, b)
+        bounded = np.isfinite(self.upper)
+        room = np.where(change < 0, values - self.lower, self.upper - values)
+        straight = values + change * np.minimum(1.0, _MAX_BOUND_SHARE * room / np.maximum(np.abs(change), 1e-300))
+        above = values - self.lower
+        curved = self.lower + above * np.exp(np.clip(change / above, -_MAX_LOG_STEP, _MAX_LOG_STEP))
+        return np.where(bounded, straight, curved)
+
+
+@dataclass(frozen=True)
+class HalfSpaceProjection:
+    """Keeps a body in ``a . phi <= b`` by projection ([Lee2019]_ props. 5.8, 5.9).
+
+    Attributes
+    ----------
+    normal : ndarray, shape (10,)
+        a.
+    offset : float
+        b.
+    """
+
+    normal: Array
+    offset: float = field(default=0.0)
+
+    def along(self, body: Array, velocity: Array) -> Array:
+        """Velocity ``(10,)`` without what would cross the border from it ([Lee2019]_ eq. 5.4.57)."""
+        outwards = float(self.normal @ velocity)
+        if self.normal @ body < self.offset or outwards <= 0:
+            return velocity
+        w = natural_gradient(body[None], self.normal[None])[0]
+        return np.asarray(velocity - outwards / float(self.normal @ w) * w)
+
+    def nearest(self, body: Array) -> Array:
+        """Body of the half space with the least divergence from ``body`` ([Lee2019]_ eq. 5.4.59).
+
+        The minimum of ``D(phi' || phi)`` has ``J'^-1 = J^-1 + s X(a)``, which is ``L (1 + s L^T X L)^-1 L^T``.
+
+        Raises
+        ------
+        IdentificationError
+            No consistent body is in the half space.
+        """
+        if self.normal @ body <= self.offset:
+            return body
+        lower = np.linalg.cholesky(pseudo_inertia(body))
+        values, vectors = np.linalg.eigh(lower.T @ dual_matrix(self.normal) @ lower)
+        largest = float(values.max())
+        limit = -1 / float(values.min()) if values.min() < 0 else np.inf
+
+        def excess(s: float) -> float:
+            return float(np.sum(values / (1 + s * values)) - self.offset)
+
+        upper = 1 / max(largest, 1e-300)
+        while excess(min(upper, limit * (1 - 1e-12))) > 0:
+            upper *= 2.0
+            if upper > min(1e12 / max(largest, 1e-300), limit):
+                raise IdentificationError("adaptation: no body keeps the bound; give another")
+        s = scipy.optimize.brentq(excess, 0.0, min(upper, limit * (1 - 1e-12)), xtol=1e-300, rtol=1e-14)
+        turned = lower @ vectors
+        return np.asarray(from_pseudo_inertia((turned / (1 + s * values)) @ turned.T))

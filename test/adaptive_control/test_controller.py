@@ -1,4 +1,4 @@
-"""Geometric adaptation: steps on the manifold and tracking; torque of calibrated drives."""
+"""Geometric adaptation: steps on the manifold, bounds, projections, and tracking; torque of calibrated drives."""
 
 import numpy as np
 import pinocchio as pin
@@ -17,6 +17,9 @@ from inertid_ros.adaptive_control.controller import (
     slotine_li_regressor,
 )
 from inertid_ros.adaptive_control.inertial_manifold import (
+    HalfSpaceProjection,
+    HalfSpaces,
+    Intervals,
     dual_matrix,
     geodesic_step,
     natural_gradient,
@@ -28,7 +31,7 @@ from inertid_ros.regressors.equations import equations_of
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import ModelOptions, load_model
 
-EFFORT = 300.0  # N m
+MASS, EFFORT = np.eye(10)[0], 300.0  # kg; N m
 
 
 def arm(seed=0):
@@ -66,6 +69,50 @@ def test_a_step_follows_the_geodesic_and_stays_whatever_its_size(seed):
     for size in (1e-3, 1.0, 1e3, 1e9):
         for stepped in (geodesic_step(bodies, b, size), straight_step(bodies, -size * b)):
             assert np.isfinite(stepped).all() and is_consistent(stepped).all()
+
+
+def test_bounds_and_intervals_are_kept_whatever_the_step():
+    rng, body = np.random.default_rng(1), arm(1).body_prior[0]
+    bounds = HalfSpaces(np.array([MASS, -MASS]), np.array([0.8 * body[0], -1.2 * body[0]]), weight=0.7)
+    b = rng.normal(size=10)
+    barrier = sum(0.7 / s**2 * np.outer(a, a) for a, s in zip(bounds.normals, bounds.slack(body), strict=True))
+    expected = np.linalg.solve(metric(body) + barrier, b)
+    np.testing.assert_allclose(bounds.natural_gradient(body, b), expected, rtol=1e-6, atol=1e-9)
+    current = body
+    for size in (1e-2, 1.0, 1e3, 1e6):
+        current = bounds.step(current, b, size)
+        assert (bounds.slack(current) > 0).all() and is_consistent(current)
+    with pytest.raises(IdentificationError, match="start inside"):
+        bounds.step(2 * body, b, 1.0)
+    drives = Intervals(np.array([0.0, 0.1]), np.array([np.inf, 0.5]))
+    values = np.array([0.3, 0.2])
+    np.testing.assert_allclose(drives.natural_gradient(values, np.ones(2)), [0.09, 1 / (1 / 0.01 + 1 / 0.09)])
+    for size in (1e-2, 1.0, 1e6):
+        for sign in (-1.0, 1.0):
+            stepped = drives.step(values, sign * np.ones(2), size)
+            assert (stepped > drives.lower).all() and (stepped < drives.upper).all()
+
+
+def test_projections_keep_a_bound_and_are_nearest():
+    body, rng = arm(2).body_prior[1], np.random.default_rng(0)
+    limit = HalfSpaceProjection(MASS, 0.8 * body[0])
+    nearest = limit.nearest(body)
+    assert nearest[0] == pytest.approx(0.8 * body[0]) and is_consistent(nearest)
+    inverse = np.linalg.inv(pseudo_inertia(body))
+
+    def divergence(other):
+        product = inverse @ pseudo_inertia(other)
+        return np.trace(product) - np.linalg.slogdet(product)[1] - 4
+
+    for _ in range(20):
+        other = geodesic_step(nearest[None], rng.normal(size=(1, 10)), 0.01)[0]
+        other *= nearest[0] / other[0]
+        assert divergence(other) >= divergence(nearest) - 1e-9
+    velocity = rng.normal(size=10)
+    velocity[0] = 1.0
+    along = limit.along(nearest + 1e-12 * MASS, velocity)
+    assert along[0] == pytest.approx(0.0, abs=1e-12)
+    assert (limit.along(0.5 * body, velocity) == velocity).all() and (limit.nearest(0.5 * body) == 0.5 * body).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
