@@ -146,6 +146,7 @@ class PlanningProblem:
 
 
 def make_basis(options: ExcitationOptions) -> motions.Basis:
+    """Functions of time whose weighted sum is a motion of the configured kind."""
     if options.kind == "fourier":
         return motions.FourierBasis(options.duration_s, options.harmonics, options.base_frequency_hz)
     if options.kind == "cycloidal":

@@ -74,7 +74,8 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
             variance[block, channel] += np.einsum("ki,ki->k", regressor @ covariance, regressor)
         start += len(chunk[0][0])
     measured, given, calibrated = (np.where(valid, torque, np.nan) for torque in (samples.tau[rows], *predicted))
-    return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, np.sqrt(variance))
+    deviation = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave less than zero without noise
+    return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, deviation)
 
 
 @dataclass(frozen=True)
