@@ -5,6 +5,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from rosbags import rosbag2
@@ -57,11 +58,8 @@ def by_library(path: Path) -> np.ndarray:
 
 def one_by_one(path: Path) -> np.ndarray:
     """Ours, without columns."""
-    batches, bag_reading.column_batches = bag_reading.column_batches, _unsuitable  # type: ignore[assignment]
-    try:
+    with mock.patch.object(bag_reading, "column_batches", _unsuitable):
         return read_bag(path).position
-    finally:
-        bag_reading.column_batches = batches
 
 
 def _unsuitable(*_: object) -> Iterator[None]:

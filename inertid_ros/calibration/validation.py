@@ -8,7 +8,7 @@ import attrs
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
@@ -98,7 +98,7 @@ def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Find
     """Findings on recordings that a result was fitted to."""
     fitted, evidence = result.fitted_recordings, "is a recording that the result was fitted to"
     return [
-        Finding("held_out_not_new", Severity.CARE, evidence, remedy_for("held_out_not_new"), (), recording.name)
+        Finding.with_remedy("held_out_not_new", Severity.CARE, evidence, recording=recording.name)
         for recording in recordings
         if checksum(recording) in fitted
     ]

@@ -254,10 +254,11 @@ class Finding:
 
     @classmethod
     def with_remedy(
-        cls, cause: str, severity: Severity, evidence: str, *subjects: str, case: str = "", **values: object
-    ) -> "Finding":
-        """Finding about a result with the remedy of its cause, see :func:`remedy_for`."""
-        return cls(cause, severity, evidence, remedy_for(cause, case, **values), subjects)
+        cls, cause: str, severity: Severity, evidence: str, *subjects: str,
+        recording: str = "", case: str = "", **values: object,
+    ) -> "Finding":  # fmt: skip
+        """Finding with the remedy of its cause, in a ``case`` and with ``values`` as :func:`remedy_for` takes them."""
+        return cls(cause, severity, evidence, remedy_for(cause, case, **values), subjects, recording)
 
     def content(self) -> dict[str, Any]:
         """Plain data for JSON; ``message`` is the one-line message."""

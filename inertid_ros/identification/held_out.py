@@ -12,7 +12,7 @@ import numpy as np
 from inertid_ros.config.identification import ESTIMATORS, IdentifyOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.screening.motion_checks import RepeatedMotion, repeated_motion
 from inertid_ros.identification.assessment.estimate import Estimate
@@ -151,4 +151,4 @@ def _finding(samples: Samples, repeated: RepeatedMotion, by: Sequence[str], erro
     if error is not None:
         evidence += f", and a fit without {names} predicts it with a torque error of {100 * error:.2f} %"
     severity = Severity.CARE if error is None else Severity.NOTICE
-    return Finding("held_out_not_new", severity, evidence, remedy_for("held_out_not_new"), (), samples.name)
+    return Finding.with_remedy("held_out_not_new", severity, evidence, recording=samples.name)

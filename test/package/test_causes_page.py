@@ -58,9 +58,10 @@ def test_every_remedy_that_the_library_asks_for_exists() -> None:
                     values = sorted(keyword.arg or "" for keyword in node.keywords)
                     asked.add((words[0], words[1] if len(words) > 1 else "", *values))
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "with_remedy":
-                cases = [keyword.value for keyword in node.keywords if keyword.arg == "case"]
-                if all(isinstance(argument, ast.Constant) for argument in (node.args[0], *cases)):
-                    asked.add((node.args[0].value, *(case.value for case in cases or [ast.Constant("")])))
+                keywords = {keyword.arg or "": keyword.value for keyword in node.keywords}
+                words = [node.args[0], keywords.pop("case", ast.Constant(""))]
+                if all(isinstance(word, ast.Constant) for word in words):
+                    asked.add((*(word.value for word in words), *sorted(set(keywords) - {"recording"})))
     for cause, case, *values in asked:
         assert remedy_for(cause, case, **dict.fromkeys(values, "x")), (cause, case)
     assert len(asked) > 20

@@ -12,7 +12,7 @@ from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.config.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
 from inertid_ros.data.screening import channel_faults
@@ -206,7 +206,8 @@ class CleanChannels:
         self, cause: str, evidence: str, subjects: tuple[str, ...] = (), care: bool = False, case: str = ""
     ) -> None:
         severity = Severity.CARE if care else Severity.NOTICE
-        self.findings.append(Finding(cause, severity, evidence, remedy_for(cause, case), subjects, self.name))
+        finding = Finding.with_remedy(cause, severity, evidence, *subjects, recording=self.name, case=case)
+        self.findings.append(finding)
 
 
 def force_channels(

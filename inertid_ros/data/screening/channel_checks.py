@@ -8,7 +8,7 @@ import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import joints as urdf_joints
@@ -70,8 +70,11 @@ def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
     findings, doubtful = [], set[str]()
     for limit in model.doubtful_limits:
         doubtful |= set(limit.joints) if limit.key == "velocity" else set()
-        remedy = remedy_for("limits_unit", factor=f"{limit.factor:.6g}", option=limit.option)
-        findings.append(Finding("limits_unit", Severity.NOTICE, limit.evidence, remedy, limit.joints, recording.name))
+        finding = Finding.with_remedy(
+            "limits_unit", Severity.NOTICE, limit.evidence, *limit.joints, recording=recording.name,
+            factor=f"{limit.factor:.6g}", option=limit.option,
+        )  # fmt: skip
+        findings.append(finding)
     speeds = dict(zip(recording.joint_names, _fastest(recording).tolist(), strict=True))
     for joint, limit in zip(model.joint_names, model.limits.velocity.tolist(), strict=True):
         speed = speeds.get(joint, 0.0)
@@ -80,8 +83,11 @@ def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
                 f"{joint} moves at {speed:.3g} rad/s or m/s, {speed / limit:.3g} times the URDF's velocity limit of"
                 f" {limit:.3g}"
             )
-            remedy = remedy_for("beyond_velocity", joint=joint, speed=f"{speed:.3g}")
-            findings.append(Finding("beyond_velocity", Severity.NOTICE, evidence, remedy, (joint,), recording.name))
+            finding = Finding.with_remedy(
+                "beyond_velocity", Severity.NOTICE, evidence, joint, recording=recording.name, joint=joint,
+                speed=f"{speed:.3g}",
+            )  # fmt: skip
+            findings.append(finding)
     return tuple(findings)
 
 
@@ -118,9 +124,11 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
             f" and changes the torque of a joint by {100 * share:.3g} %"
         )
         followers = urdf_joints.followers(parsing.parse_description(model.urdf), {joint})
-        case = "mimicked" if followers else ""
-        remedy = remedy_for("locked_joint_moves", case, joint=joint, followers=", ".join(followers))
-        findings.append(Finding("locked_joint_moves", severity, evidence, remedy, (joint,), recording.name))
+        finding = Finding.with_remedy(
+            "locked_joint_moves", severity, evidence, joint, recording=recording.name,
+            case="mimicked" if followers else "", joint=joint, followers=", ".join(followers),
+        )  # fmt: skip
+        findings.append(finding)
     return tuple(findings)
 
 
@@ -191,8 +199,10 @@ def _wrong_unit(name: str, ranges: list[_Range]) -> Finding | None:
     evidence = str(worst)
     if not worst.outside():
         evidence = f"position of {worst.joint} changes {worst.ratio:.3g} times as fast as its measured velocity"
-    remedy = remedy_for("position_unit", wanted=wanted, unit=unit)
-    return Finding("position_unit", Severity.REFUSE, evidence, remedy, tuple(joint.joint for joint in certain), name)
+    joints = (joint.joint for joint in certain)
+    return Finding.with_remedy(
+        "position_unit", Severity.REFUSE, evidence, *joints, recording=name, wanted=wanted, unit=unit
+    )
 
 
 def _beyond(name: str, joint: _Range, others: list[_Range]) -> Finding:
@@ -203,17 +213,21 @@ def _beyond(name: str, joint: _Range, others: list[_Range]) -> Finding:
     if joint.outside() > _MIN_EXCESS:
         for turn in () if joint.slides else (90, -90, 180, -180):
             if not joint.outside(shift=np.radians(turn)):
-                remedy = remedy_for("position_offset", turn=turn, joint=joint.joint)
-                return Finding("position_offset", Severity.CARE, str(joint), remedy, (joint.joint,), name)
+                return Finding.with_remedy(
+                    "position_offset", Severity.CARE, str(joint), joint.joint, recording=name, turn=turn,
+                    joint=joint.joint,
+                )  # fmt: skip
         partners = [
             other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())
         ]
         if len(partners) == 1:
             pair = (joint.joint, partners[0].joint)
-            remedy = remedy_for("joint_exchange", "by_limits", one=pair[0], other=pair[1])
-            return Finding("joint_exchange", Severity.CARE, str(joint), remedy, pair, name)
+            return Finding.with_remedy(
+                "joint_exchange", Severity.CARE, str(joint), *pair, recording=name, case="by_limits", one=pair[0],
+                other=pair[1],
+            )  # fmt: skip
     severity = Severity.CARE if joint.outside() > _CARE_EXCESS * (joint.upper - joint.lower) else Severity.NOTICE
-    return Finding("beyond_limits", severity, str(joint), remedy_for("beyond_limits"), (joint.joint,), name)
+    return Finding.with_remedy("beyond_limits", severity, str(joint), joint.joint, recording=name)
 
 
 def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.robot.drives import dry_friction_columns
 from inertid_ros.robot.model import RobotModel
@@ -121,8 +121,7 @@ def _weight_finding(comparison: EffortComparison, joint: int, recording: str) ->
     name, weight = comparison.model.joint_names[joint], comparison.weights[0][joint]
     size = comparison.sizes[joint]
     evidence = f"effort of {name} is at most {size:.3g} N m or N, the weight of the URDF's bodies on it {weight:.3g}"
-    remedy = remedy_for("lacks_weight", joint=name)
-    return Finding("lacks_weight", Severity.REJECT, evidence, remedy, (name,), recording)
+    return Finding.with_remedy("lacks_weight", Severity.REJECT, evidence, name, recording=recording, joint=name)
 
 
 def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis, EffortFit] | None:

@@ -11,7 +11,7 @@ from scipy import fft
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
@@ -54,13 +54,11 @@ def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Find
     if duration < _MIN_MOTION_S or len(recordings) == 1 and (~still).any() and traverses[~still].max() < _MIN_TRAVERSES:
         evidence = f"{duration:.2g} s of motion, in which no joint goes through its range more than"
         evidence += f" {traverses[~still].max(initial=0.0):.1f} times"
-        remedy = remedy_for("short_recording")
-        findings.append(Finding("short_recording", Severity.REFUSE, evidence, remedy, (), name))
+        findings.append(Finding.with_remedy("short_recording", Severity.REFUSE, evidence, recording=name))
     if still.any():
         joints = tuple(map(str, names[still]))
         evidence = f"{', '.join(joints)} moves by {', '.join(f'{x:.2g}' for x in ranges[still])} rad or m"
-        remedy = remedy_for("little_motion")
-        findings.append(Finding("little_motion", Severity.CARE, evidence, remedy, joints, name))
+        findings.append(Finding.with_remedy("little_motion", Severity.CARE, evidence, *joints, recording=name))
     return (*findings, *_lockstep(np.concatenate(velocities)[:, ~still], names[~still], name))
 
 
@@ -80,7 +78,7 @@ def _lockstep(v: Array, names: np.ndarray, recording: str) -> list[Finding]:
     where = ", so that the whole motion lies on one line" if one_line else ""
     evidence = f"velocities of {', '.join(joints)} are proportional to one another{where}"
     severity = Severity.CARE if one_line and len(together) > _PLANAR_JOINTS else Severity.NOTICE
-    return [Finding("lockstep", severity, evidence, remedy_for("lockstep"), joints, recording)]
+    return [Finding.with_remedy("lockstep", severity, evidence, *joints, recording=recording)]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import MAX_OTHER_CLOCK_SHARE, Recording
 
 from .channel_faults import true_runs
@@ -57,8 +57,10 @@ def check_stamps(recording: Recording) -> tuple[Finding, ...]:
             evidence = f"stamps give a sample rate of {rate:.3g} Hz and {recording.duration:.3g} s of motion"
             if by_velocity:
                 evidence += f", and positions that change at {np.median(ratios):.2g} of the measured velocities"
-            remedy = remedy_for("time_unit", factor=f"{1 / factor:.0f}", unit=unit)
-            return (Finding("time_unit", Severity.REFUSE, evidence, remedy, (), recording.name),)
+            finding = Finding.with_remedy(
+                "time_unit", Severity.REFUSE, evidence, recording=recording.name, factor=f"{1 / factor:.0f}", unit=unit
+            )
+            return (finding,)
     return ()
 
 
@@ -69,7 +71,7 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
 
     def add(cause: str, care: bool, evidence: str, case: str = "") -> None:
         severity = Severity.CARE if care else Severity.NOTICE
-        findings.append(Finding(cause, severity, evidence, remedy_for(cause, case), (), recording.name))
+        findings.append(Finding.with_remedy(cause, severity, evidence, recording=recording.name, case=case))
 
     if repairs.late or repairs.repeated:
         evidence = (

@@ -8,7 +8,7 @@ import numpy as np
 from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, ZeroMomentPointConstraint, polygon
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
 from inertid_ros.excitation.constraints.constraint import Constraint
@@ -79,7 +79,7 @@ class Surroundings:
         """A finding if the motion may meet an unknown floor."""
         if not self.unknown:
             return ()
-        return (Finding("unknown_floor", Severity.CARE, self.floor, remedy_for("unknown_floor")),)
+        return (Finding.with_remedy("unknown_floor", Severity.CARE, self.floor),)
 
 
 def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOptions) -> Surroundings:

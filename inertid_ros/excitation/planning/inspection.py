@@ -210,14 +210,12 @@ def _hidden_columns(criterion: Criterion, limits: MotionLimits) -> Finding | Non
         return None
     hidden = np.setdiff1d(columns, criterion.measured.columns[criterion.columns])
     narrow = int(np.argmin(limits.upper - limits.lower))
-    return Finding(
-        "not_excited",
-        Severity.CARE,
+    evidence = (
         f"{missing} of {len(columns)} base parameters cannot show within the limits of position, such as"
-        f" {_few([model.layout.names[column] for column in hidden])}",
-        remedy_for("not_excited", "positions", joint=limits.joint_names[narrow]),
-        (limits.joint_names[narrow],),
+        f" {_few([model.layout.names[column] for column in hidden])}"
     )
+    joint = limits.joint_names[narrow]
+    return Finding.with_remedy("not_excited", Severity.CARE, evidence, joint, case="positions", joint=joint)
 
 
 def _weak_combinations(
