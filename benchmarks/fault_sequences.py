@@ -29,7 +29,7 @@ class Sequence:
     motions: int
     violations: list[str]
     steps: list[float]
-    unseen_steps: list[float]
+    steps_after_lost: list[float]
     by_old_clock: int
 
 
@@ -50,8 +50,8 @@ def run(seed: int) -> Sequence:
             world.violations.append(str(error))
             break
     observed = world.end()
-    steps, unseen = world.controller.steps, world.controller.unseen_steps
-    return Sequence(seed, events, observed, world.rest_s, motions, world.violations, steps, unseen, world.by_old_clock)
+    steps, lost = world.controller.steps, world.controller.steps_after_lost
+    return Sequence(seed, events, observed, world.rest_s, motions, world.violations, steps, lost, world.by_old_clock)
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def main() -> None:
     rest = np.array([seconds for sequence in done for seconds in sequence.rest_s])
     broken = sum(bool(sequence.violations) for sequence in done)
     steps = np.array([step for sequence in done for step in sequence.steps])
-    unseen = np.array([step for sequence in done for step in sequence.unseen_steps])
+    lost = np.array([step for sequence in done for step in sequence.steps_after_lost])
     rows: list[list[object]] = [
         ["sequences, motions begun", f"{len(done)}, {sum(sequence.motions for sequence in done)}"],
         ["events", sum(counts.values())],
@@ -80,8 +80,8 @@ def main() -> None:
         ["from the begin of a stop to rest, median and longest [s]", f"{np.median(rest):.2f}, {rest.max():.2f}"],
         ["commands that met a scaled controller behind its time; their largest step [mrad]",
          f"{np.sum(steps > 0)}, {1e3 * steps.max():.1f}"],
-        ["commands after lost ones while states stood still, too; their largest step [mrad]",
-         f"{len(unseen)}, {1e3 * unseen.max(initial=0.0):.1f}"],
+        ["commands that met a controller that braked, after lost ones; their largest step [mrad]",
+         f"{len(lost)}, {1e3 * lost.max(initial=0.0):.1f}"],
         ["commands by a clock that had stepped unseen", sum(sequence.by_old_clock for sequence in done)],
         ["sequences in which an invariant was broken", broken],
     ]
@@ -94,7 +94,7 @@ def main() -> None:
 around the state machine of the excitation node and a robot of two joints, under a given time, with the invariants of
 docs/safety.md looked at after every event and tick. The robot is observed at 1 kHz, but for the instants at which its
 controller itself changes the speed at once, is behind by a scaling that nobody told yet when a stop is asked for, or
-gets commands after it had lost some, while joint states had stopped to change; the steps then are rows of their own.
+brakes already since it has lost commands when it gets the next; the steps then are rows of their own.
 In {time.monotonic() - begin:.0f} s on {machine()}.
 
 {table(("measure", "figure"), rows)}

@@ -160,8 +160,7 @@ def print_report(report: Mapping[str, Any]) -> None:
         share, joint = percent(confidence["deviation"]), confidence["joint"]
         print(f"torque anywhere in the robot's range is known to {share} or better; least known is {joint}")
     for index, done in enumerate(rounds["done"] if rounds else (), start=1):
-        gain = "" if done["gain"] is None else f", {percent(done['gain'])} better than before"
-        print(f"round {index}: torque known to {percent(done['deviation'])} ({done['joint']}){gain}")
+        print(f"round {index}: torque known to {percent(done['deviation'])} ({done['joint']})")
     if rounds and rounds["stopped"]:
         print(f"ended: {rounds['stopped']}")
     print_verdict(report)

@@ -86,7 +86,8 @@ def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True)
     if usable and last.deviation <= options.wanted_deviation:
         return RoundDecision(gain, f"confidence reached: {level}, {100 * options.wanted_deviation:.2g} % was wanted")
     if gain < options.least_gain:
-        return RoundDecision(gain, f"nothing more is gained: round {count} made it {100 * gain:.0f} % better; {level}")
+        before = f"{100 * rounds[-2].deviation:.2g} % before round {count}"
+        return RoundDecision(gain, f"nothing more is gained: {level}, and was to {before}")
     if count >= options.rounds:
         return RoundDecision(gain, f"all rounds are done ({count}): {level}")
     return RoundDecision(gain, "")

@@ -6,7 +6,6 @@ result must not be used; 130 interrupted.
 """
 
 import json
-import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -159,8 +158,7 @@ class CalibrationFlow:
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
         if options.rounds > 1:
-            gain = "" if math.isnan(result.gain) else f", {100 * result.gain:.0f} % better than before"
-            client.show(f"round {len(train)}: torque known to {100 * result.torque_deviation:.2g} %{gain}")
+            client.show(f"round {len(train)}: torque known to {100 * result.torque_deviation:.2g} %")
         return result
 
     def _conclude(self, result: Identify.Result) -> int:

@@ -73,7 +73,8 @@ class RobotClock:
         """
         if not math.isfinite(stamp) or stamp <= 0:
             self.objection = "stamp is not set"
-            self.is_lost |= now - self._stamped > _UNSTAMPED_S
+            stepped = abs(clock - now - self.offset) > _CLOCK_STEP_S  # the robot's clock perhaps, too
+            self.is_lost |= stepped or now - self._stamped > _UNSTAMPED_S
             return now
         self._stamped = now
         if math.isnan(self.offset):

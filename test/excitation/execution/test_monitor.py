@@ -257,6 +257,15 @@ def test_states_without_stamps_leave_the_clock_open_once_none_has_one():
     assert not clock.is_lost
 
 
+def test_a_state_without_stamp_after_this_machines_clock_stepped_leaves_the_robots_clock_open():
+    clock = RobotClock(0.1, 0.02)
+    clock.take(EPOCH + 1.0, EPOCH + 1.0, 1.0)
+    clock.take(0.0, EPOCH + 1.03, 1.005)
+    assert clock.is_lost
+    clock.take(EPOCH + 1.01, EPOCH + 1.035, 1.01)  # the robot's has not stepped
+    assert not clock.is_lost
+
+
 def test_effort_of_states_that_waited_counts_from_when_they_were_measured():
     monitor, high = make(min_rate_hz=1.0), np.array([0.0, 51.0])
     for measured in np.arange(1.0, 1.0601, 0.005):

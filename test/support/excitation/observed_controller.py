@@ -9,6 +9,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 STEP_S, HALF = 1e-3, 15  # the observer looks at 1 kHz, and fits cubics to 31 positions
+_STEP = 1e-5  # rad; a float of seconds since 1970 makes smaller ones
 _TIME = STEP_S * np.arange(-HALF, HALF + 1)
 _FIT = np.linalg.pinv(np.vander(_TIME, 4, increasing=True))
 
@@ -34,14 +35,14 @@ class ObservedController:
     """Follows the newest trajectory from its stamp, or from where it is to the first point where that is ahead.
 
     A new trajectory sets its time to the clock; ``pace`` multiplies how fast that time advances (speed scaling).
-    ``lost`` says that it has lost trajectories while nobody could see that it stood; the next one is a step, too.
+    ``lost`` says that it has lost trajectories; the next one is a step, too, where it brakes already.
     """
 
     def __init__(self, position: np.ndarray, now: float) -> None:
         # From when to when it changed its speed by itself, or made up for what it was behind when a trajectory came.
         self.own: list[tuple[float, float]] = []
         self.steps: list[float] = [0.0]  # by such trajectories [rad]
-        self.lost, self.unseen_steps = False, list[float]()
+        self.lost, self.steps_after_lost = False, list[float]()
         self.place(position, now, [])
 
     def place(self, position: np.ndarray, now: float, traces: list | None = None) -> None:
@@ -68,15 +69,17 @@ class ObservedController:
         due = self._at(now)[0]  # had it not been scaled
         self._curve, self._hold = PiecewiseQuintic(times, *points), points[0][-1]
         self._wall = self._time = now
+        step = float(np.abs(self.state(now)[0] - q).max())
         if self.lost:
-            self.unseen_steps.append(float(np.abs(self.state(now)[0] - q).max()))
-            self.own.append((now, max(times[0], now)))
+            if step > _STEP:
+                self.steps_after_lost.append(step)
+                self.own.append((now, max(times[0], now)))
             self.lost = False
-        elif behind and np.abs(v).max() > 1e-4:
+        elif behind and (np.abs(v).max() > 1e-4 or step > _STEP):
             self._blended = horizon.time_from_start[0] + start
             blended = self._blended > now
             if len(horizon) > 1:  # not to where it stands
-                self.steps.append(float(np.abs((due if blended else self.state(now)[0]) - q).max()))
+                self.steps.append(float(np.abs(due - q).max()) if blended else step)
             self.own.append((now, now + max(self._blended - now, 0.0) / max(self.pace, 1e-3)))
 
     def give_up(self, now: float) -> None:
