@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
 _START_TOLERANCE = 0.01  # rad or m by which the robot may have moved while the motion was planned
 _MAX_COLLECTION_S = 2.0  # for good joint states to come; a busy driver has gaps of 0.4 s
 _RECORDER_CONFIRMATION_S = 0.5  # a recorder that has just begun may have answered its client before this node knows
-_ARM_AGAIN = "ros2 lifecycle set /excitation deactivate, then activate, or start calibrate again"
 _MAX_TICK_GAP_S = 0.1  # after a longer gap this thread has missed joint states
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
@@ -293,12 +292,16 @@ class ExcitationGoal:
     def _end_of_motion(self, supervisor: Supervisor, now: float) -> None:
         error, fault = supervisor.max_tracking_error, supervisor.fault
         if fault:
-            ending, message = Ending.STOPPED, f"{fault}; arm again before the next goal: {_ARM_AGAIN}"
+            ending, message = Ending.STOPPED, f"{fault}; arm again before the next goal: {self._arm_again}"
         elif supervisor.canceled:
             ending, message = Ending.CANCELED, "canceled; the robot is at rest"
         else:
             ending, message = Ending.SUCCEEDED, f"done; largest tracking error {error:.4g}{_waits(supervisor)}"
         self._end(GoalOutcome(ending, message, fault, duration=supervisor.duration(now), max_tracking_error=error))
+
+    @property
+    def _arm_again(self) -> str:
+        return f"ros2 lifecycle set {self._robot.node_name} deactivate, then activate, or start calibrate again"
 
     def _end(self, outcome: GoalOutcome) -> None:
         if self._worker is not None:

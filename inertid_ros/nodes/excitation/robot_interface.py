@@ -143,6 +143,11 @@ class RobotInterface(RobotStates):
         """Whether a controller that takes commands has been discovered."""
         return self._commander is not None and self._commander.has_controller
 
+    @property
+    def node_name(self) -> str:
+        """Name of the excitation node, with its namespace."""
+        return self._node.get_fully_qualified_name()
+
     def position(self) -> Array:
         """Return the position ``(n,)`` of the robot at rest [rad or m]."""
         return self.window.position()

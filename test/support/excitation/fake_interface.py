@@ -33,6 +33,10 @@ class FakeInterface:
         self._states = [*self._states[1 - _WINDOW :], (self.now, stamp, position)]
 
     @property
+    def node_name(self) -> str:
+        return "/excitation"
+
+    @property
     def commander(self) -> "FakeInterface":
         return self
 
