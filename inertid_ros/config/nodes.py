@@ -1,6 +1,6 @@
 """Parameters of the nodes, and which of them have an effect beside certain others only. No ROS is needed here.
 
-Parameter files and the reference in ``docs/reference`` are made from them.
+The reference in ``docs/reference`` is made from them.
 """
 
 from collections.abc import Iterator, Mapping

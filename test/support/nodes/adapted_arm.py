@@ -16,15 +16,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from support.nodes.processes import NodeProcess
 from support.nodes.ros_client import RosClient, ros_client_in
+from support.package_parameters import parameters_in
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.nodes.tools.parameter_files import FILES
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory
 from inertid_ros.ros.topics import COMMAND, PolledSubscription, recording_profile
 
 CONFIGURE, CLEAN_UP, ACTIVATE, DEACTIVATE = 1, 2, 3, 4
 JOINTS = tuple(f"panda_joint{index}" for index in range(1, 8))
-START = np.array(FILES["adapt_simulated"]["simulator"]["start"])
+START = np.array(parameters_in("adapt_simulated", "simulator")["start"])
 SHAPE = 0.4 * np.array([1.0, 0.6, 1.0, 0.6, 1.0, 0.6, 1.0])
 
 
