@@ -15,12 +15,11 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.adaptive_control import inertial_manifold as manifold
-from inertid_ros.config.robot import TERM_SIGNALS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_torque
-from inertid_ros.robot.drives import friction_direction, term_torque
+from inertid_ros.robot.drives import friction_direction
 from inertid_ros.robot.model import RobotModel
 
 _MIN_TURNING_SPEED = 0.02  # rad/s or m/s; friction that turns within less would chatter while a robot holds still
@@ -79,19 +78,10 @@ class CalibratedDrives:
         n = self.model.joints
         fading = direction[:n] * np.exp(-np.abs(velocity) / layout.stribeck_speed)
         motion = DriveMotion(*(signal[None] for signal in (position, velocity, acceleration, direction, fading)))
-        torque = drive_torque(layout, self.parameters, motion)[0]
-        return torque + self._user_terms(position, velocity, acceleration, direction[:n])
-
-    def _user_terms(self, position: Array, velocity: Array, acceleration: Array, direction: Array) -> Array:
-        terms = self.model.layout.terms
-        if not terms:
-            return np.zeros(self.model.joints)
-        signals = dict(zip(TERM_SIGNALS, (position, velocity, acceleration, direction), strict=False))
-        if any(term.uses_load for term in terms):
-            tree, data = self._loads
-            signals["load"] = pin.rnea(tree, data, position, velocity, acceleration)
-        rows = {name: signal[None] for name, signal in signals.items()}
-        return term_torque(terms, self.parameters[self.model.layout.term_start :], self.model.joint_names, rows)[0]
+        load = None
+        if any(term.uses_load for term in layout.terms):
+            load = pin.rnea(*self._loads, position, velocity, acceleration)[None]
+        return drive_torque(layout, self.parameters, motion, load)[0]
 
     @cached_property
     def _loads(self) -> tuple[pin.Model, pin.Data]:

@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 import scipy
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError, ModelError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
@@ -19,7 +20,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
 from inertid_ros.robot.kinematics import turned_forces
 from inertid_ros.robot.layout import ParameterLayout
-from inertid_ros.robot.model import JointLimits, ModelOptions, RobotModel
+from inertid_ros.robot.model import JointLimits, RobotModel
 
 from .equations import WholeRowEquations
 
@@ -229,5 +230,5 @@ def body_segment_model(
         body_locked=np.zeros_like(prior),
         drive_prior={},
         limits=JointLimits(nothing, nothing, nothing, nothing),
-        options=ModelOptions(drive_terms=(), gravity=(x, y, z), base="free"),
+        options=RobotOptions(drive_terms=(), gravity=(x, y, z), base="free"),
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
@@ -43,7 +44,7 @@ class DriveMotion(NamedTuple):
         q, v, a = samples.q[:, base_q:], samples.v[:, base_v:], samples.a[:, base_v:]
         return cls(q, v, a, *dry_friction_columns(layout, samples))
 
-    def select(self, rows: slice) -> "DriveMotion":
+    def select(self, rows: slice | NDArray[np.intp]) -> "DriveMotion":
         """Some of the samples; in memory the samples of a column are neighbours."""
         return DriveMotion(*(np.asfortranarray(signal[rows]) for signal in self))
 
@@ -56,6 +57,11 @@ class DriveMotion(NamedTuple):
         v = self.v @ ratios
         direction = self.direction[:, self.v.shape[1] + index]
         return DriveMotion(self.q @ ratios, v, self.a @ ratios, direction, np.zeros_like(v))
+
+    def signals(self, load: Array | None) -> Mapping[str, Array]:
+        """``(N, n)`` signals of user terms by name, see :data:`~inertid_ros.config.robot.TERM_SIGNALS`."""
+        signals = {"q": self.q, "v": self.v, "a": self.a, "direction": self.direction[:, : self.v.shape[1]]}
+        return signals if load is None else {**signals, "load": load}
 
 
 _COLUMNS = {
@@ -75,64 +81,44 @@ def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:
     return np.stack([_COLUMNS[term](motion) for term in terms]).T
 
 
-def channel_drive_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
-    """Columns of the layout of a joint's drive and its couplings, in the order of :func:`drive_rows`."""
+def joint_columns(layout: ParameterLayout, joint: int) -> NDArray[np.intp]:
+    """Columns of the layout of a joint's drive, couplings and user terms, in the order of :func:`drive_rows`."""
     drives = [layout.drive(term).start + joint for term in layout.drive_terms]
     terms = np.arange(len(COUPLING_TERMS))
     coupled = [layout.coupling_start + len(terms) * k + terms for k in np.flatnonzero(layout.coupling_ratios[:, joint])]
-    return np.concatenate([np.array(drives, dtype=int), *coupled])
+    spans = [layout.term(index) for index, term in enumerate(layout.terms) if term.joint == layout.joints[joint]]
+    return np.concatenate([np.array(drives, dtype=int), *coupled, *(np.r_[span] for span in spans)])
 
 
-def drive_rows(layout: ParameterLayout, motion: DriveMotion) -> list[list[Array]]:
-    """Columns of every joint, ``(N,)`` each; shared ones are computed once."""
+def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None = None) -> list[list[Array]]:
+    """Columns of every joint, ``(N,)`` each; shared ones are computed once. The load is :func:`load_of_terms`."""
     signals = [_COLUMNS[term](motion.of_joints()) for term in layout.drive_terms]
     rows = [[signal[:, joint] for signal in signals] for joint in range(len(layout.joints))]
     for index, ratios in enumerate(layout.coupling_ratios):
         coupled = drive_columns(COUPLING_TERMS, motion.of_coupling(ratios, index)).T
         for joint in np.flatnonzero(ratios):
             rows[joint].extend(ratios[joint] * coupled)
+    if layout.terms:
+        for joint, column in term_columns(layout.terms, layout.joints, motion.signals(load)):
+            rows[joint].append(column)
     return rows
 
 
-def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion) -> Array:
-    """``(N, n)`` torque of all drives and couplings."""
+def drive_torque(layout: ParameterLayout, parameters: Array, motion: DriveMotion, load: Array | None = None) -> Array:
+    """``(N, n)`` torque of all drives, couplings and user terms. The load is :func:`load_of_terms`."""
     torque = np.zeros_like(motion.v)
     for term in layout.drive_terms:
         torque += parameters[layout.drive(term)] * _COLUMNS[term](motion.of_joints())
     coupled = parameters[layout.coupling_start : layout.term_start].reshape(-1, len(COUPLING_TERMS))
     for index, (ratios, values) in enumerate(zip(layout.coupling_ratios, coupled, strict=True)):
         torque += np.outer(drive_columns(COUPLING_TERMS, motion.of_coupling(ratios, index)) @ values, ratios)
+    if layout.terms:
+        torque += term_torque(layout.terms, parameters[layout.term_start :], layout.joints, motion.signals(load))
     return torque
 
 
-def channel_term_columns(layout: ParameterLayout, joint: int) -> np.ndarray:
-    """Columns of the layout of a joint's user terms, in the order of :func:`term_rows`."""
-    columns = [layout.term(index) for index, term in enumerate(layout.terms) if term.joint == layout.joints[joint]]
-    return np.concatenate([np.zeros(0, dtype=int), *(np.arange(span.start, span.stop) for span in columns)])
-
-
-def term_rows(model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice) -> list[list[Array]]:
-    """Columns of every joint's user terms, ``(N,)`` each, at some rows of samples; ``motion`` is that of these rows."""
-    layout = model.layout
-    columns: list[list[Array]] = [[] for _ in layout.joints]
-    if layout.terms:
-        for joint, column in term_columns(layout.terms, layout.joints, _signals(model, samples, motion, rows)):
-            columns[joint].append(column)
-    return columns
-
-
-def predicted_term_torque(model: RobotModel, parameters: Array, samples: Samples, motion: DriveMotion) -> Array:
-    """``(N, n)`` torque of all user terms; ``motion`` is that of the samples."""
-    layout = model.layout
-    signals = _signals(model, samples, motion, slice(None))
-    return term_torque(layout.terms, parameters[layout.term_start :], layout.joints, signals)
-
-
-def _signals(model: RobotModel, samples: Samples, motion: DriveMotion, rows: slice) -> Mapping[str, Array]:
-    """``(N, n)`` signals by name, see :data:`~inertid_ros.config.robot.TERM_SIGNALS`."""
-    joints = model.joints
-    signals = {"q": motion.q, "v": motion.v, "a": motion.a, "direction": motion.direction[:, :joints]}
-    if any(term.uses_load for term in model.layout.terms):
-        load = rigid_torque(model, model.load_bodies, samples.q[rows], samples.v[rows], samples.a[rows])
-        signals["load"] = load[:, model.velocities - joints :]
-    return signals
+def load_of_terms(model: RobotModel, q: Array, v: Array, a: Array) -> Array | None:
+    """``(N, n)`` torque of the bodies on the joints, the signal ``load``; None if no user term depends on it."""
+    if not any(term.uses_load for term in model.layout.terms):
+        return None
+    return rigid_torque(model, model.load_bodies, q, v, a)[:, model.velocities - model.joints :]

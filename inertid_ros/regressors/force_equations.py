@@ -40,7 +40,7 @@ class ForceEquations(Equations):
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """Columns of moved bodies, rotors, drives, user terms."""
+        """Columns of moved bodies, rotors, drives with user terms."""
         return tuple(
             np.concatenate([self.body_columns(velocity), *self.other_columns(velocity)])
             for velocity in range(self.count)
@@ -57,13 +57,11 @@ class ForceEquations(Equations):
         moved = bodies.moved_bodies(self.model)[velocity]
         return np.array([BODY_PARAMETERS * body + k for body in moved for k in range(count)], dtype=int)
 
-    def other_columns(self, velocity: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Columns of the rotors, drives and user terms that act on a channel."""
-        rotors, layout = bodies.channel_rotor_columns(self.model, velocity), self.model.layout
-        joint = velocity - self.base
-        if joint < 0:
-            return rotors, np.zeros(0, dtype=int), np.zeros(0, dtype=int)
-        return rotors, drives.channel_drive_columns(layout, joint), drives.channel_term_columns(layout, joint)
+    def other_columns(self, velocity: int) -> tuple[np.ndarray, np.ndarray]:
+        """Columns of the rotors, and of the drives with user terms, that act on a channel."""
+        joint, none = velocity - self.base, np.zeros(0, dtype=int)
+        rotors = bodies.channel_rotor_columns(self.model, velocity)
+        return rotors, none if joint < 0 else drives.joint_columns(self.model.layout, joint)
 
     @property
     def fingerprint(self) -> str:
@@ -81,9 +79,8 @@ class ForceEquations(Equations):
         drive_motion = drives.DriveMotion.from_samples(layout, samples)
         force = rigid_torque(self.model, layout.bodies(parameters), *motion)
         force += bodies.rotor_torque(self.model, layout.rotor_bodies(parameters), *motion)
-        force[:, self.joint_channels] += drives.drive_torque(layout, parameters, drive_motion)
-        if layout.terms:
-            force[:, self.joint_channels] += drives.predicted_term_torque(self.model, parameters, samples, drive_motion)
+        load = drives.load_of_terms(self.model, *motion)
+        force[:, self.joint_channels] += drives.drive_torque(layout, parameters, drive_motion, load)
         return on_ground(self.model, samples.q, force)
 
 
@@ -137,9 +134,8 @@ class ForceWriter(RowWriter):
         rotors = self._rotors.of(q, v, a) if self._rotors else None
         if rotors is not None and ground is not None:
             turn_base_rows(ground, q, rotors)
-        motion = self._motion(samples).select(rows)
-        terms = drives.term_rows(self._model, samples, motion, rows)
-        joint_rows = [drive + term for drive, term in zip(drives.drive_rows(layout, motion), terms, strict=True)]
+        load = drives.load_of_terms(self._model, samples.q[rows], samples.v[rows], samples.a[rows])
+        joint_rows = drives.drive_rows(layout, self._motion(samples).select(rows), load)
         drive_rows: list[list[Array]] = [[]] * self._base + joint_rows
         for velocity, (span, signals) in enumerate(zip(self.spans, drive_rows, strict=True)):
             first = span.stop - 1 - len(signals)
