@@ -15,7 +15,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
 from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, ahead_of_steady
 from inertid_ros.excitation.execution.plan_check import check_at_rest
-from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to_nanoseconds
@@ -187,7 +187,7 @@ class RobotStates:
         self._states = PolledSubscription(node, JointState, "joint_states", STATE)
         self._simulated = SimulatedTime() if node.get_clock().ros_time_is_active else None
         if not urdf:
-            node.create_subscription(String, "robot_description", self._receive_description, LATCHED)
+            node.create_subscription(String, "robot_description", self.receive_description, LATCHED)
 
     def read_robot(self) -> None:
         """Read the file if one is given; raise InertidError if there is no usable description."""
@@ -275,7 +275,7 @@ class RobotStates:
         killed = " (a node that was killed and started again counts twice for some 20 s; wait)" if twice else ""
         return f"several nodes publish {self._publishers.topic}: {names}; stop all but the robot's{killed}"
 
-    def _receive_description(self, message: String) -> None:
+    def receive_description(self, message: String) -> None:
         try:
             self._take_description(message.data)
         except InertidError as error:
@@ -283,7 +283,7 @@ class RobotStates:
             self._node.get_logger().error(self._no_model)
 
     def _take_description(self, text: str) -> None:
-        model = load_model(text, model_options(self._robot_options), shapes=False)  # in little time: it may move
+        model = load_model(text, self._robot_options, shapes=False)  # in little time: it may move
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:

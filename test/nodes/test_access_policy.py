@@ -10,13 +10,7 @@ rclpy = pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from support.package_parameters import node_names  # noqa: E402
 from support.paths import ROOT  # noqa: E402
 
-from inertid_ros.nodes.tools.access_policy import (  # noqa: E402  # noqa: E402
-    ACCESS,
-    FILE,
-    expressions,
-    policy_text,
-    used_by_nodes,  # noqa: E402
-)
+from inertid_ros.nodes.tools.access_policy import ACCESS, FILE, expressions, policy_text, used_by_nodes  # noqa: E402
 
 COMMITTED = (ROOT / "security" / FILE).read_text(encoding="utf-8")
 COMMAND = "run: python -m inertid_ros.nodes.tools.access_policy security"

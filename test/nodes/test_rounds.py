@@ -44,5 +44,5 @@ def test_every_round_adds_to_what_is_known(tmp_path: Path) -> None:
     assert [len(entry["recordings"]) for entry in done] == [1, 2], done
     # What the SROS 2 policy allows the flow is what it asked for.
     asked = {tuple(line.split()) for line in log.read_text().splitlines()}
-    allowed = {(element, f"/{name}") for (element, _), names in FLOW_REQUESTS.items() for name in names}
+    allowed = {(element, f"/{name}") for (element, _), names in FLOW_REQUESTS["calibrate"].items() for name in names}
     assert asked == allowed

@@ -7,17 +7,15 @@ import argparse
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 import rclpy
 import yaml
 from rclpy.action import get_action_client_names_and_types_by_node, get_action_server_names_and_types_by_node
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.node import Node
 from std_msgs.msg import String
@@ -38,67 +36,43 @@ from inertid_ros.nodes.recorder.node import Recorder
 from inertid_ros.nodes.replay import Replay
 from inertid_ros.nodes.simulator import Simulator
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import LATCHED
 
 FILE = "inertid_ros.policy.xml"
 _POLICY_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- Made by python -m inertid_ros.nodes.tools.access_policy security; see docs/networks.md. All else is denied. -->
 """
-T = TypeVar("T")
 _ACTION_INFIX = "/_action/"  # in the names of topics and services that make an action
 
 Access = tuple[str, str]
 """Element and attribute of a policy, such as ``("topics", "publish")``."""
 
-ACCESS: tuple[Access, ...] = (
-    ("topics", "publish"),
-    ("topics", "subscribe"),
-    ("services", "reply"),
-    ("services", "request"),
-    ("actions", "execute"),
-    ("actions", "call"),
-)
-"""All accesses in the order of the file."""
+ACCESS: Mapping[Access, Callable[[Node, str, str], Any]] = {
+    ("topics", "publish"): Node.get_publisher_names_and_types_by_node,
+    ("topics", "subscribe"): Node.get_subscriber_names_and_types_by_node,
+    ("services", "reply"): Node.get_service_names_and_types_by_node,
+    ("services", "request"): Node.get_client_names_and_types_by_node,
+    ("actions", "execute"): get_action_server_names_and_types_by_node,
+    ("actions", "call"): get_action_client_names_and_types_by_node,
+}
+"""All accesses in the order of the file, and the function that lists the names that a node uses by it."""
 
 Used = Mapping[Access, Sequence[str]]
 Identity = tuple[str, str]
 """Name and namespace of a node."""
 
-# The flow makes the clients of its requests one after the other, each for one request only.
-FLOW_REQUESTS: Used = {
-    ("services", "request"): (
-        "excitation/change_state",
-        "excitation/get_parameter_types",
-        "excitation/get_state",
-        "recorder/get_parameter_types",
-        "recorder/start",
-        "recorder/stop",
-    ),
-    ("actions", "call"): ("excitation/excite", "identifier/identify"),
+# A flow makes the clients of its requests one after the other, each for one request only.
+_ARMING = ("excitation/change_state", "excitation/get_parameter_types", "excitation/get_state")
+FLOW_REQUESTS: Mapping[str, Used] = {
+    "calibrate": {
+        ("services", "request"): (*_ARMING, "recorder/get_parameter_types", "recorder/start", "recorder/stop"),
+        ("actions", "call"): ("excitation/excite", "identifier/identify"),
+    },
+    "measure_payload": {
+        ("services", "request"): _ARMING,
+        ("actions", "call"): ("excitation/excite", "online/identify_payload"),
+    },
 }
-"""Names relative to the namespace of the flow, with the excitation node moving the robot."""
-
-PAYLOAD_FLOW_REQUESTS: Used = {
-    ("services", "request"): (
-        "excitation/change_state", "excitation/get_parameter_types", "excitation/get_state",
-    ),
-    ("actions", "call"): ("excitation/excite", "online/identify_payload"),
-}  # fmt: skip
-"""Names relative to the namespace of the payload flow."""
-
-_NODE_CLASSES: Mapping[str, Callable[[], Node]] = {
-    "recorder": Recorder,
-    "identifier": Identifier,
-    "online": Online,
-    "simulator": Simulator,
-    "replay": Replay,
-    "adaptation": Adaptation,
-}
-_CONFIGURE_TIMEOUT_S = 10.0
-_ONE_JOINT_URDF = """<robot name="robot"><link name="base"/><link name="arm"><inertial><mass value="1"/>
-<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="joint" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
-<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+"""Flow to names relative to its namespace, with the excitation node moving the robot."""
 
 
 def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
@@ -107,54 +81,34 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
     Flows take the arguments from the command line of the process. Raises InertidError if a node cannot be made.
     """
     with tempfile.TemporaryDirectory() as folder:
-        rclpy.init(args=["--ros-args", "--params-file", str(_write_parameters(Path(folder))), *arguments])
-        nodes: list[Node] = []
+        rclpy.init(args=["--ros-args", "--params-file", str(_replay_parameters(Path(folder))), *arguments])
         try:
-            nodes.append(_configured_excitation())
-            nodes.extend(make() for make in _NODE_CLASSES.values())
+            excitation, simulator = Excitation(), Simulator()
+            # Configured, so that it has a command interface.
+            excitation.robot.receive_description(String(data=simulator.simulation.described.urdf))
+            if excitation.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
+                raise InertidError(f"excitation: {excitation.machine.message}")
+            nodes = (excitation, Recorder(), Identifier(), Online(), simulator, Replay(), Adaptation())
             used = {(node.get_name(), node.get_namespace()): used_names(node) for node in nodes}
-        finally:
             for node in nodes:
                 node.destroy_node()
+        finally:
             rclpy.try_shutdown()
-    calibrate = _used_by_flow("calibrate", CalibrateOptions, CalibrationFlow, FLOW_REQUESTS)
-    payload = _used_by_flow("measure_payload", MeasurePayloadOptions, PayloadFlow, PAYLOAD_FLOW_REQUESTS)
-    return {**used, **calibrate, **payload}
+    calibrate = _used_by_flow("calibrate", CalibrateOptions, CalibrationFlow)
+    return {**used, **calibrate, **_used_by_flow("measure_payload", MeasurePayloadOptions, PayloadFlow)}
 
 
-def _write_parameters(folder: Path) -> Path:
-    """Write a parameter file with the robot that the simulator needs and the bag that replay needs."""
-    (folder / "robot.urdf").write_text(_ONE_JOINT_URDF, encoding="utf-8")
+def _replay_parameters(folder: Path) -> Path:
+    """Write a parameter file with the bag that replay needs."""
     still, instants = np.zeros((10, 1)), np.linspace(0.0, 0.09, 10)
-    bag = write_bag(Recording(("joint",), instants, still, still), folder / "bag")
-    parameters = {"simulator": {"urdf": str(folder / "robot.urdf")}, "replay": {"bag": str(bag), "record": True}}
+    values = {"bag": str(write_bag(Recording(("joint",), instants, still, still), folder / "bag")), "record": True}
     file = folder / "needed.yaml"
-    text = yaml.safe_dump({f"/**/{node}": {"ros__parameters": values} for node, values in parameters.items()})
-    file.write_text(text, encoding="utf-8")
+    file.write_text(yaml.safe_dump({"/**/replay": {"ros__parameters": values}}), encoding="utf-8")
     return file
 
 
-def _configured_excitation() -> Excitation:
-    """Make the excitation node and configure it with a robot description, so that it has a command interface."""
-    node = Excitation()
-    helper = rclpy.create_node("robot_state_publisher")
-    executor = SingleThreadedExecutor()
-    try:
-        helper.create_publisher(String, "robot_description", LATCHED).publish(String(data=_ONE_JOINT_URDF))
-        executor.add_node(node)
-        end = time.monotonic() + _CONFIGURE_TIMEOUT_S
-        while not node.robot.joint_names and time.monotonic() < end:
-            executor.spin_once(timeout_sec=0.1)
-        if node.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
-            raise InertidError(f"excitation: {node.machine.message}")
-        return node
-    finally:
-        executor.shutdown(timeout_sec=0.0)
-        helper.destroy_node()
-
-
 def _used_by_flow(
-    node_name: str, options: type[T], flow_type: Callable[[FlowClient, T], object], requests: Used
+    node_name: str, options: type[Any], flow_type: Callable[[FlowClient, Any], object]
 ) -> dict[Identity, Used]:
     """Make a flow, which has a context and signal handlers of its own, and return what it uses and requests."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -165,7 +119,7 @@ def _used_by_flow(
             above = namespace.rstrip("/")
             requested = {
                 access: expressions((f"{above}/{relative}" for relative in names), name, namespace)
-                for access, names in requests.items()
+                for access, names in FLOW_REQUESTS[node_name].items()
             }
             return {(name, namespace): {**used_names(client.node), **requested}}
     finally:
@@ -173,20 +127,12 @@ def _used_by_flow(
             signal.signal(number, handler)
 
 
-def used_names(node: Node) -> Mapping[Access, tuple[str, ...]]:
+def used_names(node: Node) -> Used:
     """Return the names that a node uses by each access, as far as possible relative to the node."""
     name, namespace = node.get_name(), node.get_namespace()
-    graph = (
-        node.get_publisher_names_and_types_by_node(name, namespace),
-        node.get_subscriber_names_and_types_by_node(name, namespace),
-        node.get_service_names_and_types_by_node(name, namespace),
-        node.get_client_names_and_types_by_node(name, namespace),
-        get_action_server_names_and_types_by_node(node, name, namespace),
-        get_action_client_names_and_types_by_node(node, name, namespace),
-    )
     return {
-        access: expressions((full for full, _types in names), name, namespace)
-        for access, names in zip(ACCESS, graph, strict=True)
+        access: expressions((full for full, _types in names_of(node, name, namespace)), name, namespace)
+        for access, names_of in ACCESS.items()
     }
 
 

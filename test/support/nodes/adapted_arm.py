@@ -186,18 +186,7 @@ def adapted_arm_in(
     folder: Path, parameters: Mapping[str, Any] | None = None, simulator: Mapping[str, Any] | None = None
 ) -> Iterator[AdaptedArm]:
     """The simulated Panda of adapt.launch.py, under control; ``parameters`` are those of the adaptation node."""
-    own = FILES["adapt_simulated"]
+    own, adapted = (parameters_in("adapt_simulated", node) for node in ("simulator", "adaptation"))
     with ros_client_in(folder) as ros:
-        ros.start("simulator", {**flat(own["simulator"]), **(simulator or {})})
-        yield AdaptedArm(ros, lambda: ros.start("adaptation", {**flat(own["adaptation"]), **(parameters or {})}))
-
-
-def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of a node, those of names written out."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            found |= {f"{key}.{name}": each for name, each in value.items()}
-        else:
-            found[key] = list(value) if isinstance(value, tuple) else value
-    return found
+        ros.start("simulator", {**own, **(simulator or {})})
+        yield AdaptedArm(ros, lambda: ros.start("adaptation", {**adapted, **(parameters or {})}))
