@@ -28,8 +28,8 @@ def test_an_internal_error_is_answered_with_its_reason(tmp_path: Path, monkeypat
     with local_nodes(tmp_path, {"identifier": {}}) as nodes:
         identifier = nodes["identifier"]
         with pytest.raises(StopIteration) as ended:
-            identifier._identify(Identify.Goal()).send(None)
+            identifier.serve(Identify.Goal()).send(None)
         answer = ended.value.value
         assert not answer.success and answer.message == "internal error: ValueError: made to fail"
         assert identifier.state == IdentifierStatus.FAILED and identifier.last_fault == answer.message
-        assert identifier.outcome is None, "the next goal would be refused"
+        assert not identifier.is_serving, "the next goal would be refused"

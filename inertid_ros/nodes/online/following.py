@@ -1,5 +1,6 @@
 """The robot that is followed, from messages of its joint states, and the payload that a goal asks for."""
 
+import time
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -135,8 +136,7 @@ class Following:
 class PayloadGoal:
     """One goal of the payload action: joint states while the robot moves, then the solution in another process.
 
-    Empty fields of the request take the node's options; ``now`` is always the steady clock [s]. ``progress`` is the
-    estimate so far.
+    Empty fields of the request take the node's options. ``progress`` is the estimate so far.
 
     Raises
     ------
@@ -145,7 +145,7 @@ class PayloadGoal:
     """
 
     def __init__(
-        self, request: "IdentifyPayload.Goal", following: Following | None, options: OnlineNodeOptions, now: float
+        self, request: "IdentifyPayload.Goal", following: Following | None, options: OnlineNodeOptions
     ) -> None:
         if following is None:
             raise RecordingError("payload: no calibrated robot is known; set the parameter result, or identify one")
@@ -164,7 +164,7 @@ class PayloadGoal:
         for path in self._reference:
             if not Path(path).exists():
                 raise RecordingError(f"{path}: there is no such recording; correct the reference")
-        self._timeout_s, self._received = options.payload.timeout_s, now
+        self._timeout_s, self._received = options.payload.timeout_s, time.monotonic()
         self._measurement = PayloadMeasurement(following.robot, tool, duration, friction_drift(options))
         self._process = WorkerProcess(payload_job.__module__)  # imports while the joint states come
         self._worker: Worker[tuple[str, float], PayloadOutcome] | None = None
@@ -179,6 +179,7 @@ class PayloadGoal:
         return self._worker.progress or ("preparing", 0.0)
 
     def take(self, state: JointState, followed: Followed, now: float) -> None:
+        """Take a joint state that was received at ``now`` of the steady clock [s]."""
         if self._worker is not None or self._failure is not None:
             return
         self._received = now
@@ -193,13 +194,14 @@ class PayloadGoal:
             job = (self._directory, self._measurement.recording(), self._reference, self._options)
             self._worker = Worker("payload", payload_job, job, self._timeout_s, self._process)
 
-    def is_over(self, now: float) -> bool:
-        if self._failure is None and self._worker is None and now - self._received > _MAX_STATE_SILENCE_S:
-            silent = now - self._received
+    def poll(self) -> bool:
+        """Return whether it is over, successful or not."""
+        silent = time.monotonic() - self._received
+        if self._failure is None and self._worker is None and silent > _MAX_STATE_SILENCE_S:
             self._fail(RecordingError(f"payload: no joint states for {silent:.1f} s; measure again once they come"))
         return self._failure is not None or (self._worker is not None and self._worker.poll())
 
-    def answer(self) -> PayloadOutcome:
+    def result(self) -> PayloadOutcome:
         """Return the payload; raise InertidError if there is none."""
         if self._failure is not None:
             raise self._failure

@@ -2,24 +2,20 @@
 
 import math
 import sys
-import traceback
+import time
 
 from geometry_msgs.msg import InertiaStamped
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
-from rclpy.action.server import ServerGoalHandle
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
-from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
 from inertid_ros.action import IdentifyPayload
 from inertid_ros.config.nodes import OnlineNodeOptions
-from inertid_ros.core.errors import IdentificationError, InertidError, one_line
+from inertid_ros.core.errors import IdentificationError, InertidError
 from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot
 from inertid_ros.monitoring.online_identification import OnlineEstimate
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange
+from inertid_ros.nodes.goal_node import GoalNode
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.conversions import to_nanoseconds, to_time
@@ -30,24 +26,20 @@ from inertid_ros.ros.topics import LATCHED, PolledSubscription, recording_profil
 from . import messages
 from .following import Following, PayloadGoal, follow_options
 
-_STATES_PERIOD_S, _GOAL_POLL_PERIOD_S, _FEEDBACK_PERIOD_S, _FAULT_LOG_PERIOD_S = 0.02, 0.05, 0.5, 2.0
+_STATES_PERIOD_S, _FEEDBACK_PERIOD_S, _FAULT_LOG_PERIOD_S = 0.02, 0.5, 2.0
 
 
-class Online(Node):
+class Online(GoalNode):
     """Subscription, publishers and action around a :class:`~.following.Following`."""
 
     def __init__(self) -> None:
         super().__init__("online")
         self.options = declare(self, OnlineNodeOptions)
         follow_options(self.options)  # refuses contradictions before anything runs
-        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.watch = StreamWatch()
         self.following: Following | None = None
         self.estimate: OnlineEstimate | None = None
         self.sequence, self.solved_ns, self.problem = 0, 0, ""
-        self.goal: PayloadGoal | None = None
-        self.asked: ServerGoalHandle | None = None
-        self.outcome: Future | None = None
         self.payload_state, self.payload_failure, self.payload_mass, self.fed_back = "none asked for", "", math.nan, 0.0
         self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
         self.change_publisher = self.create_publisher(RobotChange, "~/change", LATCHED)
@@ -58,17 +50,8 @@ class Online(Node):
             self.create_subscription(IdentificationReport, "identifier/report", self._receive_report, LATCHED)
         # Taken in batches: waking an executor for each message costs more than processing it.
         self.states = PolledSubscription(self, JointState, "joint_states", recording_profile("best_effort"))
-        self.create_timer(_STATES_PERIOD_S, self._take_states, clock=self.steady)
-        self.server = ActionServer(
-            self,
-            IdentifyPayload,
-            "~/identify_payload",
-            self._execute,
-            goal_callback=self._accept,
-            cancel_callback=lambda _goal: CancelResponse.ACCEPT,
-            callback_group=ReentrantCallbackGroup(),
-        )
-        self.create_timer(_GOAL_POLL_PERIOD_S, self._poll, clock=self.steady)
+        self.create_timer(_STATES_PERIOD_S, self._take_states, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.serve_goals(IdentifyPayload, "~/identify_payload", "another payload is being identified")
         self.diagnostics = DiagnosticsPublisher(
             self, self._statuses, lambda: self.following.result.model.name if self.following is not None else ""
         )
@@ -87,13 +70,13 @@ class Online(Node):
 
     def _follow(self, directory: str) -> None:
         self.following = Following(directory, self.options)
-        if self.goal is not None:
-            self.goal.cancel("another calibration is followed now; measure again")
+        if self.work is not None:
+            self.work.cancel("another calibration is followed now; measure again")
         self.estimate, self.problem = None, ""
         self.get_logger().info(f"following '{self.following.result.model.name}' of {directory}")
 
     def _take_states(self) -> None:
-        ahead = self.get_clock().now().nanoseconds * 1e-9 - self._now()  # by which the clock of stamps is ahead
+        ahead = self.get_clock().now().nanoseconds * 1e-9 - time.monotonic()  # by which the clock of stamps is ahead
         for message, received in self.states.take():
             self._receive(message, received, received + ahead - to_nanoseconds(message.header.stamp) * 1e-9)
 
@@ -115,8 +98,8 @@ class Online(Node):
             return
         state, followed = taken
         self._publish(self.following.result.model, self.following.robot, followed)
-        if self.goal is not None:
-            self.goal.take(state, followed, now)
+        if self.work is not None:
+            self.work.take(state, followed, now)
 
     def _publish(self, model: RobotModel, robot: FollowedRobot, followed: Followed) -> None:
         if followed.news:
@@ -132,54 +115,33 @@ class Online(Node):
 
     # Payload
 
-    def _accept(self, _goal: IdentifyPayload.Goal) -> GoalResponse:
-        if self.outcome is not None:
-            self.get_logger().error("goal refused: another payload is being identified")
-            return GoalResponse.REJECT
-        self.outcome = Future()
-        return GoalResponse.ACCEPT
+    def begin(self, request: IdentifyPayload.Goal) -> PayloadGoal:
+        work = PayloadGoal(request, self.following, self.options)
+        self.payload_state = "measuring"
+        return work
 
-    async def _execute(self, handle: ServerGoalHandle) -> IdentifyPayload.Result:
-        outcome, answer = self.outcome or Future(), IdentifyPayload.Result()
-        try:
-            self.goal, self.asked = PayloadGoal(handle.request, self.following, self.options, self._now()), handle
-            self.payload_state = "measuring"
-            await outcome
-            answer = messages.to_payload_result(self.goal.answer(), self.get_clock().now().to_msg())
-            self.payload_publisher.publish(answer.payload)
-            self.payload_state, self.payload_failure = answer.message, ""
-            self.payload_mass = answer.payload.inertia.m
-            self.get_logger().info(answer.message)
-        except InertidError as error:
-            answer.message = str(error)
-        except Exception as error:  # rclpy's action server would answer without a reason
-            traceback.print_exc()
-            answer.message = one_line(f"internal error: {type(error).__name__}: {error}")
-        finally:
-            self.goal = self.asked = self.outcome = None
-        if answer.success:
-            handle.succeed()
-            return answer
-        self.payload_state, self.payload_failure = "failed", answer.message
-        self.get_logger().error(answer.message)
-        if handle.is_cancel_requested:
-            handle.canceled()
-        else:
-            handle.abort()
+    def poll_goal(self) -> None:
+        """Take joint states first: if this process was held up they wait, and the robot was not silent."""
+        self._take_states()
+        super().poll_goal()
+
+    def feedback(self, work: PayloadGoal) -> IdentifyPayload.Feedback | None:
+        if (now := time.monotonic()) - self.fed_back <= _FEEDBACK_PERIOD_S:
+            return None
+        self.fed_back = now
+        return messages.to_payload_feedback(*work.stage, work.progress)
+
+    def conclude(self, work: PayloadGoal) -> IdentifyPayload.Result:
+        answer = messages.to_payload_result(work.result(), self.get_clock().now().to_msg())
+        self.payload_publisher.publish(answer.payload)
+        self.payload_state, self.payload_failure = answer.message, ""
+        self.payload_mass = answer.payload.inertia.m
+        self.get_logger().info(answer.message)
         return answer
 
-    def _poll(self) -> None:
-        self._take_states()  # if this process was held up they wait, and the robot was not silent
-        goal, handle, outcome, now = self.goal, self.asked, self.outcome, self._now()
-        if goal is None or handle is None or outcome is None or outcome.done():
-            return
-        if handle.is_cancel_requested:
-            goal.cancel()
-        if goal.is_over(now):
-            outcome.set_result(None)
-        elif now - self.fed_back > _FEEDBACK_PERIOD_S:
-            self.fed_back = now
-            handle.publish_feedback(messages.to_payload_feedback(*goal.stage, goal.progress))
+    def failed(self, reason: str) -> IdentifyPayload.Result:
+        self.payload_state, self.payload_failure = "failed", reason
+        return IdentifyPayload.Result(message=reason)
 
     # Status
 
@@ -187,7 +149,7 @@ class Online(Node):
         now = self.get_clock().now().nanoseconds
         age = (now - self.solved_ns) * 1e-9 if self.solved_ns else math.nan
         return [
-            messages.joint_states_status(self.following, self.watch.report(self._now())),
+            messages.joint_states_status(self.following, self.watch.report(time.monotonic())),
             messages.parameters_status(self.following, self.estimate, age, self.problem),
             messages.robot_status(self.following),
             self._payload_status(),
@@ -197,14 +159,6 @@ class Online(Node):
         state, failure = self.payload_state, self.payload_failure
         values = {"State": state, "Mass (kg)": self.payload_mass, "Last fault": failure}
         return Status("payload", *gravest((WARN, failure), otherwise=state), values)
-
-    def _now(self) -> float:
-        return float(self.steady.now().nanoseconds) * 1e-9
-
-    def begin_shutdown(self) -> None:
-        """Give up the payload that is being identified, after a signal or after a callback raised."""
-        if self.goal is not None:
-            self.goal.cancel()
 
 
 def main() -> int:
