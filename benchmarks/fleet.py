@@ -23,8 +23,9 @@ from studies.simulated_fleet import BAD, SimulatedFleet
 from tables import machine, publish, table
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.fleet.jobs import BagJob, bag_job, fleet_configuration
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.fleet.jobs import bag_job, fleet_configuration
+from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 YEAR_S = 365.25 * 86400
@@ -136,9 +137,9 @@ def long_bag(folder: Path) -> dict[str, float]:
     """Seconds of the processor and bytes of one long bag of a seven-joint arm at 1 kHz, and of its result."""
     urdf = Path(example_urdf(ROBOT)).read_text()
     bag = folder / "long.mcap"
-    write_bag(bag, load_model(urdf, ModelOptions(drive_terms=TERMS)), int(1000 * LONG_S))
+    write_bag(bag, load_model(urdf, RobotOptions(drive_terms=TERMS)), int(1000 * LONG_S))
     began = time.process_time()
-    result = bag_job(BagJob(str(bag), urdf, fleet_configuration(Configuration())))
+    result = bag_job(str(bag), urdf, fleet_configuration(Configuration()))
     return {
         "seconds": time.process_time() - began,
         "reading": result.summary["seconds_reading"],

@@ -5,8 +5,6 @@ All bags of a robot share its bodies. Friction and offsets of a bag scatter abou
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -15,10 +13,9 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.qr import inverse_root, r_factor
 from inertid_ros.fleet.drift import Series
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.information.information import Channel, EarlierEquations, Information
+from inertid_ros.identification.information.information import Channel, EarlierEquations, Information, merged
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 
-_MASS_NAME = "m"  # name of a link's mass in the layout
 # Vague priors of a bag's own parameters: standard deviation of the factor on a link's mass, and of a changing term
 # relative to its natural size.
 _MASS_FACTOR_DEVIATION = 3.0
@@ -42,7 +39,6 @@ class BagInformation:
         Independent samples per channel.
     """
 
-    name: str
     day: float
     information: Information
     deviation: Array
@@ -59,22 +55,11 @@ class BagInformation:
         R, z = self.information.whitened(np.sqrt(self.share) / self.deviation)
         return EarlierEquations(R, z)
 
-    def with_deviation(self, deviation: Array) -> Information:
-        """Information of its independent samples alone, scaled to a given deviation ``(c,)`` of the residuals.
-
-        A fit to it counts every equation as independent and weights bags by their noise.
-        """
-        factors = np.sqrt(self.share) * deviation / self.deviation
-        counts = np.maximum(np.round(self.effective_counts), 1) * (self.information.counts > 0)
-        channels = tuple(
-            replace(channel, r_factor=factor * channel.r_factor, count=int(count))
-            for channel, factor, count in zip(self.information.channels, factors, counts, strict=True)
-        )
-        return replace(self.information, channels=channels)
-
 
 def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scatter: Array) -> Information:
     """Information of all bags of a robot with shared bodies, and changing terms shared up to their scatter.
+
+    Every equation of it counts as independent, and bags weigh by their noise.
 
     Parameters
     ----------
@@ -84,21 +69,23 @@ def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scat
         Standard deviation of each about the robot's value; zero shares it.
     """
     deviation = np.median([bag.deviation for bag in bags], axis=0)
-    return reduce(add, (with_scatter(bag.with_deviation(deviation), changing, scatter, deviation) for bag in bags))
+    by_column = np.zeros(bags[0].information.layout.size)
+    by_column[changing] = scatter
+    return merged(_weighted(bag, deviation, by_column) for bag in bags)
 
 
-def with_scatter(information: Information, changing: np.ndarray, scatter: Array, deviation: Array) -> Information:
-    """Marginalise the deviation of changing parameters from their mean, with a normal prior of given scatter.
+def _weighted(bag: BagInformation, deviation: Array, scatter: Array) -> Information:
+    """Information of a bag's independent samples, scaled to a common deviation ``(c,)``, without ``scatter (p,)``.
 
     Exact if a parameter appears in one channel only; scatter of coupled drives counts as independent between channels.
-    ``deviation (c,)`` is that of the equations' errors.
     """
-    by_column = dict(zip(changing.tolist(), scatter.tolist(), strict=True))
-    channels = tuple(
-        _with_scatter(channel, np.array([by_column.get(int(c), 0.0) for c in channel.columns]), noise)
-        for channel, noise in zip(information.channels, deviation, strict=True)
-    )
-    return replace(information, channels=channels)
+    factors = np.sqrt(bag.share) * deviation / bag.deviation
+    counts = np.maximum(np.round(bag.effective_counts), 1) * (bag.information.counts > 0)
+    channels = []
+    for channel, factor, count, noise in zip(bag.information.channels, factors, counts, deviation, strict=True):
+        scaled = replace(channel, r_factor=factor * channel.r_factor, count=int(count))
+        channels.append(_with_scatter(scaled, scatter[channel.columns], noise))
+    return replace(bag.information, channels=tuple(channels))
 
 
 def _with_scatter(channel: Channel, scatter: Array, deviation: float) -> Channel:
@@ -112,44 +99,12 @@ def _with_scatter(channel: Channel, scatter: Array, deviation: float) -> Channel
     return replace(channel, r_factor=r_factor(np.vstack([above, below]))[k:, k:])
 
 
-@dataclass(frozen=True)
-class BagEffects:
-    """Parameters of every bag of a robot.
-
-    Attributes
-    ----------
-    names : tuple of str
-        ``m`` parameters: changing terms as in the layout, then ``<link>.m``.
-    days : ndarray, shape (k,)
-        Ascending dates of the bags.
-    values : ndarray, shape (k, m)
-        Masses have the mean of the robot.
-    covariances : ndarray, shape (m, k, k)
-        Covariance of each parameter between the bags.
-    """
-
-    names: tuple[str, ...]
-    days: Array
-    values: Array
-    covariances: Array
-
-    def series(self) -> tuple[Series, ...]:
-        """One series per parameter, without uncertain masses."""
-        shown = []
-        for index, name in enumerate(self.names):
-            series = Series(name, self.days, self.values[:, index], self.covariances[index])
-            mass = name.rpartition(".")[2] == _MASS_NAME
-            if not mass or np.median(series.deviation) < _MAX_MASS_DEVIATION_SHARE * abs(float(np.mean(series.values))):
-                shown.append(series)
-        return tuple(shown)
-
-
-def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np.ndarray) -> BagEffects:
-    """Friction and masses of every bag, around the joint estimate of a robot.
+def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np.ndarray) -> tuple[Series, ...]:
+    """Friction and masses of every bag over time, around the joint estimate of a robot; without uncertain masses.
 
     Every bag has its own changing terms (friction, offsets) and its own factor on the mass of every link, at the centre
     of mass and shape that all bags share. These are eliminated from the equations of each bag; the rest determines the
-    shared parameters, whose errors are errors of every bag.
+    shared parameters, whose errors are errors of every bag. Masses have the mean of the robot.
 
     Parameters
     ----------
@@ -160,7 +115,7 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
     changing : ndarray of int, shape (k,)
         Columns of parameters that differ between bags.
     """
-    layout, size = estimate.layout, estimate.layout.size
+    layout, size, first = estimate.layout, estimate.layout.size, len(changing)
     shared = np.setdiff1d(np.arange(size), changing)
     coordinates = prior_coordinates(estimate.model, estimate.information)
     prior = coordinates.physical(coordinates.prior)
@@ -176,20 +131,22 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
     factor = r_factor(np.vstack([first_rows, *(bag.rest for bag in solved)]))
     root = inverse_root(factor[: len(shared), :-1])
     common = root @ (root.T @ (factor[: len(shared), :-1].T @ factor[: len(shared), -1]))
-    values = np.array([bag.own - bag.of_shared @ common for bag in solved])
-    scale = np.concatenate([np.ones(len(changing)), layout.bodies(estimate.parameters)[:, 0]])
-    covariances = []
-    for index in range(values.shape[1]):
+    scale = np.concatenate([np.ones(first), layout.bodies(estimate.parameters)[:, 0]])
+    values = np.array([bag.own - bag.of_shared @ common for bag in solved]) * scale
+    values[:, :first] += estimate.parameters[changing]
+    values[:, first:] += scale[first:] - values[:, first:].mean(axis=0)
+    names = [*(layout.names[c] for c in changing), *(f"{link}.m" for link in layout.links)]
+    days, found = np.array([bag.day for bag in bags]), []
+    for index, name in enumerate(names):
         loading = np.array([bag.of_shared[index] for bag in solved]) @ root
         alone = np.array([np.sum(bag.root[index] ** 2) for bag in solved])
-        covariances.append(scale[index] ** 2 * (loading @ loading.T + np.diag(alone)))
-    values, covariance = values * scale, np.array(covariances)
-    values[:, : len(changing)] += estimate.parameters[changing]
-    first = len(changing)
-    values[:, first:] += scale[first:] - values[:, first:].mean(axis=0)
-    covariance[first:] = [_about_mean(matrix) for matrix in covariance[first:]]
-    names = tuple(layout.names[c] for c in changing) + tuple(f"{link}.{_MASS_NAME}" for link in layout.links)
-    return BagEffects(names, np.array([bag.day for bag in bags]), values, covariance)
+        covariance = scale[index] ** 2 * (loading @ loading.T + np.diag(alone))
+        mass = index >= first
+        series = Series(name, days, values[:, index], _about_mean(covariance) if mass else covariance)
+        mean = abs(float(np.mean(series.values)))
+        if not mass or np.median(series.deviation) < _MAX_MASS_DEVIATION_SHARE * mean:
+            found.append(series)
+    return tuple(found)
 
 
 def _about_mean(covariance: Array) -> Array:

@@ -4,7 +4,7 @@ YAML has the lists ``robots`` and ``bags`` and the mapping ``payloads``; Parquet
 its robot and, as ``payload_link``, ``payload_mass``, ``payload_com`` and ``payload_inertia``, of its payload.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -268,11 +268,3 @@ def _date(text: str) -> datetime | None:
     except ValueError:
         return None
     return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
-
-
-def serials_of(bags: Iterable[FleetBag]) -> dict[str, list[FleetBag]]:
-    """Bags by serial number, in order."""
-    by_serial: dict[str, list[FleetBag]] = {}
-    for bag in bags:
-        by_serial.setdefault(bag.serial, []).append(bag)
-    return by_serial

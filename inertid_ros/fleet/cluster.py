@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 
 from inertid_ros import __version__
@@ -15,7 +16,6 @@ from inertid_ros.core.errors import InertidError
 from .fetching import FleetError, optional
 
 Key = TypeVar("Key", bound=Hashable)
-Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 _TASKS_PER_THREAD = 4  # at the cluster: enough to keep workers busy, few enough for the scheduler's memory
@@ -53,9 +53,9 @@ class Cluster:
         return max(sum(self.client.nthreads().values()), 1)
 
     def results(
-        self, function: Callable[[Job], Result], jobs: Mapping[Key, Job]
+        self, function: Callable[..., Result], jobs: Mapping[Key, tuple[Any, ...]]
     ) -> Iterator[tuple[Key, "Result | Failed"]]:
-        """Results in order of completion; a task that fails, or whose workers die, fails alone.
+        """Results of a function of jobs' arguments, in order of completion; a task whose workers die fails alone.
 
         Only some tasks are at the cluster at a time, so that neither it nor this process holds all of them.
         """
@@ -63,15 +63,13 @@ class Cluster:
         waiting, running = iter(jobs.items()), distributed.as_completed(with_results=False)
         keys: dict[str, Key] = {}
 
-        def submit() -> None:
-            for key, job in waiting:
-                future = self.client.submit(caught, function, job, pure=False)
+        def submit(count: int) -> None:
+            for key, arguments in islice(waiting, count):
+                future = self.client.submit(caught, function, arguments, pure=False)
                 keys[future.key] = key
                 running.add(future)
-                return
 
-        for _ in range(_TASKS_PER_THREAD * self.threads):
-            submit()
+        submit(_TASKS_PER_THREAD * self.threads)
         for future in running:
             key = keys.pop(future.key)
             try:
@@ -79,14 +77,14 @@ class Cluster:
             except Exception as error:  # of Dask: its workers died, or do not have this package
                 result = Failed(f"its worker failed ({_reason(error)})")
             future.release()
-            submit()
+            submit(1)
             yield key, result
 
 
-def caught(function: Callable[[Job], Result], job: Job) -> "Result | Failed":
+def caught(function: Callable[..., Result], arguments: tuple[Any, ...]) -> "Result | Failed":
     """Result of a job on a worker; errors as one line."""
     try:
-        return function(job)
+        return function(*arguments)
     except InertidError as error:
         return Failed(str(error))
     except MemoryError:

@@ -14,8 +14,9 @@ from scipy.linalg import null_space
 
 from inertid_ros.core.arrays import Array
 
-MIN_ESTIMATES = 5  # for a trend
+_MIN_ESTIMATES = 5  # for a trend
 _MIN_SEGMENT = 2  # estimates on either side of a change point
+_MAX_CHANGES, _CHANGE_LEVEL = 5, 0.01  # change points of a series, and probability of one in a series without any
 _CONFIDENCE = 0.95
 _MAX_SCATTER_RATIO = 1e3  # of the variance of the estimates, in the search
 _YEAR_DAYS = 365.25
@@ -172,39 +173,32 @@ class Drift:
         Sorted by time.
     """
 
-    series: Series
     trend: Coefficient
     level: Coefficient
     scatter: float
     changes: tuple[ChangePoint, ...]
 
 
-def drift(series: Series, level: float = 0.01, most_changes: int = 5) -> Drift:
-    """Estimate the trend over the whole time, and significant steps.
+def drift(series: Series) -> Drift | None:
+    """Estimate the trend over the whole time, and significant steps; None for few estimates, or all of one date.
 
     Steps are found one after another, each the best of all places; its p-value is multiplied by their number
-    (Bonferroni), so that a series without a step shows one with a probability of at most ``level``. At least two
-    estimates lie between two steps, before the first and after the last one.
-
-    Raises
-    ------
-    ValueError
-        Fewer than :data:`MIN_ESTIMATES` estimates, or all are of one date.
+    (Bonferroni). At least two estimates lie between two steps, before the first and after the last one.
     """
     k = len(series.days)
-    if k < MIN_ESTIMATES or series.days[-1] <= series.days[0]:
-        raise ValueError(f"{series.name}: {k} estimates show no trend")
+    if k < _MIN_ESTIMATES or series.days[-1] <= series.days[0]:
+        return None
     years = (series.days - (series.days[0] + series.days[-1]) / 2) / _YEAR_DAYS
     columns = np.column_stack([np.ones(k), years])
     steps_found: list[tuple[int, float]] = []  # places and p-values
-    while len(steps_found) < most_changes and k - columns.shape[1] - 1 >= 2:
+    while len(steps_found) < _MAX_CHANGES and k - columns.shape[1] - 1 >= 2:
         places = _places(series.days, [place for place, _ in steps_found])
         if not len(places):
             break
-        steps = _steps(k, places)
+        steps = np.where(np.arange(k)[:, None] >= places, 0.5, -0.5)  # (k, c), which rise at each place
         p_values = len(places) * Regression(series, columns).p_values_of(steps)
         best = int(np.argmin(p_values))
-        if p_values[best] > level:
+        if p_values[best] > _CHANGE_LEVEL:
             break
         steps_found.append((int(places[best]), float(p_values[best])))
         columns = np.column_stack([columns, steps[:, best]])
@@ -215,12 +209,7 @@ def drift(series: Series, level: float = 0.01, most_changes: int = 5) -> Drift:
         for (place, p_value), size in zip(steps_found, sizes, strict=True)
     ]
     ordered = tuple(sorted(changes, key=lambda change: change.index))
-    return Drift(series, trend, middle, regression.scatter, ordered)
-
-
-def scatter_about_mean(series: Series) -> float:
-    """Standard deviation between recordings in excess of their errors, including drift; zero for fewer than two."""
-    return Regression(series, np.ones((len(series.days), 1))).scatter if len(series.days) > 1 else 0.0
+    return Drift(trend, middle, regression.scatter, ordered)
 
 
 def _places(days: Array, taken: list[int]) -> np.ndarray:
@@ -229,7 +218,3 @@ def _places(days: Array, taken: list[int]) -> np.ndarray:
     free = [place for place in inside if all(abs(place - other) >= _MIN_SEGMENT for other in taken)]
     return np.array([place for place in free if days[place] > days[place - 1]], dtype=int)
 
-
-def _steps(count: int, places: np.ndarray) -> Array:
-    """Columns ``(k, c)`` that rise from -1/2 to 1/2 at each place."""
-    return np.where(np.arange(count)[:, None] >= places, 0.5, -0.5)

@@ -54,20 +54,13 @@ class Likelihoods:
         solved = np.linalg.solve(np.eye(len(covariance)) + R @ covariance @ R.transpose(0, 2, 1), R)
         return R.transpose(0, 2, 1) @ solved, np.einsum("nji,nj->ni", solved, z)
 
-    @property
-    def count(self) -> int:
-        return len(self.product)
+    def estimates(self, prior: Array) -> tuple[Array, Array]:
+        """Robots' parameters ``(n, r)`` by their own data and a prior about zero, and their covariances ``(n, r, r)``.
 
-    def subset(self, robots: np.ndarray) -> "Likelihoods":
-        return Likelihoods(self.precision[robots], self.product[robots])
-
-
-@dataclass(frozen=True)
-class MeanPrior:
-    """Normal prior of the mean ``(r,)``; its precision ``(r, r)`` may be zero."""
-
-    mean: Array
-    precision: Array
+        ``prior (r, r)`` is its precision.
+        """
+        covariances = np.linalg.inv(self.precision + prior)
+        return np.einsum("nij,nj->ni", covariances, self.product), covariances
 
 
 @dataclass(frozen=True)
@@ -93,18 +86,13 @@ class Population:
     converged: bool
 
     @property
-    def deviation(self) -> Array:
-        """Standard deviation ``(r,)`` between robots."""
-        return np.sqrt(np.diagonal(self.covariance))
-
-    @property
     def predictive(self) -> Array:
         """Covariance ``(r, r)`` of a further robot: between robots, and of the mean."""
         return np.asarray(self.covariance + self.mean_covariance)
 
 
 def fit_population(
-    likelihoods: Likelihoods, prior: MeanPrior, start: Array, pseudo_robots: float | None = None
+    likelihoods: Likelihoods, prior: Array, start: Array, pseudo_robots: float | None = None
 ) -> Population:
     """Estimate the distribution between robots.
 
@@ -113,6 +101,8 @@ def fit_population(
 
     Parameters
     ----------
+    prior : ndarray, shape (r, r)
+        Precision of the normal prior of the mean about zero; may be zero.
     start : ndarray, shape (r,)
         Standard deviations to begin with, above zero.
     pseudo_robots : float, optional
@@ -126,10 +116,10 @@ def fit_population(
 
 
 def _iterate(
-    likelihoods: Likelihoods, prior: MeanPrior, covariance: Array, target: Array | None, weight: float
+    likelihoods: Likelihoods, prior: Array, covariance: Array, target: Array | None, weight: float
 ) -> Population:
     """Expectation and maximisation until convergence; without a target, of a diagonal covariance."""
-    n, converged = likelihoods.count, False
+    n, converged = len(likelihoods.product), False
     best_known = np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300)
     least = np.maximum(_NEGLIGIBLE_SHARE / best_known, _MIN_VARIANCE)
     least = np.minimum(least, np.diagonal(covariance))
@@ -150,14 +140,13 @@ def _iterate(
     return Population(mean, mean_covariance, covariance, n, converged)
 
 
-def _expectation(likelihoods: Likelihoods, prior: MeanPrior, covariance: Array) -> tuple[Array, Array, Array]:
+def _expectation(likelihoods: Likelihoods, prior: Array, covariance: Array) -> tuple[Array, Array, Array]:
     """Mean, its covariance, and ``sum E[(beta_i - mu)(beta_i - mu)']``."""
-    n = likelihoods.count
+    n = len(likelihoods.product)
     marginal, product = likelihoods.marginal(covariance)
-    mean_precision = prior.precision + marginal.sum(axis=0)
+    mean_precision = prior + marginal.sum(axis=0)
     mean_covariance = np.linalg.inv((mean_precision + mean_precision.T) / 2)
-    right = prior.precision @ prior.mean + product.sum(axis=0)
-    mean = mean_covariance @ right
+    mean = mean_covariance @ product.sum(axis=0)
     pulled = covariance @ marginal  # (n, r, r): Sigma M, the same as within-robot covariance times precision
     away = (product - marginal @ mean) @ covariance
     squares = n * covariance - pulled.sum(axis=0) @ covariance + away.T @ away

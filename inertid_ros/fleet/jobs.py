@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,14 +12,14 @@ import numpy as np
 
 from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording, all_parts
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.fleet.bag_information import BagInformation, bag_effects, joint_information
-from inertid_ros.fleet.drift import MIN_ESTIMATES, Series, drift, scatter_about_mean
+from inertid_ros.fleet.catalogue import FleetBag
+from inertid_ros.fleet.drift import Regression, Series, drift
 from inertid_ros.fleet.fetching import FleetError, content_hash, fetched
 from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict, check_solution, plausibility
@@ -33,12 +33,11 @@ from inertid_ros.identification.information.information_file import (
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.robot.layout import ParameterLayout
-from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.robot.model import RobotModel, load_model
 
-STORE_FORMAT = 1  # of stored results of bags and robots; a new one makes all be computed again
-CHANGING_TERMS = ("viscous", "coulomb", "offset")  # drive terms that differ between bags
+STORE_FORMAT = 2  # of stored results of bags and robots; a new one makes all be computed again
+_CHANGING_TERMS = ("viscous", "coulomb", "offset")  # drive terms that differ between bags
 _EXCLUDED_TERM = "stribeck"  # only some bags show it, and all bags need the same columns
-_PAYLOAD = "payload of the catalogue"
 
 
 def fleet_configuration(configuration: Configuration) -> Configuration:
@@ -68,14 +67,6 @@ def fleet_configuration(configuration: Configuration) -> Configuration:
     return attrs.evolve(configuration, robot=robot)
 
 
-def with_payload(configuration: Configuration, load: LoadOptions | None) -> Configuration:
-    """Options for a bag that was recorded with a payload."""
-    if load is None:
-        return configuration
-    loads = {**configuration.robot.loads, _PAYLOAD: load}
-    return attrs.evolve(configuration, robot=attrs.evolve(configuration.robot, loads=loads))
-
-
 def key_of(*parts: str, configuration: Configuration) -> str:
     """SHA-256 of all that a result depends on, including its format."""
     options = json.dumps(attrs.asdict(configuration), sort_keys=True, default=str)
@@ -88,29 +79,7 @@ def key_of(*parts: str, configuration: Configuration) -> str:
 def changing_columns(layout: ParameterLayout) -> list[int]:
     """Columns of the drive terms that differ between bags, including those of couplings."""
     last = {name: name.rpartition(".")[2] for name in layout.names[layout.inertial_size : layout.term_start]}
-    return [column for column, name in enumerate(layout.names) if last.get(name) in CHANGING_TERMS]
-
-
-@dataclass(frozen=True)
-class BagJob:
-    """One bag to compress.
-
-    Attributes
-    ----------
-    url : str
-        Path or URL.
-    urdf : str
-        Content of the robot's URDF.
-    configuration : Configuration
-        Options of the fleet, with the bag's payload among the loads.
-    known : frozenset of str
-        Keys of existing results, which are not computed again.
-    """
-
-    url: str
-    urdf: str
-    configuration: Configuration
-    known: frozenset[str] = frozenset()
+    return [column for column, name in enumerate(layout.names) if last.get(name) in _CHANGING_TERMS]
 
 
 @dataclass(frozen=True)
@@ -130,8 +99,19 @@ class JobResult:
     information: bytes = b""
 
 
-def bag_job(job: BagJob) -> JobResult:
+def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[str] = frozenset()) -> JobResult:
     """Compress a bag.
+
+    Parameters
+    ----------
+    url : str
+        Path or URL.
+    urdf : str
+        Content of the robot's URDF.
+    configuration : Configuration
+        Options of the fleet, with the bag's payload among the loads.
+    known : frozenset of str
+        Keys of existing results, which are not computed again.
 
     Raises
     ------
@@ -139,18 +119,19 @@ def bag_job(job: BagJob) -> JobResult:
         It cannot be used.
     """
     start, processor = time.perf_counter(), time.process_time()
-    with fetched(job.url) as path:
+    with fetched(url) as path:
         try:
             sha256, size = content_hash(path)
-            config, content = job.configuration, {"sha256": sha256, "bytes": size}
-            if key_of(sha256, job.urdf, configuration=config) in job.known:
+            content = {"sha256": sha256, "bytes": size}
+            if key_of(sha256, urdf, configuration=configuration) in known:
                 return JobResult(content)
-            model = load_model(job.urdf, model_options(config.robot))
-            recording = load_any_length(path, config.topics, model.recorded_joints, config.prepare.stamps)
+            model = load_model(urdf, configuration.robot)
+            stamps = configuration.prepare.stamps
+            recording = load_any_length(path, configuration.topics, model.recorded_joints, stamps)
             read = time.perf_counter() - start
-            summary, information = _compressed(recording, config, model)
+            summary, information = _compressed(recording, configuration, model)
         except InertidError as error:
-            raise type(error)(str(error).replace(str(path), job.url)) from None
+            raise type(error)(str(error).replace(str(path), url)) from None
     seconds = {
         "seconds_reading": read,
         "seconds_total": time.perf_counter() - start,
@@ -186,27 +167,8 @@ def _compressed(
     return summary, information_bytes(estimate.information)
 
 
-@dataclass(frozen=True)
-class StoredBag:
-    """Stored result of a bag; ``day`` is its date [days]."""
-
-    name: str
-    day: float
-    summary: Mapping[str, Any]
-    information: bytes
-
-
-@dataclass(frozen=True)
-class RobotJob:
-    """A robot to combine the bags of: content of its URDF, and its usable bags by date."""
-
-    urdf: str
-    configuration: Configuration
-    bags: tuple[StoredBag, ...]
-
-
-def robot_job(job: RobotJob) -> JobResult:
-    """Combine the bags of a robot.
+def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[FleetBag, JobResult]]) -> JobResult:
+    """Combine the usable bags of a robot, sorted by date.
 
     All bags share bodies, not the changing terms: their scatter is estimated around a first fit that shares them.
 
@@ -215,17 +177,15 @@ def robot_job(job: RobotJob) -> JobResult:
     InertidError
         The bags are of different robots, or there is no solution.
     """
-    configuration = job.configuration
-    model = load_model(job.urdf, model_options(configuration.robot))
+    model = load_model(urdf, configuration.robot)
     bags = [
         BagInformation(
-            bag.name,
             bag.day,
-            information_from_bytes(bag.information, bag.name),
-            np.array(bag.summary["deviation"]),
-            np.array(bag.summary["effective_samples"]),
+            information_from_bytes(result.information, bag.url),
+            np.array(result.summary["deviation"]),
+            np.array(result.summary["effective_samples"]),
         )
-        for bag in job.bags
+        for bag, result in results
     ]
     changing = np.array(changing_columns(bags[0].information.layout), dtype=int)
     constraints = configured_constraints(model, configuration.constraints)
@@ -236,8 +196,8 @@ def robot_job(job: RobotJob) -> JobResult:
     names = [estimate.layout.names[column] for column in changing]
     effects: tuple[Series, ...] = ()
     if len(bags) > 1:
-        effects = bag_effects(bags, estimate, changing).series()
-        by_name = {series.name: scatter_about_mean(series) for series in effects}
+        effects = bag_effects(bags, estimate, changing)
+        by_name = {s.name: Regression(s, np.ones((len(s.days), 1))).scatter for s in effects}
         scatter = np.array([by_name.get(name, 0.0) for name in names])
         information = joint_information(bags, changing, scatter)
         estimate = identify(model, information, configuration.identify, constraints)
@@ -250,7 +210,7 @@ def robot_job(job: RobotJob) -> JobResult:
 
 
 def _series_content(series: Series) -> dict[str, Any]:
-    """Plain data of a series, with its trend and changes if it has enough dates."""
+    """Plain data of a series, with its trend and changes if it has enough dates; keys as in ``drift.parquet``."""
     half = NORMAL_95 * series.deviation
     content: dict[str, Any] = {
         "parameter": series.name,
@@ -258,45 +218,28 @@ def _series_content(series: Series) -> dict[str, Any]:
         "values": series.values.tolist(),
         "low": (series.values - half).tolist(),
         "high": (series.values + half).tolist(),
-        "trend": None,
-        "changes": [],
+        **dict.fromkeys(("trend", "trend_low", "trend_high", "p_value", "level", "scatter")),
     }
-    if len(series.days) < MIN_ESTIMATES or series.days[-1] <= series.days[0]:
-        return content
     estimate = drift(series)
-    low, high = estimate.trend.interval
+    changes = estimate.changes if estimate is not None else ()
+    if estimate is not None:
+        low, high = estimate.trend.interval
+        content |= {
+            "trend": estimate.trend.value,
+            "trend_low": low,
+            "trend_high": high,
+            "p_value": estimate.trend.p_value,
+            "level": estimate.level.value,
+            "scatter": estimate.scatter,
+        }
     return content | {
-        "trend": estimate.trend.value,
-        "trend_low": low,
-        "trend_high": high,
-        "p_value": estimate.trend.p_value,
-        "level": estimate.level.value,
-        "scatter": estimate.scatter,
-        "changes": [
-            {
-                "first_day": change.first_day,
-                "last_day": change.last_day,
-                "step": change.step.value,
-                "step_low": change.step.interval[0],
-                "step_high": change.step.interval[1],
-                "p_value": change.p_value,
-            }
-            for change in estimate.changes
-        ],
+        "change_after": [change.first_day for change in changes],
+        "change_before": [change.last_day for change in changes],
+        "change": [change.step.value for change in changes],
+        "change_low": [change.step.interval[0] for change in changes],
+        "change_high": [change.step.interval[1] for change in changes],
+        "change_p_value": [change.p_value for change in changes],
     }
-
-
-@dataclass(frozen=True)
-class EstimateJob:
-    """A robot to estimate from the joint information of its bags.
-
-    ``prior`` is the distribution of the robot's model; None starts from the URDF alone.
-    """
-
-    urdf: str
-    configuration: Configuration
-    information: bytes
-    prior: EarlierEquations | None
 
 
 @dataclass(frozen=True)
@@ -307,15 +250,19 @@ class ParameterEstimates:
     decision: dict[str, Any]
 
 
-def estimate_job(job: EstimateJob) -> ParameterEstimates:
-    """Estimate physically consistent parameters of a robot from all its bags and the distribution of its model."""
-    configuration = job.configuration
-    model = load_model(job.urdf, model_options(configuration.robot))
-    information = information_from_bytes(job.information, model.name)
+def estimate_job(
+    urdf: str, configuration: Configuration, information_file: bytes, prior: EarlierEquations | None
+) -> ParameterEstimates:
+    """Estimate physically consistent parameters of a robot from the joint information of its bags.
+
+    ``prior`` is the distribution of the robot's model; None starts from the URDF alone.
+    """
+    model = load_model(urdf, configuration.robot)
+    information = information_from_bytes(information_file, model.name)
     options = configuration.identify
-    if job.prior is not None:
+    if prior is not None:
         # The distribution of the model's robots is a better prior than the URDF of one of them.
-        information = replace(information, earlier=job.prior)
+        information = replace(information, earlier=prior)
         options = attrs.evolve(options, prior_spread=options.prior_spread or TYPICAL_PRIOR_SPREAD)
     estimate = identify(model, information, options, configured_constraints(model, configuration.constraints))
     decision = GateDecision.from_findings([*check_solution(estimate), *plausibility(estimate)])

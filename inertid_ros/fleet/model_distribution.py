@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.qr import semidefinite_root
-from inertid_ros.fleet.hierarchy import Likelihoods, MeanPrior, Population, fit_population
+from inertid_ros.fleet.hierarchy import Likelihoods, Population, fit_population
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.information import EarlierEquations, Information
@@ -42,14 +42,14 @@ class BaseCoordinates:
         ``r`` base parameters, including drives.
     centre, scale : ndarray, shape (r,)
         Prior, and its standard deviation under the typical prior spread.
-    prior_covariance : ndarray, shape (r, r)
-        In these units.
+    prior : ndarray, shape (r, r)
+        Precision of the prior, in these units.
     """
 
     base: BaseParameters
     centre: Array
     scale: Array
-    prior_covariance: Array
+    prior: Array
 
     @classmethod
     def from_model(cls, model: RobotModel, information: Information) -> "BaseCoordinates":
@@ -59,14 +59,18 @@ class BaseCoordinates:
         scale = np.linalg.norm(root, axis=1)
         centre = base.projection @ coordinates.physical(coordinates.prior)
         root = root / scale[:, None]
-        return cls(base, centre, scale, root @ root.T)
+        return cls(base, centre, scale, np.asarray(np.linalg.inv(root @ root.T), dtype=float))
 
-    def likelihood(self, information: Information, deviation: Array) -> tuple[Array, Array]:
-        """Precision ``(r, r)`` and product ``(r,)`` of a robot's data with errors of deviation ``(c,)``."""
-        R, z = information.whitened(1 / deviation)
-        R = R[:, self.base.independent]
-        rows, residual = R * self.scale, z - R @ self.centre
-        return rows.T @ rows, rows.T @ residual
+    def likelihoods(self, information: Sequence[Information], deviations: Sequence[Array]) -> Likelihoods:
+        """Likelihoods of robots' data with errors of deviation ``(c,)`` each."""
+        precision, product = [], []
+        for robot, deviation in zip(information, deviations, strict=True):
+            R, z = robot.whitened(1 / deviation)
+            R = R[:, self.base.independent]
+            rows, residual = R * self.scale, z - R @ self.centre
+            precision.append(rows.T @ rows)
+            product.append(rows.T @ residual)
+        return Likelihoods(np.array(precision), np.array(product))
 
     def physical(self, normalised: Array) -> Array:
         """Base parameters ``(r,)`` in SI units."""
@@ -89,14 +93,10 @@ class ModelDistribution:
         cls, coordinates: BaseCoordinates, likelihoods: Likelihoods, robots: np.ndarray
     ) -> "ModelDistribution":
         """Distribution between some of the robots."""
-        prior = MeanPrior(
-            np.zeros(len(coordinates.scale)), np.asarray(np.linalg.inv(coordinates.prior_covariance), dtype=float)
-        )
-        chosen = likelihoods.subset(robots)
-        within = np.linalg.inv(chosen.precision + prior.precision)
-        estimates = np.einsum("nij,nj->ni", within, chosen.product)
+        chosen = Likelihoods(likelihoods.precision[robots], likelihoods.product[robots])
+        estimates, _ = chosen.estimates(coordinates.prior)
         start = np.maximum(estimates.std(axis=0), _MIN_START)  # of estimates: not below that of the robots
-        return cls(coordinates, fit_population(chosen, prior, start))
+        return cls(coordinates, fit_population(chosen, coordinates.prior, start))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,25 +128,16 @@ class ModelDistribution:
 
 def benjamini_hochberg(p_values: Array, level: float) -> NDArray[np.bool_]:
     """Rejected hypotheses ``(m,)``, of which at most a share ``level`` is expected to be false [Benjamini1995]_."""
-    return _stepwise(p_values, level * np.arange(1, len(p_values) + 1) / max(len(p_values), 1), last=True)
+    ordered, m = np.sort(p_values), len(p_values)
+    below = ordered[ordered <= level * np.arange(1, m + 1) / max(m, 1)]
+    return np.asarray(p_values <= below.max(initial=-np.inf))
 
 
 def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
     """Rejected hypotheses ``(m,)``; with probability ``1 - level`` or more none of them is true [Holm1979]_."""
-    return _stepwise(p_values, level / np.arange(len(p_values), 0, -1), last=False)
-
-
-def _stepwise(p_values: Array, thresholds: Array, last: bool) -> NDArray[np.bool_]:
-    """Reject up to the last p-value below its threshold, or else up to the first one above."""
-    order = np.argsort(p_values, kind="stable")
-    below = p_values[order] <= thresholds
-    if last:
-        count = int(np.max(np.flatnonzero(below) + 1, initial=0))
-    else:
-        count = len(below) if below.all() else int(np.argmin(below))
-    rejected = np.zeros(len(p_values), dtype=bool)
-    rejected[order[:count]] = True
-    return rejected
+    ordered = np.sort(p_values)
+    above = ordered[ordered > level / np.arange(len(p_values), 0, -1)]
+    return np.asarray(p_values < above.min(initial=np.inf))
 
 
 @dataclass(frozen=True)
@@ -162,7 +153,6 @@ class Change:
     """
 
     name: str
-    unit: str
     direction: Array
 
 
@@ -187,18 +177,20 @@ class Outlier:
 
 def changes_of(layout: ParameterLayout, parameters: Array) -> tuple[Change, ...]:
     """Changes to test on the mean robot ``(p,)``: mass of a link at its shape, centre of mass, drive parameters."""
+
+    def change(name: str, span: slice, values: Array) -> Change:
+        direction = np.zeros(layout.size)
+        direction[span] = values
+        return Change(name, direction)
+
     changes = []
-    bodies = layout.bodies(parameters)
-    for index, link in enumerate(layout.links):
-        span = layout.body(index)
-        mass = max(float(bodies[index, 0]), 1e-9)
-        changes.append(_change(f"{link}.m", "kg", layout.size, span, bodies[index] / mass))
-        for axis, name in enumerate("xyz"):
-            shift = np.zeros(bodies.shape[1])
-            shift[1 + axis] = mass
-            changes.append(_change(f"{link}.com_{name}", "m", layout.size, span, shift))
-    for column in range(layout.inertial_size, layout.size):
-        changes.append(_change(layout.names[column], "SI", layout.size, slice(column, column + 1), np.ones(1)))
+    for index, (link, body) in enumerate(zip(layout.links, layout.bodies(parameters), strict=True)):
+        span, mass = layout.body(index), max(float(body[0]), 1e-9)
+        changes.append(change(f"{link}.m", span, body / mass))
+        shifts = mass * np.eye(len(body))[1:4]
+        changes += [change(f"{link}.com_{name}", span, shift) for name, shift in zip("xyz", shifts, strict=True)]
+    drives = range(layout.inertial_size, layout.size)
+    changes += [change(layout.names[column], slice(column, column + 1), np.ones(1)) for column in drives]
     return tuple(changes)
 
 
@@ -208,16 +200,9 @@ def outlying_robots(
     """Distribution of the robots that are not outlying, and the outliers.
 
     Outliers would widen the distribution and hide themselves: the first distribution leaves out robots far from the
-    medians, each further one the outliers of the last, until these stay the same.
-
-    Raises
-    ------
-    ValueError
-        Fewer than :data:`MIN_ROBOTS` robots.
+    medians, each further one the outliers of the last, until these stay the same. There are :data:`MIN_ROBOTS` or more.
     """
-    n = likelihoods.count
-    if n < MIN_ROBOTS:
-        raise ValueError(f"{n} robots show no distribution")
+    n = len(likelihoods.product)
     directions = np.array([coordinates.direction(change.direction) for change in changes])
     size = np.linalg.norm(directions, axis=1)
     shown = np.flatnonzero(size > _MIN_DIRECTION * size.max())
@@ -258,18 +243,11 @@ def _sizes(distribution: ModelDistribution, likelihoods: Likelihoods, directions
 
 def _far_by_medians(coordinates: BaseCoordinates, likelihoods: Likelihoods) -> set[int]:
     """Robots with a base parameter far from the median, by their own data and a vague prior; at most half of them."""
-    inverse = np.linalg.inv(coordinates.prior_covariance)
-    within = np.linalg.inv(likelihoods.precision + inverse)
-    estimates = np.einsum("nij,nj->ni", within, likelihoods.product)
+    estimates, within = likelihoods.estimates(coordinates.prior)
     away = np.abs(estimates - np.median(estimates, axis=0))
     variances = np.diagonal(within, axis1=1, axis2=2)
     robust = np.hypot(MAD_TO_DEVIATION * np.median(away, axis=0), np.sqrt(variances))
     far = np.max(away / robust, axis=1)
-    order = np.argsort(-far)[: max((likelihoods.count - MIN_ROBOTS) // 2, 0)]
+    order = np.argsort(-far)[: max((len(estimates) - MIN_ROBOTS) // 2, 0)]
     return {int(robot) for robot in order if far[robot] > _MAX_ROBUST_DEVIATIONS}
 
-
-def _change(name: str, unit: str, size: int, span: slice, values: Array) -> Change:
-    direction = np.zeros(size)
-    direction[span] = values
-    return Change(name, unit, direction)

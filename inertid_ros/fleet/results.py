@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 
 from inertid_ros.core.outputs import write_file
-from inertid_ros.fleet.catalogue import serials_of
 from inertid_ros.fleet.fetching import optional
 from inertid_ros.fleet.model_distribution import benjamini_hochberg
-from inertid_ros.fleet.run import BagOutcome, FleetOutcome, ModelPopulation
+from inertid_ros.fleet.run import BagOutcome, FleetOutcome, ModelPopulation, used_bags
 from inertid_ros.report.pages import rendered
 
 TABLES = ("robots", "models", "drift", "bags")
 DRIFT_LEVEL = 0.05  # expected share of false ones among the significant trends and change points
 _DAY_S = 86400.0
-_TREND = ("trend", "trend_low", "trend_high", "p_value", "level", "scatter")
+_TREND = ("level", "trend", "trend_low", "trend_high", "p_value")
 
 Rows = list[dict[str, Any]]
 FLEET_FORMAT = 1  # of fleet.json
@@ -60,7 +59,7 @@ def _date(day: float) -> datetime:
 
 def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
     """One row for each robot and parameter."""
-    used = serials_of(bag.bag for bag in outcome.bags if bag.used)
+    used = used_bags(outcome.bags)
     for serial, estimate in outcome.estimates.items():
         population = outcome.models[outcome.catalogue.robots[serial].model]
         outlier = population.outliers.get(serial)
@@ -69,8 +68,8 @@ def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
             "model": population.model,
             "verdict": estimate.decision["verdict"],
             "bags": len(used[serial]),
-            "first": used[serial][0].date,
-            "last": used[serial][-1].date,
+            "first": used[serial][0].bag.date,
+            "last": used[serial][-1].bag.date,
             "prior": "URDF" if population.distribution is None or outlier else "model",
             "outlying": outlier is not None,
             "outlying_parameter": outlier.change.name if outlier else "",
@@ -103,30 +102,13 @@ def _model_rows(population: ModelPopulation) -> Iterator[dict[str, Any]]:
 
 def _drift_rows(outcome: FleetOutcome) -> Rows:
     """One row for each robot and parameter over time; significance is that of the whole fleet."""
-    rows = []
+    rows: Rows = []
     for serial, result in sorted(outcome.robots.items()):
         for series in result.summary["drift"]:
-            changes = series["changes"]
-            rows.append(
-                {
-                    "serial": serial,
-                    "model": outcome.catalogue.robots[serial].model,
-                    "parameter": series["parameter"],
-                    "dates": [_date(day) for day in series["days"]],
-                    "values": series["values"],
-                    "low": series["low"],
-                    "high": series["high"],
-                    **{key: series.get(key) for key in _TREND},
-                    "drifting": False,
-                    "change_after": [_date(change["first_day"]) for change in changes],
-                    "change_before": [_date(change["last_day"]) for change in changes],
-                    "change": [change["step"] for change in changes],
-                    "change_low": [change["step_low"] for change in changes],
-                    "change_high": [change["step_high"] for change in changes],
-                    "change_p_value": [change["p_value"] for change in changes],
-                    "changed": False,
-                }
-            )
+            dates = {key: [_date(day) for day in series[key]] for key in ("days", "change_after", "change_before")}
+            row = {"serial": serial, "model": outcome.catalogue.robots[serial].model, **series, **dates}
+            row["dates"] = row.pop("days")
+            rows.append({**row, "drifting": False, "changed": False})
     tested = [row for row in rows if row["p_value"] is not None]
     steps = [min(row["change_p_value"], default=1.0) for row in tested]
     drifting = benjamini_hochberg(np.array([row["p_value"] for row in tested]), DRIFT_LEVEL)
@@ -170,7 +152,7 @@ def fleet_content(outcome: FleetOutcome, tables: Mapping[str, Rows], dashboard: 
         "seconds": dict(outcome.seconds),
         "models": [_model_content(outcome, name, tables) for name in outcome.models],
         "outlying": [_outlier_content(row) for row in robots if row["outlying"]],
-        "drifting": [_drift_content(row) for row in tables["drift"] if row["drifting"]],
+        "drifting": [_series_content(row, *_TREND) for row in tables["drift"] if row["drifting"]],
         "changed": [_changes_content(row) for row in tables["drift"] if row["changed"]],
         "verdicts": {row["serial"]: row["verdict"] for row in robots},
         "problems": [str(problem) for problem in outcome.problems],
@@ -192,25 +174,19 @@ def _outlier_content(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"serial": row["serial"], "model": row["model"], **{key: row[f"outlying_{key}"] for key in keys}}
 
 
-def _drift_content(row: Mapping[str, Any]) -> dict[str, Any]:
-    return _series_content(row) | {key: row[key] for key in ("level", "trend", "trend_low", "trend_high", "p_value")}
-
-
-def _series_content(row: Mapping[str, Any]) -> dict[str, Any]:
-    dates = [date.isoformat() for date in row["dates"]]
-    return {**{key: row[key] for key in ("serial", "parameter", "values", "low", "high")}, "dates": dates}
+def _series_content(row: Mapping[str, Any], *further: str) -> dict[str, Any]:
+    keys = ("serial", "parameter", "values", "low", "high")
+    return {key: row[key] for key in (*keys, *further)} | {"dates": [date.isoformat() for date in row["dates"]]}
 
 
 def _changes_content(row: Mapping[str, Any]) -> dict[str, Any]:
     names = ("change_after", "change_before", "change", "change_low", "change_high")
     columns = zip(*(row[name] for name in names), strict=True)
-    return {
-        **_series_content(row),
-        "changes": [
-            {"after": after.isoformat(), "before": before.isoformat(), "change": size, "low": low, "high": high}
-            for after, before, size, low, high in columns
-        ],
-    }
+    changes = [
+        {"after": after.isoformat(), "before": before.isoformat(), "change": size, "low": low, "high": high}
+        for after, before, size, low, high in columns
+    ]
+    return _series_content(row) | {"changes": changes}
 
 
 def render_fleet_page(content: Mapping[str, Any]) -> str:

@@ -2,44 +2,70 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, reduce
-from operator import add
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import attrs
 import numpy as np
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.fleet import model_distribution
-from inertid_ros.fleet.bag_stage import BagOutcome, BagStage, ResultStore, prepared_folder
-from inertid_ros.fleet.catalogue import Catalogue, FleetProblem, serials_of
+from inertid_ros.fleet.catalogue import Catalogue, FleetBag, FleetProblem
 from inertid_ros.fleet.cluster import Cluster, Failed
-from inertid_ros.fleet.fetching import read_text
-from inertid_ros.fleet.hierarchy import Likelihoods
-from inertid_ros.fleet.jobs import (
-    EstimateJob,
-    JobResult,
-    ParameterEstimates,
-    RobotJob,
-    StoredBag,
-    estimate_job,
-    key_of,
-    robot_job,
-)
+from inertid_ros.fleet.fetching import file_state, read_text
+from inertid_ros.fleet.jobs import JobResult, ParameterEstimates, bag_job, estimate_job, key_of, robot_job
+from inertid_ros.fleet.store import FileStates, ResultStore, prepared_folder
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.identify import identify
+from inertid_ros.identification.information.information import merged
 from inertid_ros.identification.information.information_file import information_from_bytes
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 
 ShowProgress = Callable[[str, float], None]
-Job = TypeVar("Job")
+Subject = TypeVar("Subject", FleetBag, str)  # of a job: a bag, or the serial number of a robot
 Result = TypeVar("Result")
 _PROGRESS = {"bags": (0.0, 0.8), "robots": (0.8, 0.9), "models": (0.9, 0.92), "results": (0.92, 1.0)}
+_PAYLOAD = "payload of the catalogue"
+
+
+@dataclass(frozen=True)
+class BagOutcome:
+    """Outcome of a bag.
+
+    Attributes
+    ----------
+    key, summary
+        Of its result; empty without one.
+    computed : bool
+        Whether it was computed in this run.
+    message : str
+        Why it is not used; empty if it is.
+    """
+
+    bag: FleetBag
+    key: str = ""
+    summary: dict[str, Any] = field(default_factory=dict)
+    computed: bool = False
+    message: str = ""
+
+    @property
+    def used(self) -> bool:
+        return not self.message
+
+
+def used_bags(bags: Iterable[BagOutcome]) -> dict[str, list[BagOutcome]]:
+    """Used bags by serial number, in order."""
+    used: dict[str, list[BagOutcome]] = {}
+    for outcome in bags:
+        if outcome.used:
+            used.setdefault(outcome.bag.serial, []).append(outcome)
+    return used
 
 
 @dataclass(frozen=True)
@@ -79,21 +105,17 @@ def model_population(
     serials = tuple(sorted(robots))
     if len(serials) < model_distribution.MIN_ROBOTS:
         return ModelPopulation(name, serials)
-    model = load_model(urdf, model_options(configuration.robot))
+    model = load_model(urdf, configuration.robot)
     information = [information_from_bytes(robots[serial].information, serial) for serial in serials]
     coordinates = model_distribution.BaseCoordinates.from_model(model, information[0])
-    pairs = [
-        coordinates.likelihood(robot, np.array(robots[serial].summary["deviation"]))
-        for robot, serial in zip(information, serials, strict=True)
-    ]
-    likelihoods = Likelihoods(*(np.array(part) for part in zip(*pairs, strict=True)))
+    deviations = [np.array(robots[serial].summary["deviation"]) for serial in serials]
+    likelihoods = coordinates.likelihoods(information, deviations)
     # Shapes of links by the data of all robots: those of a URDF may be far off.
-    pooled = identify(model, reduce(add, information), configuration.identify)
+    pooled = identify(model, merged(information), configuration.identify)
     changes = model_distribution.changes_of(model.layout, pooled.parameters)
     distribution, outliers = model_distribution.outlying_robots(coordinates, likelihoods, changes)
-    inverse = np.linalg.inv(coordinates.prior_covariance)
-    deviations = [np.sqrt(np.diagonal(np.linalg.inv(precision + inverse))) for precision in likelihoods.precision]
-    within = coordinates.scale * np.median(deviations, axis=0)
+    _, covariances = likelihoods.estimates(coordinates.prior)
+    within = coordinates.scale * np.median(np.sqrt(np.diagonal(covariances, axis1=1, axis2=2)), axis=0)
     by_serial = {serials[outlier.robot]: outlier for outlier in outliers}
     return ModelPopulation(name, serials, distribution, within, by_serial)
 
@@ -160,116 +182,151 @@ def run_fleet(
     OutputError
         The folder cannot be written, or holds something else.
     """
-    return _Run(catalogue, configuration, prepared_folder(directory), cluster, progress).outcome()
+    run = _Run(catalogue, configuration, prepared_folder(directory), cluster, progress)
+    with run.timed("bags"):
+        urdfs = run.urdfs()
+        bags = run.bags(urdfs)
+    with run.timed("robots"):
+        robots = run.robots(urdfs, bags)
+    with run.timed("models"):
+        models = run.models(urdfs, robots)
+    with run.timed("results"):
+        estimates = run.estimates(urdfs, robots, models)
+    problems = (*run.problems, *run.bag_store.problems, *run.robot_store.problems)
+    return FleetOutcome(catalogue, bags, robots, models, estimates, problems, run.seconds)
 
 
 class _Run:
-    """State of one run."""
+    """Stages of one run; a bag or robot that fails becomes a problem, and the others go on."""
 
     def __init__(
         self, catalogue: Catalogue, configuration: Configuration, folder: Path, on: Cluster, progress: ShowProgress
     ) -> None:
         self.catalogue, self.configuration, self.cluster, self.progress = catalogue, configuration, on, progress
+        self.bag_store, self.robot_store = ResultStore(folder / "bags"), ResultStore(folder / "robots")
+        self.files = FileStates(folder / "bags")
         self.problems = list(catalogue.problems)
-        self.bags = BagStage(catalogue, configuration, folder / "bags")
-        self.robot_store = ResultStore(folder / "robots")
         self.seconds: dict[str, float] = {}
 
-    def outcome(self) -> FleetOutcome:
-        with self._timed("bags"):
-            urdfs = self._urdfs()
-            bags = self.bags.outcomes(urdfs, self.cluster, lambda fraction: self._show("bags", fraction))
-        with self._timed("robots"):
-            robots = self._robots(urdfs, bags)
-        with self._timed("models"):
-            models = self._models(urdfs, robots)
-        with self._timed("results"):
-            estimates = self._estimates(urdfs, robots, models)
-        problems = [*self.problems, *self.bags.problems, *self.bags.store.problems, *self.robot_store.problems]
-        return FleetOutcome(self.catalogue, bags, robots, models, estimates, tuple(problems), self.seconds)
-
     @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
+    def timed(self, stage: str) -> Iterator[None]:
         self._show(stage, 0.0)
         start = time.perf_counter()
         yield
         self.seconds[stage] = time.perf_counter() - start
 
-    def _show(self, stage: str, fraction: float) -> None:
-        begin, end = _PROGRESS[stage]
-        self.progress(stage, begin + (end - begin) * fraction)
-
-    def _urdfs(self) -> dict[str, str]:
+    def urdfs(self) -> dict[str, str]:
         """URDF text of every robot whose URDF is usable and has the kinematics of its model."""
-        model_hash = cache(lambda text: load_model(text, model_options(self.configuration.robot)).hash)
-
-        @cache
-        def urdf(url: str) -> tuple[str, str] | InertidError:
-            """Text and hash of its kinematics, or why it cannot be used."""
+        model_hash = cache(lambda text: load_model(text, self.configuration.robot).hash)
+        robots = self.catalogue.robots
+        texts, hashes, refused = dict[str, str](), dict[str, str](), dict[str, str]()  # by URL
+        for url in dict.fromkeys(robot.urdf for robot in robots.values()):
             try:
-                text = read_text(url)
+                texts[url] = read_text(url)
+                hashes[url] = model_hash(texts[url])
             except InertidError as error:
-                return error
-            try:
-                return text, model_hash(text)
-            except InertidError as error:
-                return type(error)(f"{url}: {error}")
-
-        usable: dict[str, tuple[str, str]] = {}
-        hashes: dict[str, Counter[str]] = defaultdict(Counter)  # by model
-        for serial, robot in self.catalogue.robots.items():
-            answer = urdf(robot.urdf)
-            if isinstance(answer, InertidError):
-                self.problems.append(FleetProblem(str(answer), serial))
-            else:
-                usable[serial] = answer
-                hashes[robot.model][answer[1]] += 1
-        texts = {}
-        for serial, (text, key) in usable.items():
-            robot = self.catalogue.robots[serial]
-            if key == hashes[robot.model].most_common(1)[0][0]:
-                texts[serial] = text
+                refused[url] = f"{url}: {str(error).removeprefix(f'{url}: ')}"
+        counts: dict[str, Counter[str]] = defaultdict(Counter)  # by model
+        for robot in robots.values():
+            if robot.urdf in hashes:
+                counts[robot.model][hashes[robot.urdf]] += 1
+        usable = {}
+        for serial, robot in robots.items():
+            if robot.urdf in refused:
+                self._fail(serial, refused[robot.urdf])
+            elif hashes[robot.urdf] == counts[robot.model].most_common(1)[0][0]:
+                usable[serial] = texts[robot.urdf]
             else:
                 reason = f"has other joints than most robots of model '{robot.model}'; correct the URDF or the model"
-                self.problems.append(FleetProblem(f"{robot.urdf}: {reason}", serial))
-        return texts
+                self._fail(serial, f"{robot.urdf}: {reason}")
+        return usable
 
-    def _robots(self, urdfs: Mapping[str, str], bags: tuple[BagOutcome, ...]) -> dict[str, JobResult]:
+    def bags(self, urdfs: Mapping[str, str]) -> tuple[BagOutcome, ...]:
+        """Outcomes of all bags, in the order of the catalogue."""
+        outcomes: dict[FleetBag, BagOutcome] = {}
+        jobs: dict[FleetBag, tuple[str, str, Configuration, frozenset[str]]] = {}
+        states: dict[FleetBag, str] = {}
+        for bag in self.catalogue.bags:
+            if bag.serial not in urdfs:
+                outcomes[bag] = BagOutcome(bag, message="its robot has no usable URDF")
+                continue
+            urdf, configuration = urdfs[bag.serial], self._with_payload(bag)
+            try:
+                states[bag] = file_state(bag.url)
+            except InertidError as error:
+                outcomes[bag] = BagOutcome(bag, message=self._fail(bag, str(error)))
+                continue
+            sha256 = self.files.sha256(bag.url, states[bag])
+            key = key_of(sha256, urdf, configuration=configuration) if sha256 else ""
+            summary = self.bag_store.read(key) if key else None
+            if summary is not None:
+                outcomes[bag] = self._bag_outcome(bag, key, summary, computed=False)
+                continue
+            keys = (key_of(other, urdf, configuration=configuration) for other in self.files.candidates(bag.url))
+            existing = frozenset(other for other in keys if self.bag_store.read(other) is not None)
+            jobs[bag] = (bag.url, urdf, configuration, existing)
+        for bag, result in self._results("bags", bag_job, jobs):
+            if isinstance(result, Failed):
+                outcomes[bag] = BagOutcome(bag, message=result.message)
+            else:
+                key = key_of(result.summary["sha256"], jobs[bag][1], configuration=jobs[bag][2])
+                outcomes[bag] = self._store_bag(bag, key, result, states[bag])
+        return tuple(outcomes[bag] for bag in self.catalogue.bags)
+
+    def _with_payload(self, bag: FleetBag) -> Configuration:
+        """Options for a bag that may have been recorded with a payload."""
+        if bag.load is None:
+            return self.configuration
+        robot = self.configuration.robot
+        return attrs.evolve(
+            self.configuration, robot=attrs.evolve(robot, loads={**robot.loads, _PAYLOAD: bag.load})
+        )
+
+    def _store_bag(self, bag: FleetBag, key: str, result: JobResult, state: str) -> BagOutcome:
+        """Write the result of a bag, unless it exists, and return its outcome."""
+        summary = self.bag_store.read(key)
+        computed = "verdict" in result.summary
+        if computed or summary is None:
+            summary = result.summary
+            self.bag_store.write(key, result)
+        try:
+            self.files.put(bag.url, state, result.summary["sha256"])
+        except OSError as error:
+            self.bag_store.count_failure(error)
+        return self._bag_outcome(bag, key, summary, computed)
+
+    def _bag_outcome(self, bag: FleetBag, key: str, summary: dict[str, Any], computed: bool) -> BagOutcome:
+        message = ""
+        if summary["verdict"] == Verdict.REJECT.value:
+            message = f"is not used: {summary['reasons'][0]['message']}"
+            self.problems.append(FleetProblem(message, bag.serial, bag.url, input=False))
+        return BagOutcome(bag, key, summary, computed, message)
+
+    def robots(self, urdfs: Mapping[str, str], bags: tuple[BagOutcome, ...]) -> dict[str, JobResult]:
         """Joint information and drift of every robot that has a usable bag."""
-        used = {outcome.bag: outcome for outcome in bags if outcome.used}
         robots: dict[str, JobResult] = {}
-        jobs: dict[str, RobotJob] = {}
+        jobs: dict[str, tuple[str, Configuration, list[tuple[FleetBag, JobResult]]]] = {}
         keys: dict[str, str] = {}
-        for serial, robot_bags in serials_of(used).items():
-            outcomes = [used[bag] for bag in robot_bags]
+        for serial, outcomes in used_bags(bags).items():
             parts = [f"{outcome.key} {outcome.bag.day}" for outcome in outcomes]
             key = keys[serial] = key_of(urdfs[serial], *parts, configuration=self.configuration)
             summary = self.robot_store.read(key)
             if summary is not None:
                 robots[serial] = JobResult(summary, self.robot_store.information(key))
                 continue
-            stored = [
-                StoredBag(outcome.bag.url, outcome.bag.day, outcome.summary, self.bags.store.information(outcome.key))
+            results = [
+                (outcome.bag, JobResult(outcome.summary, self.bag_store.information(outcome.key)))
                 for outcome in outcomes
             ]
-            jobs[serial] = RobotJob(urdfs[serial], self.configuration, tuple(stored))
+            jobs[serial] = (urdfs[serial], self.configuration, results)
         for serial, result in self._results("robots", robot_job, jobs):
-            robots[serial] = result
-            self.robot_store.write(keys[serial], result)
+            if not isinstance(result, Failed):
+                robots[serial] = result
+                self.robot_store.write(keys[serial], result)
         return robots
 
-    def _results(
-        self, stage: str, function: Callable[[Job], Result], jobs: Mapping[str, Job]
-    ) -> Iterator[tuple[str, Result]]:
-        """Results by serial number in order of completion; failures become problems."""
-        for done, (serial, result) in enumerate(self.cluster.results(function, jobs), 1):
-            self._show(stage, done / len(jobs))
-            if isinstance(result, Failed):
-                self.problems.append(FleetProblem(result.message, serial))
-            else:
-                yield serial, result
-
-    def _models(self, urdfs: Mapping[str, str], robots: Mapping[str, JobResult]) -> dict[str, ModelPopulation]:
+    def models(self, urdfs: Mapping[str, str], robots: Mapping[str, JobResult]) -> dict[str, ModelPopulation]:
+        """Distribution and outlying robots of every model."""
         by_model: dict[str, dict[str, JobResult]] = {}
         for serial, result in robots.items():
             by_model.setdefault(self.catalogue.robots[serial].model, {})[serial] = result
@@ -281,14 +338,35 @@ class _Run:
                 self.problems.append(FleetProblem(f"model '{name}': {error}"))
         return models
 
-    def _estimates(
+    def estimates(
         self, urdfs: Mapping[str, str], robots: Mapping[str, JobResult], models: Mapping[str, ModelPopulation]
     ) -> dict[str, ParameterEstimates]:
         """Parameters of every robot; an outlying one starts from its URDF, not from the distribution."""
-        jobs: dict[str, EstimateJob] = {}
+        jobs = {}
         for population in models.values():
             shared = population.distribution
             for serial in population.serials:
                 prior = None if shared is None or serial in population.outliers else shared.prior_of_robot
-                jobs[serial] = EstimateJob(urdfs[serial], self.configuration, robots[serial].information, prior)
-        return dict(sorted(self._results("results", estimate_job, jobs)))
+                jobs[serial] = (urdfs[serial], self.configuration, robots[serial].information, prior)
+        results = dict(self._results("results", estimate_job, jobs))
+        return {serial: result for serial, result in sorted(results.items()) if not isinstance(result, Failed)}
+
+    def _results(
+        self, stage: str, function: Callable[..., Result], jobs: Mapping[Subject, tuple[Any, ...]]
+    ) -> Iterator[tuple[Subject, Result | Failed]]:
+        """Results in order of completion; failures become problems."""
+        for done, (subject, result) in enumerate(self.cluster.results(function, jobs), 1):
+            self._show(stage, done / len(jobs))
+            if isinstance(result, Failed):
+                self._fail(subject, result.message)
+            yield subject, result
+
+    def _fail(self, subject: FleetBag | str, message: str) -> str:
+        """Record the problem of a bag or of a robot by its serial number, and return its message."""
+        place = (subject, "") if isinstance(subject, str) else (subject.serial, subject.url)
+        self.problems.append(FleetProblem(message, *place))
+        return message
+
+    def _show(self, stage: str, fraction: float) -> None:
+        begin, end = _PROGRESS[stage]
+        self.progress(stage, begin + (end - begin) * fraction)

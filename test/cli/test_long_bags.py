@@ -11,7 +11,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.data.files import loading
 from inertid_ros.data.files.bag_reading import bag_parts
 from inertid_ros.data.files.bag_writing import write_bag
-from inertid_ros.fleet.jobs import BagJob, bag_job
+from inertid_ros.fleet.jobs import bag_job
 from inertid_ros.identification.information.information_file import information_from_bytes
 
 
@@ -61,10 +61,10 @@ def test_validate_tells_that_errors_are_of_some_parts(folder, monkeypatch, capsy
 
 
 def test_a_job_of_a_fleet_has_the_information_of_all_parts(case, folder, monkeypatch):
-    job = BagJob(str(folder / "bag"), case.given.urdf, Configuration())
-    whole = bag_job(job)
+    job = (str(folder / "bag"), case.given.urdf, Configuration())
+    whole = bag_job(*job)
     in_parts(monkeypatch)
-    parts = bag_job(job)
+    parts = bag_job(*job)
     assert parts.summary["sha256"] == whole.summary["sha256"]
     one, other = (information_from_bytes(each.information, "") for each in (parts, whole))
     assert list(one.counts) == pytest.approx(list(other.counts), rel=0.02)

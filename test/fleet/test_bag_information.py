@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import COULOMB, synthetic_case
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.fleet.bag_information import BagInformation, bag_effects, joint_information
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.force_equations import load_torque
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 BAGS, STEP = 6, 0.12  # N m of Coulomb friction more from the fourth bag on
 HEAVIER, LINK = 0.3, 2  # share of a link's mass in the last bag
@@ -22,12 +23,12 @@ HEAVIER, LINK = 0.3, 2  # share of a link's mass in the last bag
 def bags():
     """Three bags of different noise, and the columns of friction."""
     case = synthetic_case(1, joints=2, recordings=3, duration=5.0)
-    model = load_model(case.given.urdf, ModelOptions(drive_terms=("viscous", "coulomb")))
+    model = load_model(case.given.urdf, RobotOptions(drive_terms=("viscous", "coulomb")))
     made = []
     for index, recording in enumerate(case.recordings):
         information = compress(model, [prepare(recording, model)])
         deviation = np.array([0.02, 0.03]) * (index + 1)
-        made.append(BagInformation(recording.name, index, information, deviation, 0.5 * information.counts))
+        made.append(BagInformation(index, information, deviation, 0.5 * information.counts))
     layout = model.layout
     return made, np.r_[layout.drive("viscous"), layout.drive("coulomb")]
 
@@ -77,7 +78,7 @@ def test_scatter_is_marginalised_out(bags, scatter):
 @pytest.fixture(scope="module")
 def effects():
     case = synthetic_case(1, joints=3, recordings=BAGS, duration=6.0)
-    model = load_model(case.given.urdf, ModelOptions(drive_terms=("rotor_inertia", "viscous", "coulomb")))
+    model = load_model(case.given.urdf, RobotOptions(drive_terms=("rotor_inertia", "viscous", "coulomb")))
     bags = []
     for index, recording in enumerate(case.recordings):
         samples = prepare(recording, model)
@@ -89,14 +90,13 @@ def effects():
         estimate = identify(model, [replace(samples, tau=tau)])
         bags.append(
             BagInformation(
-                recording.name, 30.0 * index, estimate.information, estimate.residual_deviation,
-                estimate.effective_counts,
+                30.0 * index, estimate.information, estimate.residual_deviation, estimate.effective_counts
             )
-        )  # fmt: skip
+        )
     layout = model.layout
     changing = np.r_[layout.drive("viscous"), layout.drive("coulomb")]
     joint = identify(model, joint_information(bags, changing, np.zeros(len(changing))))
-    return case, {series.name: series for series in bag_effects(bags, joint, changing).series()}
+    return case, {series.name: series for series in bag_effects(bags, joint, changing)}
 
 
 def test_friction_of_every_bag_is_the_true_one(effects):

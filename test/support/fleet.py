@@ -21,9 +21,9 @@ class InlineCluster:
         self.done = {}
 
     def results(self, function, jobs):
-        for key, job in jobs.items():
+        for key, arguments in jobs.items():
             self.done[function.__name__] = self.done.get(function.__name__, 0) + 1
-            yield key, caught(function, job)
+            yield key, caught(function, arguments)
 
 
 def write_fleet(folder, robots=1, bags=2, seed=1):

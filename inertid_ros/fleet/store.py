@@ -1,4 +1,4 @@
-"""Bags of a fleet: changed ones are computed, the results of others come from a store below the output folder.
+"""Results of bags and robots below the output folder, which the next run takes up if nothing has changed.
 
 Every result appears whole or not at all, by the hash of what it depends on, so that the next run continues one that was
 killed.
@@ -6,21 +6,15 @@ killed.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.errors import FormatError, InertidError, OutputError
+from inertid_ros.core.errors import FormatError, OutputError
 from inertid_ros.core.formats import read_json
 from inertid_ros.core.outputs import check_directory, scratch_beside, write_file
-from inertid_ros.fleet.catalogue import Catalogue, FleetBag, FleetProblem
-from inertid_ros.fleet.cluster import Cluster, Failed
-from inertid_ros.fleet.fetching import file_state
-from inertid_ros.fleet.jobs import BagJob, JobResult, bag_job, key_of, with_payload
-from inertid_ros.identification.assessment.gate import Verdict
+from inertid_ros.fleet.catalogue import FleetProblem
+from inertid_ros.fleet.jobs import JobResult
 
 _SUMMARY, _INFORMATION = "summary.json", "information.npz"
 _FILE_STATES = "files.jsonl"
@@ -142,102 +136,3 @@ def prepared_folder(directory: Path) -> Path:
     with scratch_beside(states):
         states.touch()
     return directory
-
-
-@dataclass(frozen=True)
-class BagOutcome:
-    """Outcome of a bag.
-
-    Attributes
-    ----------
-    key, summary
-        Of its result; empty without one.
-    computed : bool
-        Whether it was computed in this run.
-    message : str
-        Why it is not used; empty if it is.
-    """
-
-    bag: FleetBag
-    key: str = ""
-    summary: Mapping[str, Any] = field(default_factory=dict)
-    computed: bool = False
-    message: str = ""
-
-    @property
-    def used(self) -> bool:
-        return not self.message
-
-
-class BagStage:
-    """Bags of a fleet on a cluster; their results are stored in ``folder``."""
-
-    def __init__(self, catalogue: Catalogue, configuration: Configuration, folder: Path) -> None:
-        self.catalogue, self.configuration = catalogue, configuration
-        self.store, self.files = ResultStore(folder), FileStates(folder)
-        self.problems: list[FleetProblem] = []
-
-    def outcomes(
-        self, urdfs: Mapping[str, str], cluster: Cluster, show: Callable[[float], None]
-    ) -> tuple[BagOutcome, ...]:
-        """Outcomes of all bags, in the order of the catalogue; ``urdfs`` holds texts by serial of usable robots."""
-        outcomes: dict[FleetBag, BagOutcome] = {}
-        jobs: dict[FleetBag, BagJob] = {}
-        states: dict[FleetBag, str] = {}
-        for bag in self.catalogue.bags:
-            if bag.serial not in urdfs:
-                outcomes[bag] = BagOutcome(bag, message="its robot has no usable URDF")
-                continue
-            urdf, configuration = urdfs[bag.serial], with_payload(self.configuration, bag.load)
-            try:
-                states[bag] = file_state(bag.url)
-            except InertidError as error:
-                self._fail(outcomes, bag, str(error))
-                continue
-            sha256 = self.files.sha256(bag.url, states[bag])
-            key = key_of(sha256, urdf, configuration=configuration) if sha256 else ""
-            summary = self.store.read(key) if key else None
-            if summary is not None:
-                outcomes[bag] = _outcome(bag, key, summary, computed=False)
-                continue
-            keys = (key_of(other, urdf, configuration=configuration) for other in self.files.candidates(bag.url))
-            existing = frozenset(other for other in keys if self.store.read(other) is not None)
-            jobs[bag] = BagJob(bag.url, urdf, configuration, existing)
-        done = len(outcomes)
-        for bag, result in cluster.results(bag_job, jobs):
-            done += 1
-            show(done / max(len(self.catalogue.bags), 1))
-            if isinstance(result, Failed):
-                self._fail(outcomes, bag, result.message)
-            else:
-                outcomes[bag] = self._store(bag, states[bag], jobs[bag], result)
-        for outcome in outcomes.values():
-            if outcome.key and not outcome.used:
-                self.problems.append(FleetProblem(outcome.message, outcome.bag.serial, outcome.bag.url, input=False))
-        return tuple(outcomes[bag] for bag in self.catalogue.bags)
-
-    def _fail(self, outcomes: dict[FleetBag, BagOutcome], bag: FleetBag, message: str) -> None:
-        outcomes[bag] = BagOutcome(bag, message=message)
-        self.problems.append(FleetProblem(message, bag.serial, bag.url))
-
-    def _store(self, bag: FleetBag, state: str, job: BagJob, result: JobResult) -> BagOutcome:
-        """Write the result of a bag, and return its outcome."""
-        sha256 = str(result.summary["sha256"])
-        key = key_of(sha256, job.urdf, configuration=job.configuration)
-        summary = self.store.read(key)
-        computed = "verdict" in result.summary
-        if computed or summary is None:
-            summary = result.summary
-            self.store.write(key, result)
-        try:
-            self.files.put(bag.url, state, sha256)
-        except OSError as error:
-            self.store.count_failure(error)
-        return _outcome(bag, key, summary, computed)
-
-
-def _outcome(bag: FleetBag, key: str, summary: Mapping[str, Any], computed: bool) -> BagOutcome:
-    message = ""
-    if summary["verdict"] == Verdict.REJECT.value:
-        message = f"is not used: {summary['reasons'][0]['message']}"
-    return BagOutcome(bag, key, summary, computed, message)
