@@ -25,9 +25,10 @@ def main(folder: str) -> None:
     far[:3, 3] = 0.3
     for shape in usable:
         capsules = shape_capsules(shape)
-        item = CollisionObject(shape.link, 0, capsules, (shape,))
-        distance = ExactDistances((item, item)).distance(0, 1, np.array([np.eye(4), far]), np.inf)
-        assert not np.isnan(distance) and np.isfinite([capsule.radius for capsule in capsules]).all()
+        item, one = CollisionObject(shape.link, 0, (shape,)), np.zeros(1, dtype=int)
+        pair, poses = np.array([[0, 1]]), np.array([[np.eye(4), far]])
+        found = ExactDistances((item, item)).closest(pair, one, pair, poses, np.full(1, np.inf), exact=True)
+        assert not np.isnan(found.distance).any() and np.isfinite([capsule.radius for capsule in capsules]).all()
         try:
             convex_hull(corners(shape), 1000.0)
         except ModelError as error:

@@ -112,7 +112,14 @@ class _RobotMasses:
         return np.asarray(moved / self.total, dtype=float)
 
 
-class CentreOfMassConstraint(constraint.StateConstraint):
+def _penalty_of(slack: Array, width: Array | float) -> tuple[float, Array]:
+    """Mean over samples of squares that begin at a share of ``width``, and its derivative by ``slack`` ``(N, C)``."""
+    lack = np.maximum(_BALANCE_PENALTY_BEGINS * width - slack, 0.0)
+    factor = _BALANCE_PENALTY / len(slack)
+    return factor * float((lack**2).sum()), -2 * factor * lack
+
+
+class CentreOfMassConstraint(constraint.Constraint):
     """The centre of mass of the prior, projected along gravity, stays above an area on the ground.
 
     The root link rests on the ground, the plane ``z = ground`` [m] of the root frame.
@@ -136,27 +143,24 @@ class CentreOfMassConstraint(constraint.StateConstraint):
     def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         placements = motion.state.placements
         distances = self._distances(self._masses.centre(placements))
-        lack = np.maximum(_BALANCE_PENALTY_BEGINS * self.area.width - distances, 0.0)
-        if not lack.any():
+        value, push = _penalty_of(distances, self.area.width)
+        if not value:
             return constraint.Penalty(0.0)
-        push = -2 * _BALANCE_PENALTY / len(motion) * lack @ self._rows
         jacobian = self._masses.jacobian(motion.chain, placements, motion.state.screws)
-        value = _BALANCE_PENALTY / len(motion) * float((lack**2).sum())
-        return constraint.Penalty(value, position=(jacobian @ push[..., None])[..., 0])
+        return constraint.Penalty(value, position=(jacobian @ (push @ self._rows)[..., None])[..., 0])
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
         return self._distances(self._masses.centre(self._chain.placements(q)))
 
-    def violation(self, state: tuple[Array, Array, Array], channel: int, when: str, at_rest: bool) -> str:
+    def violation(self, state: constraint.State, channel: int, when: str, at_rest: bool) -> str:
         (x, y), outside = self.below(state[0])[0], -self.slack(*state)[0, channel]
         return (
             f"centre of mass: is at ({x:.4f}, {y:.4f}) m {when}, {outside:.4f} m outside its area;"
             f" {'start elsewhere' if at_rest else 'move less'} or widen balance.com_region"
         )
 
-    def rates(self, speeds: constraint.DerivativeBounds, channels: Array) -> Array:
-        speed = speeds.velocity @ self._masses.lever_arms
-        return np.asarray(speed * np.linalg.norm(self._rows, axis=1)[channels], dtype=float)
+    def rates(self, bounds: constraint.DerivativeBounds) -> Array:
+        return np.outer(bounds.velocity @ self._masses.lever_arms, np.linalg.norm(self._rows, axis=1))
 
     def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
         curve = constraint.executed_curve(trajectory)
@@ -168,7 +172,7 @@ class CentreOfMassConstraint(constraint.StateConstraint):
         return np.asarray(centre @ self._rows.T - self._offsets, dtype=float)
 
 
-class ZeroMomentPointConstraint(constraint.StateConstraint):
+class ZeroMomentPointConstraint(constraint.Constraint):
     """The zero-moment point of the prior stays within an area, and the normal force stays positive.
 
     Both are linear in the reaction wrench ``W`` (force ``f``, torque ``n`` about the root origin): the zero-moment
@@ -184,11 +188,9 @@ class ZeroMomentPointConstraint(constraint.StateConstraint):
         self._model, self._chain, self._bounds = model, TreeKinematics.of(model), WrenchRateBounds(model)
         self._masses = _RobotMasses(model)
         edges = len(area.offsets)
-        self._rows = np.zeros((edges + 1, 6))
-        self._rows[:edges, :2] = ground * area.normals
-        self._rows[:edges, 2] = -area.offsets
-        self._rows[:edges, 3], self._rows[:edges, 4] = area.normals[:, 1], -area.normals[:, 0]
-        self._rows[edges, 2] = 1.0
+        x, y = area.normals.T
+        by_edge = np.column_stack([ground * area.normals, -area.offsets, y, -x, np.zeros(edges)])
+        self._rows = np.vstack([by_edge, np.eye(6)[2]])
         # The scale of all rows: distances times normal force to m, the normal force to a fraction of the weight.
         self._weight = self._masses.total * float(np.linalg.norm(self._masses.gravity))
         self._required = np.append(np.zeros(edges), normal_force * self._weight)
@@ -198,20 +200,20 @@ class ZeroMomentPointConstraint(constraint.StateConstraint):
         prior = self._model.body_prior.ravel()
         wrench = motion.wrenches.regressor @ prior + self._masses.root_reaction
         slack = (wrench @ self._rows.T - self._required) / self._weight
-        lack = np.maximum(_BALANCE_PENALTY_BEGINS * self._width - slack, 0.0)
-        if not lack.any():
+        value, push = _penalty_of(slack, self._width)
+        if not value:
             return constraint.Penalty(0.0)
-        push = -2 * _BALANCE_PENALTY / len(motion) * (lack / self._weight) @ self._rows
-        value = _BALANCE_PENALTY / len(motion) * float((lack**2).sum())
-        return constraint.Penalty(value, base_weights=push[:, :, None] * prior)
+        by_wrench = push / self._weight @ self._rows
+        return constraint.Penalty(value, base_weights=by_wrench[:, :, None] * prior)
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
         return np.asarray(self._wrench(q, v, a) @ self._rows.T - self._required, dtype=float)
 
-    def rates(self, speeds: constraint.DerivativeBounds, channels: Array) -> Array:
-        bounds = self._bounds.rates(speeds)
-        force, torque = (np.linalg.norm(self._rows[:, part], axis=1)[channels] for part in (slice(3), slice(3, 6)))
-        return np.asarray(force * bounds.force + torque * bounds.moment, dtype=float)
+    def rates(self, bounds: constraint.DerivativeBounds) -> Array:
+        _, force, moment = self._bounds.rates(bounds)
+        norms = (np.linalg.norm(self._rows[:, part], axis=1) for part in (slice(3), slice(3, 6)))
+        by_force, by_moment = (np.outer(rate, norm) for rate, norm in zip((force, moment), norms, strict=True))
+        return np.asarray(by_force + by_moment, dtype=float)
 
     def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
         curve = constraint.executed_curve(trajectory)
@@ -233,7 +235,7 @@ class ZeroMomentPointConstraint(constraint.StateConstraint):
         y = wrench[:, 3] + self.ground * wrench[:, 1]
         return np.column_stack([x, y]) / wrench[:, 2:3]
 
-    def violation(self, state: tuple[Array, Array, Array], channel: int, when: str, at_rest: bool) -> str:
+    def violation(self, state: constraint.State, channel: int, when: str, at_rest: bool) -> str:
         wrench, remedy = self._wrench(*state), "start elsewhere" if at_rest else "move slower or less"
         if channel == len(self._rows) - 1:
             return (

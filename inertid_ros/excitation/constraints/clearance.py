@@ -15,6 +15,7 @@ from inertid_ros.excitation.constraints import constraint
 from inertid_ros.excitation.constraints.scene import Scene
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import RobotModel
 
 Mask = NDArray[np.bool_]
@@ -119,15 +120,6 @@ class ClearanceConstraint(constraint.Constraint):
         lower, upper = self._limits.lower, self._limits.upper
         return scene.chain.placements(np.random.default_rng(seed).uniform(lower, upper, (_RANDOM_POSES, len(lower))))
 
-    def check_start(self, pose: Array) -> None:
-        placements = self.scene.chain.placements(pose[None])
-        pairs = np.flatnonzero(self.scene.capsule_distances(placements)[0] < self.needed)
-        slack = self._slack(np.repeat(placements, len(pairs), axis=0), pairs)
-        if (slack < 0).any():
-            worst = int(np.argmin(slack))
-            message = self._message(int(pairs[worst]), slack[worst], "in the start pose", "start elsewhere")
-            raise ExcitationError(message)
-
     def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         begin = self.needed + _CLEARANCE_PENALTY_BEGINS_M - self._allowed_overlap
         near = self.scene.close_hulls(motion.state.placements, begin, self._capsule_margin)
@@ -145,31 +137,29 @@ class ClearanceConstraint(constraint.Constraint):
         np.minimum.at(self._allowed_overlap, pairs[slack < 0], np.maximum(gap[slack < 0], 0.0))
         return bool((self._allowed_overlap < before - _DISTANCE_TOLERANCE_M).any())
 
-    def check(self, trajectory: Trajectory) -> None:
-        curve = constraint.executed_curve(trajectory)
-        speeds, placements = constraint.derivative_bounds(curve), self.scene.chain.placements(curve.position)
-        swept = (speeds.velocity @ self.scene.lever_arms.T) * np.diff(curve.time)[:, None]
+    def slack(self, q: Array, v: Array, a: Array) -> Array:
+        placements = self.scene.chain.placements(q)
+        slack = self.scene.capsule_distances(placements) - self.needed
+        rows, pairs = np.nonzero(slack < 0)
+        slack[rows, pairs] = self._slack(placements[rows], pairs)
+        return slack
 
-        def undecided(first: Array, second: Array, pairs: collision.Indices, swept: Array) -> Array:
-            return np.asarray(0.5 * (first + second - swept) < self.needed[pairs], dtype=bool)
-
-        # Balls decide most pairs, capsules most of the rest; only the remaining ones are measured exactly.
-        bound = self.scene.ball_distances(placements)
-        rows, pairs = np.nonzero(undecided(bound[:-1], bound[1:], np.arange(bound.shape[1]), swept))
-        ends = [self.scene.capsule_distances_of(placements, rows + side, pairs) for side in (0, 1)]
-        left = undecided(ends[0], ends[1], pairs, swept[rows, pairs])
-        violation = constraint.find_violation(curve, self, speeds, rows[left], pairs[left])
-        if violation is not None:
-            remedy = "move elsewhere or restrict limits.position"
-            raise ExcitationError(
-                self._message(violation.channel, violation.value, f"at {violation.time:.3f} s", remedy)
-            )
-
-    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
+    def values(self, q: Array, v: Array, a: Array, channels: constraint.Indices) -> Array:
         return self._slack(self.scene.chain.placements(q), channels)
 
-    def rates(self, speeds: constraint.DerivativeBounds, channels: Array) -> Array:
-        return np.asarray((speeds.velocity * self.scene.lever_arms[channels]).sum(axis=1), dtype=float)
+    def rates(self, bounds: constraint.DerivativeBounds) -> Array:
+        return np.asarray(bounds.velocity @ self.scene.lever_arms.T, dtype=float)
+
+    def undecided(
+        self, curve: PiecewiseQuintic, rates: Array
+    ) -> tuple[constraint.Indices, constraint.Indices]:
+        """Balls decide most pairs, capsules most of the rest; only the remaining ones are measured exactly."""
+        placements, swept = self.scene.chain.placements(curve.position), rates * np.diff(curve.time)[:, None]
+        bound = self.scene.ball_distances(placements)
+        segments, pairs = np.nonzero(0.5 * (bound[:-1] + bound[1:] - swept) < self.needed)
+        first, second = (self.scene.capsule_distances_of(placements, segments + side, pairs) for side in (0, 1))
+        left = 0.5 * (first + second - swept[segments, pairs]) < self.needed[pairs]
+        return segments[left], pairs[left]
 
     def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
         closest = self.closest_approach(trajectory)
@@ -185,24 +175,22 @@ class ClearanceConstraint(constraint.Constraint):
         curve = constraint.executed_curve(trajectory)
         placements = self.scene.chain.placements(curve.position)
         bounds = self.scene.ball_distances(placements) - self.needed
-        order, best = np.argsort(bounds, axis=None), None
+        order, smallest, where = np.argsort(bounds, axis=None), np.inf, (0, 0)
         for begin in range(0, len(order), _DISTANCES_PER_ROUND):
             rows, pairs = np.unravel_index(order[begin : begin + _DISTANCES_PER_ROUND], bounds.shape)
-            if best is not None and bounds[rows[0], pairs[0]] >= best.value:
+            if bounds[rows[0], pairs[0]] >= smallest:
                 break
-            smallest = np.inf if best is None else best.value
             close = self.scene.capsule_distances_of(placements, rows, pairs) - self.needed[pairs] < smallest
-            if not close.any():
-                continue
             rows, pairs = rows[close], pairs[close]
             slack = self.scene.distances(placements[rows], pairs, np.zeros(len(rows))) - self.needed[pairs]
-            worst = int(np.argmin(slack))
-            if slack[worst] < smallest:
-                best = constraint.Violation(float(curve.time[rows[worst]]), int(pairs[worst]), float(slack[worst]))
-        if best is None:
+            if slack.min(initial=np.inf) < smallest:
+                worst = int(np.argmin(slack))
+                smallest, where = float(slack[worst]), (int(rows[worst]), int(pairs[worst]))
+        if not len(order):
             return None
-        needed = float(self.needed[best.channel])
-        return constraint.Clearance(best.value + needed, needed, *self.scene.names(best.channel), best.time)
+        row, pair = where
+        needed = float(self.needed[pair])
+        return constraint.Clearance(smallest + needed, needed, *self.scene.names(pair), float(curve.time[row]))
 
     @cached_property
     def _allowed_overlap(self) -> Array:
@@ -231,7 +219,7 @@ class ClearanceConstraint(constraint.Constraint):
         np.minimum.at(smallest, pairs, gap)
         return np.where(np.isfinite(smallest), np.maximum(_MARGIN_SHARE * smallest, 0.0), 0.0)
 
-    def _gaps(self, placements: Array) -> tuple[collision.Indices, Array, Array]:
+    def _gaps(self, placements: Array) -> tuple[constraint.Indices, Array, Array]:
         """Pairs with close hulls in each pose, distance of hulls outside the shapes, and distance less clearance."""
         capsules = self.scene.capsule_distances(placements) + self._capsule_margin
         rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
@@ -241,22 +229,23 @@ class ClearanceConstraint(constraint.Constraint):
         slack = self._slack(placements[rows], pairs)
         return pairs, slack + self.needed[pairs] + _DISTANCE_TOLERANCE_M - hulls, slack
 
-    def _slack(self, placements: Array, pairs: collision.Indices) -> Array:
+    def _slack(self, placements: Array, pairs: constraint.Indices) -> Array:
         needed = self.needed[pairs] + _DISTANCE_TOLERANCE_M
         return self.scene.distances(placements, pairs, needed) - needed
 
-    def _message(self, pair: int, slack: float, when: str, remedy: str) -> str:
-        first, second = self.scene.names(pair)
-        needed = float(self.needed[pair])
+    def violation(self, state: constraint.State, channel: int, when: str, at_rest: bool) -> str:
+        first, second = self.scene.names(channel)
+        needed, height = float(self.needed[channel]), self.scene.height
+        distance = needed + float(self.values(*state, np.array([channel]))[0])
+        remedy = "start elsewhere" if at_rest else "move elsewhere or restrict limits.position"
         if second == collision.FLOOR:
-            height = self.scene.height
             return (
-                f"link '{first}': comes to {needed + slack:.3f} m from the floor at {height:.3f} m {when}, closer than"
+                f"link '{first}': comes to {distance:.3f} m from the floor at {height:.3f} m {when}, closer than"
                 f" the clearance {needed:.3f} m; {remedy}, or correct excitation.floor_m or {self._option([second])}"
             )
         than = f"closer than the clearance {needed:.4f} m" if needed else "which touches it"
         return (
-            f"link '{first}': comes to {slack + needed:.4f} m from '{second}' {when}, {than};"
+            f"link '{first}': comes to {distance:.4f} m from '{second}' {when}, {than};"
             f" {remedy}, leave the pair out with excitation.collision.ignored: {{{first}: [{second}]}},"
             f" or correct {self._option({first, second})}"
         )

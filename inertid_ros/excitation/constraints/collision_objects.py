@@ -1,15 +1,14 @@
-"""Collision objects, links and obstacles, each as capsules and exact shapes; and the pairs of them to keep apart."""
+"""Collision objects, links and obstacles; and the pairs of them to keep apart."""
 
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from lxml import etree
-from numpy.typing import NDArray
 
 from inertid_ros.config.excitation import OBSTACLE_SHAPES, ObstacleOptions
 from inertid_ros.core.errors import ExcitationError, log_once
@@ -21,34 +20,38 @@ from inertid_ros.robot.urdf.shapes import Capsule, CollisionShape, shape_capsule
 _MAX_SRDF_BYTES = 16 * 1024 * 1024
 FLOOR = "floor"
 
+Pair = tuple[int, int]
+
 
 @dataclass(frozen=True)
 class CollisionObject:
     """A link or an obstacle, fixed to a moving ``body``; -1 is the root.
 
-    Its capsules contain it, in the frame of that body. Without ``shapes`` the URDF has no usable geometry, and the
-    capsules are lines between joints.
+    The shapes of a link without usable geometry are ``lines``, rods of no width between joints.
     """
 
     name: str
     body: int
-    capsules: tuple[Capsule, ...]
-    shapes: tuple[CollisionShape, ...] = ()
+    shapes: tuple[CollisionShape, ...]
+    lines: bool = False
+
+    @cached_property
+    def capsules(self) -> tuple[Capsule, ...]:
+        """Capsules that contain the object, in the frame of its body."""
+        return tuple(capsule for shape in self.shapes for capsule in shape_capsules(shape))
 
 
 def robot_objects(model: RobotModel, folders: Sequence[str]) -> tuple[CollisionObject, ...]:
     """The links of a robot; lines between joints represent a moving body without usable geometry, with a warning."""
     shapes, problems = collision_shapes(model, folders)
-    links: dict[str, CollisionObject] = {}
-    for shape in shapes:
-        before = links.get(shape.link, CollisionObject(shape.link, shape.body, ()))
-        links[shape.link] = CollisionObject(
-            shape.link, shape.body, (*before.capsules, *shape_capsules(shape)), (*before.shapes, shape)
-        )
-    bare = [body for body in range(model.joints) if all(item.body != body for item in links.values())]
+    solid, links = {shape.body for shape in shapes}, dict[str, list[CollisionShape]]()
+    bare = [body for body in range(model.joints) if body not in solid]
     if problems or bare:
         log_once(logging.WARNING, _message(model, problems, bare))
-    return (*links.values(), *(_joint_lines(model, body) for body in bare))
+    for shape in shapes:
+        links.setdefault(shape.link, []).append(shape)
+    objects = (CollisionObject(name, own[0].body, tuple(own)) for name, own in links.items())
+    return (*objects, *(CollisionObject(model.link_names[body], body, _rods(model, body), True) for body in bare))
 
 
 def _message(model: RobotModel, problems: dict[str, str], bare: list[int]) -> str:
@@ -66,17 +69,24 @@ def _message(model: RobotModel, problems: dict[str, str], bare: list[int]) -> st
     return "; ".join(sentences)
 
 
-def _joint_lines(model: RobotModel, body: int) -> CollisionObject:
-    """Lines of no width from a body's joint to the joints and frames fixed to it."""
+def _rods(model: RobotModel, body: int) -> tuple[CollisionShape, ...]:
+    """Capsules of no width from a body's joint to the joints and frames fixed to it."""
     robot, joint = model.pinocchio, body + 1
-    ends = [robot.jointPlacements[child].translation for child in robot.children[joint]]
+    ends = [np.array(robot.jointPlacements[child].translation) for child in robot.children[joint]]
     ends += [
-        frame.placement.translation
+        np.array(frame.placement.translation)
         for frame in robot.frames
         if frame.parentJoint == joint and frame.type == pin.FrameType.BODY
     ]
-    origin = np.zeros(3)
-    return CollisionObject(model.link_names[body], body, tuple(Capsule(origin, np.array(end), 0.0) for end in ends))
+    along = pin.Quaternion.FromTwoVectors
+    turns = [along(np.array([0.0, 0.0, 1.0]), end).matrix() if end.any() else np.eye(3) for end in ends]
+    return tuple(
+        CollisionShape(
+            model.link_names[body], body, pin.SE3(turn, 0.5 * end).homogeneous, "capsule",
+            (0.0, float(np.linalg.norm(end))),
+        )  # fmt: skip
+        for turn, end in zip(turns, ends, strict=True)
+    )
 
 
 def obstacle_objects(obstacles: Mapping[str, ObstacleOptions]) -> tuple[CollisionObject, ...]:
@@ -86,12 +96,8 @@ def obstacle_objects(obstacles: Mapping[str, ObstacleOptions]) -> tuple[Collisio
         sizes = [np.atleast_1d(getattr(options, field)) for field in OBSTACLE_SHAPES[options.shape]]
         placement = pin.SE3(pin.rpy.rpyToMatrix(np.array(options.rpy)), np.array(options.xyz))
         shape = CollisionShape(name, -1, placement.homogeneous, options.shape, tuple(np.concatenate(sizes)))
-        objects.append(CollisionObject(name, -1, shape_capsules(shape), (shape,)))
+        objects.append(CollisionObject(name, -1, (shape,)))
     return tuple(objects)
-
-
-Pair = tuple[int, int]
-Indices = NDArray[Any]  # whole numbers
 
 
 def candidate_pairs(
@@ -99,7 +105,7 @@ def candidate_pairs(
 ) -> list[Pair]:
     """Pairs of objects that move relative to one another and are not adjacent at a joint.
 
-    The last ``obstacles`` objects are obstacles. Links without collision shapes are kept apart from obstacles only.
+    The last ``obstacles`` objects are obstacles. Links that are lines are kept apart from obstacles only.
     """
     links = len(objects) - obstacles
     groups, adjacent = _rigid_groups(parsing.parse_description(model.urdf))
@@ -111,7 +117,7 @@ def candidate_pairs(
                 continue
             if second < links:
                 near = frozenset((groups[a.name], groups[b.name])) in adjacent
-                if near or not between_links or not a.shapes or not b.shapes:
+                if near or not between_links or a.lines or b.lines:
                     continue
             pairs.append((first, second))
     return pairs

@@ -14,8 +14,8 @@ A penalty is given with its derivative along the motion. What depends on the reg
 the base) gives the derivative with respect to the regressor's elements instead, as weights; the problem adds the
 weights of all terms and differentiates the regressor once (:func:`.regressor_product_gradient`).
 
-To add a constraint: derive from :class:`Constraint`, or from :class:`StateConstraint` for functions of the state that
-must not be negative; write its options into ``ExcitationOptions``; let :func:`.motion_constraints` make it.
+To add a constraint: derive from :class:`Constraint`; write its options into ``ExcitationOptions``; let
+:func:`.motion_constraints` make it.
 
 **The proof.** A function that changes by no more than ``rate`` per second cannot fall below ``(f0 + f1 - rate h) / 2``
 between two instants ``h`` apart at which it is ``f0`` and ``f1``. Where that bound is positive, the interval is proven;
@@ -36,6 +36,8 @@ from inertid_ros.excitation.motions import Trajectory, knot_times
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.regressors.regressor_gradient import BodyWrenches
 from inertid_ros.robot.kinematics import TreeKinematics, TreeState
+
+Indices = NDArray[Any]  # whole numbers
 
 _PROOF_HALVINGS = 16
 _MAX_UNDECIDED = 400_000  # parts of the motion; more would take too long to decide
@@ -122,19 +124,27 @@ class ConstraintUsage:
     clearance: Clearance | None = None
 
 
+@dataclass(frozen=True)
+class DerivativeBounds:
+    """Bounds ``(S, n)`` of the absolute derivatives of a motion on S segments."""
+
+    velocity: Array
+    acceleration: Array
+    jerk: Array
+
+
+State = tuple[Array, Array, Array]
+"""Position, velocity and acceleration, ``(N, n)`` each."""
+
+
 class Constraint(Protocol):
-    """A constraint on whole motions of one robot within its limits; can be pickled.
+    """A constraint on whole motions of one robot within its limits: C functions of the state, numbered by channel, that
+    must not be negative. Can be pickled.
 
     A penalty that depends on positions alone (``positions_only``) is cheap, and evaluated at more instants.
     """
 
     positions_only: bool
-
-    def check_start(self, pose: Array) -> None:
-        """Raise ExcitationError for a start ``(n,)`` at which the robot cannot even rest.
-
-        The message is one line with constraint, joint or link, value and limit, and what to do.
-        """
 
     def penalty(self, motion: MotionSamples) -> Penalty:
         """Penalty of violations during the search."""
@@ -143,72 +153,41 @@ class Constraint(Protocol):
         """Correct a coarse penalty if a motion violates the constraint; return whether anything changed."""
         return False
 
-    def check(self, trajectory: Trajectory) -> None:
-        """Raise ExcitationError for a motion that violates the constraint anywhere, between samples too.
+    def slack(self, q: Array, v: Array, a: Array) -> Array:
+        """``(N, C)`` values at ``(N, n)`` samples; of those that are not negative, lower bounds will do."""
 
-        The message is one line with constraint, joint or link, time, value and limit, and what to do.
-        """
+    def values(self, q: Array, v: Array, a: Array, channels: Indices) -> Array:
+        """``(K,)`` exact values of one channel each at ``(K, n)`` samples."""
+        return self.slack(q, v, a)[np.arange(len(q)), channels]
+
+    def rates(self, bounds: DerivativeBounds) -> Array:
+        """``(S, C)`` bounds of how fast every channel can change on every segment [1/s]."""
+
+    def undecided(self, curve: PiecewiseQuintic, rates: Array) -> tuple[Indices, Indices]:
+        """Segments of a curve and channels ``(K,)`` that are left to prove."""
+        segments, channels = np.indices(rates.shape).reshape(2, -1)
+        return segments, channels
+
+    def violation(self, state: State, channel: int, when: str, at_rest: bool) -> str:
+        """Message about a state ``(1, n)`` each at which a channel is negative: one line with constraint, joint or
+        link, value and limit, and what to do."""
 
     def usage(self, trajectory: Trajectory) -> ConstraintUsage: ...
 
-
-@dataclass(frozen=True)
-class DerivativeBounds:
-    """Bounds ``(M, n)`` of the absolute derivatives of a motion on M segments."""
-
-    velocity: Array
-    acceleration: Array
-    jerk: Array
-
-    def rows(self, index: Array) -> "DerivativeBounds":
-        """Bounds on some of the segments."""
-        return DerivativeBounds(self.velocity[index], self.acceleration[index], self.jerk[index])
-
-
-class Slack(Protocol):
-    """Functions of a motion, numbered by channel, that must not be negative."""
-
-    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        """``(K,)`` values of one channel each at ``(K, n)`` samples."""
-
-    def rates(self, speeds: DerivativeBounds, channels: Array) -> Array:
-        """``(K,)`` bounds of how fast one channel each can change on K segments [1/s]."""
-
-
-class StateConstraint(Constraint, Slack, Protocol):
-    """A constraint by functions of the state alone, the C columns of :meth:`slack`, that must not be negative."""
-
-    def slack(self, q: Array, v: Array, a: Array) -> Array:
-        """``(N, C)`` values at ``(N, n)`` samples."""
-
-    def violation(self, state: tuple[Array, Array, Array], channel: int, when: str, at_rest: bool) -> str:
-        """Message about a state ``(1, n)`` each at which a channel is negative."""
-
-    def values(self, q: Array, v: Array, a: Array, channels: Array) -> Array:
-        return self.slack(q, v, a)[np.arange(len(q)), channels]
-
     def check_start(self, pose: Array) -> None:
+        """Raise ExcitationError for a start ``(n,)`` at which the robot cannot even rest."""
         state = pose[None], np.zeros((1, len(pose))), np.zeros((1, len(pose)))
         slack = self.slack(*state)[0]
-        if slack.min() < 0:
+        if (slack < 0).any():
             raise ExcitationError(self.violation(state, int(np.argmin(slack)), "in the start pose", True))
 
     def check(self, trajectory: Trajectory) -> None:
+        """Raise ExcitationError for a motion that violates the constraint anywhere, between samples too."""
         curve = executed_curve(trajectory)
-        channels = self.slack(curve.position[:1], curve.velocity[:1], curve.acceleration[:1]).shape[1]
-        worst = find_anywhere(curve, self, channels)
+        worst = find_violation(curve, self)
         if worst is not None:
-            state = curve.sample(np.array([worst.time]))
-            raise ExcitationError(self.violation(state, worst.channel, f"at {worst.time:.3f} s", False))
-
-
-@dataclass(frozen=True)
-class Violation:
-    """Instant at which a function is negative or, if ``value`` is not, too close to zero to be proven positive."""
-
-    time: float
-    channel: int
-    value: float
+            time, channel = worst
+            raise ExcitationError(self.violation(curve.sample(np.array([time])), channel, f"at {time:.3f} s", False))
 
 
 def executed_curve(trajectory: Trajectory) -> PiecewiseQuintic:
@@ -225,55 +204,43 @@ def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:
     return DerivativeBounds(*(np.abs(curve.control_points(order)).max(axis=1) for order in (1, 2, 3)))
 
 
-def find_violation(
-    curve: PiecewiseQuintic, slack: Slack, bounds: DerivativeBounds, segments: NDArray[Any], channels: NDArray[Any]
-) -> Violation | None:
-    """The worst instant at which a channel is negative, or None if it is proven that there is none.
+def find_violation(curve: PiecewiseQuintic, constraint: Constraint) -> tuple[float, int] | None:
+    """Time [s] and channel at which a channel is most negative, or closest to zero if that is too close for a proof.
 
-    ``bounds`` are those of the curve; ``channels`` ``(K,)`` are checked on ``segments`` ``(K,)`` of it.
+    None is the proof that no channel is negative anywhere.
     """
+    rates = constraint.rates(derivative_bounds(curve))
+    segments, channels = constraint.undecided(curve, rates)
+    rates = rates[segments, channels]
     left, right = curve.time[segments], curve.time[segments + 1]
-    rates = slack.rates(bounds.rows(segments), channels)
-    low, high = _at_knots(curve, slack, segments, channels)
+    low, high = _at_knots(curve, constraint, segments, channels)
     for _ in range(_PROOF_HALVINGS):
-        worst = _worst(left, right, low, high, channels)
-        if worst is None or worst.value < 0:
-            return worst
-        undecided = 0.5 * (low + high - rates * (right - left)) < 0
-        if not undecided.any():
+        if (low < 0).any() or (high < 0).any():
+            break
+        unproven = 0.5 * (low + high - rates * (right - left)) < 0
+        if not unproven.any():
             return None
         left, right, low, high, rates, channels = (
-            values[undecided] for values in (left, right, low, high, rates, channels)
+            values[unproven] for values in (left, right, low, high, rates, channels)
         )
         if len(left) > _MAX_UNDECIDED:
             break
         middle = 0.5 * (left + right)
-        between = slack.values(*curve.sample(middle), channels)
+        between = constraint.values(*curve.sample(middle), channels)
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
         low, high = np.concatenate([low, between]), np.concatenate([between, high])
         rates, channels = np.tile(rates, 2), np.tile(channels, 2)
-    return _worst(left, right, low, high, channels)
+    values, times = (low, left) if low.min() < high.min() else (high, right)
+    worst = int(np.argmin(values))
+    return float(times[worst]), int(channels[worst])
 
 
-def _at_knots(curve: PiecewiseQuintic, slack: Slack, segments: Array, channels: Array) -> tuple[Array, Array]:
+def _at_knots(
+    curve: PiecewiseQuintic, constraint: Constraint, segments: Indices, channels: Indices
+) -> tuple[Array, Array]:
     """Values at both ends of segments; those of adjacent segments are computed once."""
     keys = np.concatenate([segments, segments + 1]), np.tile(channels, 2)
     (knots, at), back = np.unique(np.array(keys), axis=1, return_inverse=True)
-    values = slack.values(curve.position[knots], curve.velocity[knots], curve.acceleration[knots], at)
+    values = constraint.values(curve.position[knots], curve.velocity[knots], curve.acceleration[knots], at)
     low, high = values[back.ravel()].reshape(2, -1)
     return low, high
-
-
-def _worst(left: Array, right: Array, low: Array, high: Array, channels: Array) -> Violation | None:
-    if not len(left):
-        return None
-    values, times = (low, left) if low.min() < high.min() else (high, right)
-    worst = int(np.argmin(values))
-    return Violation(float(times[worst]), int(channels[worst]), float(values[worst]))
-
-
-def find_anywhere(curve: PiecewiseQuintic, slack: Slack, count: int) -> Violation | None:
-    """:func:`find_violation` on all segments of a curve with all of ``count`` channels."""
-    pieces = len(curve.time) - 1
-    channels, segments = np.tile(np.arange(count), pieces), np.repeat(np.arange(pieces), count)
-    return find_violation(curve, slack, derivative_bounds(curve), segments, channels)

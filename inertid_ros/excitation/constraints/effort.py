@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.excitation.constraints import constraint
 from inertid_ros.excitation.motions import Trajectory
@@ -27,26 +26,16 @@ def prior_effort(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
     return tau + np.copysign(model.drive_prior["coulomb"], tau)
 
 
-class EffortConstraint(constraint.StateConstraint):
-    """The effort of the prior model keeps limits ``(n,)`` [N m or N], whose margin covers errors of the prior."""
+class EffortConstraint(constraint.Constraint):
+    """The effort of the prior model keeps limits ``(n,)`` [N m or N], whose margin covers errors of the prior.
+
+    Its functions of the state are the unused fractions of the limits.
+    """
 
     positions_only = False
 
     def __init__(self, model: RobotModel, effort: Array) -> None:
         self._model, self._limits, self._bounds = model, effort, WrenchRateBounds(model)
-
-    def check_start(self, pose: Array) -> None:
-        rest = np.zeros((1, len(pose)))
-        effort = np.abs(prior_effort(self._model, pose[None], rest, rest)[0])
-        joint = int(np.argmax(effort / self._limits))
-        if effort[joint] > self._limits[joint]:
-            name, friction = self._model.joint_names[joint], self._model.drive_prior["coulomb"][joint]
-            of_it = f", {friction:.4g} of it the friction of its <dynamics>" if friction > 0.5 * effort[joint] else ""
-            raise ExcitationError(
-                f"joint '{name}': needs {effort[joint]:.4g} N m to stand at the start pose{of_it},"
-                f" beyond its effort limit {self._limits[joint]:.4g} N m; start elsewhere, correct the limit"
-                f" (limits.effort), or hold the joint with robot.locked_joints: {{{name}: {pose[joint]:.4g}}}"
-            )
 
     def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         """Mean over samples of the squared excess over the limits, as a fraction of them."""
@@ -66,33 +55,31 @@ class EffortConstraint(constraint.StateConstraint):
         )
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
-        return self._limits - np.abs(prior_effort(self._model, q, v, a))
+        return 1.0 - np.abs(prior_effort(self._model, q, v, a)) / self._limits
 
-    def violation(self, state: tuple[Array, Array, Array], channel: int, when: str, at_rest: bool) -> str:
-        effort = abs(prior_effort(self._model, *state)[0, channel])
+    def rates(self, bounds: constraint.DerivativeBounds) -> Array:
+        return np.asarray(self._bounds.rates(bounds)[0] / self._limits, dtype=float)
+
+    def violation(self, state: constraint.State, channel: int, when: str, at_rest: bool) -> str:
+        effort, limit = abs(prior_effort(self._model, *state)[0, channel]), self._limits[channel]
+        name, friction = self._model.joint_names[channel], self._model.drive_prior["coulomb"][channel]
+        if not at_rest:
+            return (
+                f"joint '{name}': the motion needs {effort:.4g} N m {when}, beyond its effort"
+                f" limit {limit:.4g} N m; move slower, elsewhere, or correct the limit"
+            )
+        of_it = f", {friction:.4g} of it the friction of its <dynamics>" if friction > 0.5 * effort else ""
         return (
-            f"joint '{self._model.joint_names[channel]}': the motion needs {effort:.4g} N m {when}, beyond its effort"
-            f" limit {self._limits[channel]:.4g} N m; move slower, elsewhere, or correct the limit"
+            f"joint '{name}': needs {effort:.4g} N m to stand at the start pose{of_it},"
+            f" beyond its effort limit {limit:.4g} N m; start elsewhere, correct the limit"
+            f" (limits.effort), or hold the joint with robot.locked_joints: {{{name}: {state[0][0, channel]:.4g}}}"
         )
-
-    def rates(self, speeds: constraint.DerivativeBounds, channels: Array) -> Array:
-        return self._bounds.rates(speeds).effort[np.arange(len(channels)), channels]
 
     def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
         time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _EFFORT_STEP_S)) + 1, 3))
         used = (np.abs(prior_effort(self._model, *trajectory.sample(time))) / self._limits).max(axis=0)
         joint = int(np.argmax(used))
         return constraint.ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
-
-
-@dataclass(frozen=True)
-class WrenchRates:
-    """Bounds of rates of change on M segments: joint efforts ``(M, n)`` [N m/s or N/s] of bodies, rotors and viscous
-    friction, and force and moment ``(M,)`` of the moving bodies at the root origin, gravity included."""
-
-    effort: Array
-    force: Array
-    moment: Array
 
 
 class WrenchRateBounds:
@@ -121,7 +108,12 @@ class WrenchRateBounds:
         self._gravity = float(np.linalg.norm(kinematics.gravity.linear))
         self._rotor, self._viscous = model.drive_prior["rotor_inertia"], model.drive_prior["viscous"]
 
-    def rates(self, bounds: constraint.DerivativeBounds) -> WrenchRates:
+    def rates(self, bounds: constraint.DerivativeBounds) -> tuple[Array, Array, Array]:
+        """Bounds of rates of change on S segments.
+
+        Returns those of joint efforts ``(S, n)`` [N m/s or N/s] of bodies, rotors and viscous friction, and of force
+        and moment ``(S,)`` of the moving bodies at the root origin, gravity included.
+        """
         count = len(bounds.velocity)
         zero = np.zeros(count)
         # The root, which rests, is parent -1.
@@ -150,7 +142,8 @@ class WrenchRateBounds:
             rate_at_parent = moment_rate + lever * force_rate + lever_rate * force
             loads[self._parents[joint]] += force, moment + lever * force, force_rate, rate_at_parent
         effort += self._rotor * bounds.jerk + self._viscous * bounds.acceleration
-        return WrenchRates(effort, *loads[-1, 2:])
+        force_rate, moment_rate = loads[-1, 2:]
+        return effort, force_rate, moment_rate
 
 
 @dataclass(frozen=True)

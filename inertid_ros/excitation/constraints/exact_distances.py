@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.constraints.collision_objects import CollisionObject, Indices
+from inertid_ros.excitation.constraints.collision_objects import CollisionObject
+from inertid_ros.excitation.constraints.constraint import Indices
 from inertid_ros.robot.urdf.meshes import Mesh, collision_library
 from inertid_ros.robot.urdf.shapes import CollisionShape
 
@@ -69,32 +70,15 @@ class ExactDistances:
 
         return measure
 
-    def distance(self, first: int, second: int, placements: Array, enough: float) -> float:
-        """Distance of two objects [m], minus the depth if they overlap, from placements ``(2, 4, 4)`` of their bodies.
-
-        Convex hulls contain their meshes, so their distance is the answer if it is ``enough`` or more, and the lowest
-        point of a hull is that of its mesh.
-        """
-        measure = self._measure
-        bodies = [_transform(placement) for placement in placements]
-        others = [(hull, mesh, bodies[1] * placement) for hull, mesh, placement in self._geometry[second]]
-        smallest = np.inf
-        for hull_1, mesh_1, placement in self._geometry[first]:
-            at_1 = bodies[0] * placement
-            for hull_2, mesh_2, at_2 in others:
-                value = measure(hull_1, at_1, hull_2, at_2)
-                if value < enough and second >= 0 and (mesh_1 is not hull_1 or mesh_2 is not hull_2):
-                    # The distance of surfaces of meshes is zero or less if they overlap.
-                    value = max(value, measure(mesh_1, at_1, mesh_2, at_2))
-                smallest = min(smallest, value)
-        return smallest
-
-    def closest(self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, enough: Array) -> Closest:
-        """Closest points of the convex hulls of ``pairs`` ``(K, 2)`` of objects on ``bodies`` ``(K, 2)``, in the root
+    def closest(
+        self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, enough: Array, exact: bool = False
+    ) -> Closest:
+        """Distances of ``pairs`` ``(K, 2)`` of objects on ``bodies`` ``(K, 2)``, and their closest points in the root
         frame.
 
-        Poses ``rows`` ``(K,)`` select from placements ``(N, n + 1, 4, 4)`` of bodies and root; from distances of
-        ``enough`` ``(K,)`` on [m], the points do not matter.
+        Poses ``rows`` ``(K,)`` select from placements ``(N, n + 1, 4, 4)`` of bodies and root. Distances are those of
+        convex hulls; if ``exact``, of the meshes inside where hulls are closer than ``enough`` ``(K,)`` [m]. From
+        distances of ``enough`` on, points do not matter, nor do they if ``exact``.
         """
         placed_shapes: dict[tuple[int, int], list[Any]] = {}
 
@@ -102,7 +86,7 @@ class ExactDistances:
             placed = placed_shapes.get((item, row))
             if placed is None:
                 at = _transform(placements[row, body])
-                placed = [(hull, at * shape) for hull, _, shape in self._geometry[item]]
+                placed = [(hull, mesh, at * shape) for hull, mesh, shape in self._geometry[item]]
                 placed_shapes[item, row] = placed
             return placed
 
@@ -112,9 +96,13 @@ class ExactDistances:
         for index, ((first, second), row, (body, other), far) in enumerate(queries):
             against = shapes_of(second, row, other)
             smallest = np.inf
-            for hull_1, at_1 in shapes_of(first, row, body):
-                for hull_2, at_2 in against:
+            for hull_1, mesh_1, at_1 in shapes_of(first, row, body):
+                for hull_2, mesh_2, at_2 in against:
                     value = measure(hull_1, at_1, hull_2, at_2)
+                    if exact and value < far and second >= 0 and (mesh_1 is not hull_1 or mesh_2 is not hull_2):
+                        # The distance of surfaces of meshes is zero or less if they overlap. The lowest point of a
+                        # hull is that of its mesh.
+                        value = max(value, measure(mesh_1, at_1, mesh_2, at_2))
                     if value >= smallest:
                         continue
                     smallest = value

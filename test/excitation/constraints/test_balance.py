@@ -8,6 +8,7 @@ from support.robots.quick_plans import quick_plan, simple_limits
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.config.excitation import AreaOptions, BalanceOptions, ExcitationOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, ZeroMomentPointConstraint, polygon
 from inertid_ros.excitation.constraints.constraint import MotionSamples
@@ -16,7 +17,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.regressors.regressor_gradient import regressor_product_gradient
 from inertid_ros.robot.kinematics import TreeKinematics
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 GROUND = -0.6
 SQUARE = AreaOptions((-0.3, 0.4, 0.4, -0.3), (-0.3, -0.3, 0.3, 0.3))
@@ -33,7 +34,7 @@ def supported_robot(seed, joints=4, weight=30.0):
     link.append(etree.fromstring(text))
     urdf = etree.tostring(root, encoding="unicode")
     floating = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
-    return load_model(urdf, ModelOptions(gravity=(0.3, -0.2, -9.7))), floating
+    return load_model(urdf, RobotOptions(gravity=(0.3, -0.2, -9.7))), floating
 
 
 def limits_of(model, speed=1.0):

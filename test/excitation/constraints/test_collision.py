@@ -18,7 +18,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints import exact_distances
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
 from inertid_ros.excitation.constraints.constraint import MotionSamples
-from inertid_ros.excitation.constraints.scene import closest_points
+from inertid_ros.excitation.constraints.scene import segment_distances
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.robot.model import load_model
@@ -95,21 +95,20 @@ def test_distances_are_those_of_pinocchio(seed):
         assert (balls[row] <= capsules[row] + 1e-9).all()
 
 
-def test_closest_points_of_segments():
+def test_distances_of_segments():
     ends = np.random.default_rng(0).normal(size=(4, 3, 4000))
     ends[1, :, :300] = ends[0, :, :300]  # points
     ends[3, :, 200:500] = ends[2, :, 200:500]
     ends[3, :, 1000:2000] = ends[2, :, 1000:2000] + 2 * (ends[1, :, 1000:2000] - ends[0, :, 1000:2000])  # parallel
-    found = closest_points(*ends)
-    assert np.linalg.norm(found.points[0] - found.points[1], axis=0) == pytest.approx(found.distance)
+    found = segment_distances(*ends)
     best = np.full(4000, np.inf)
     along = ends[3] - ends[2]
     for share in np.linspace(0, 1, 201):
         point = ends[0] + share * (ends[1] - ends[0])
         at = np.clip(((point - ends[2]) * along).sum(axis=0) / np.maximum((along**2).sum(axis=0), 1e-12), 0, 1)
         best = np.minimum(best, np.linalg.norm(point - ends[2] - at * along, axis=0))
-    assert (found.distance <= best + 1e-12).all()
-    assert found.distance == pytest.approx(best, abs=0.02)
+    assert (found <= best + 1e-12).all()
+    assert found == pytest.approx(best, abs=0.02)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -118,7 +117,7 @@ def test_capsules_enclose(seed):
     points = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
     capsule = enclosing_capsule(points)
     start, end = np.repeat(capsule.start[:, None], 60, 1), np.repeat(capsule.end[:, None], 60, 1)
-    assert (closest_points(points.T, points.T, start, end).distance <= capsule.radius + 1e-9).all()
+    assert (segment_distances(points.T, points.T, start, end) <= capsule.radius + 1e-9).all()
 
 
 @pytest.mark.parametrize("seed", range(3))

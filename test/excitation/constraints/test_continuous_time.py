@@ -9,7 +9,7 @@ from support.robots.random_robots import random_model
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.constraint import derivative_bounds, executed_curve, find_anywhere
+from inertid_ros.excitation.constraints.constraint import Constraint, derivative_bounds, executed_curve, find_violation
 from inertid_ros.excitation.constraints.effort import EffortConstraint, WrenchRateBounds, prior_effort
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import QuinticRamp
@@ -34,18 +34,18 @@ def moving(seed, joints=4):
 def test_rates_of_efforts_and_reaction_hold(seed):
     model, _, plan = moving(seed)
     curve = plan.curve
-    bounds = WrenchRateBounds(model).rates(derivative_bounds(curve))
+    effort_rates, force_rates, moment_rates = WrenchRateBounds(model).rates(derivative_bounds(curve))
     time = np.linspace(0.0, plan.duration, 20_001)[:-1] + 1e-5
     q, v, a = curve.sample(time)
     index = np.searchsorted(curve.time, time, side="right") - 1
     same, step = index[1:] == index[:-1], time[1] - time[0]
     effort = np.abs(np.diff(prior_effort(model, q, v, a), axis=0)) / step
     free = np.abs(np.abs(np.diff(np.sign(prior_effort(model, q, v, a)), axis=0))) == 0  # Coulomb friction jumps there
-    assert ((effort <= bounds.effort[index[1:]] * (1 + 1e-6)) | ~same[:, None] | ~free).all()
+    assert ((effort <= effort_rates[index[1:]] * (1 + 1e-6)) | ~same[:, None] | ~free).all()
     wrench = BodyWrenches.of(TreeKinematics.of(model).state(q, v, a)).regressor @ model.body_prior.ravel()
     rate = np.abs(np.diff(wrench, axis=0)) / step
-    assert ((np.linalg.norm(rate[:, :3], axis=1) <= bounds.force[index[1:]] * (1 + 1e-6)) | ~same).all()
-    assert ((np.linalg.norm(rate[:, 3:], axis=1) <= bounds.moment[index[1:]] * (1 + 1e-6)) | ~same).all()
+    assert ((np.linalg.norm(rate[:, :3], axis=1) <= force_rates[index[1:]] * (1 + 1e-6)) | ~same).all()
+    assert ((np.linalg.norm(rate[:, 3:], axis=1) <= moment_rates[index[1:]] * (1 + 1e-6)) | ~same).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -60,23 +60,23 @@ def test_effort_is_proven_close_to_its_peak(seed):
             EffortConstraint(model, weak).check(plan)
 
 
-class Dip:
+class Dip(Constraint):
     """A function that is negative for a tenth of a millisecond only."""
 
     def __init__(self, at: float, depth: float) -> None:
         self.at, self.depth = at, depth
 
-    def values(self, q, v, a, channels):
-        return np.abs(q[:, 0] - self.at) - self.depth
+    def slack(self, q, v, a):
+        return np.abs(q[:, :1] - self.at) - self.depth
 
-    def rates(self, speeds, channels):
-        return speeds.velocity[:, 0]
+    def rates(self, bounds):
+        return bounds.velocity[:, :1]
 
 
 def test_short_violations_are_found_and_near_misses_are_not():
     curve = executed_curve(QuinticRamp(np.zeros(1), np.ones(1), 1.0))
-    found = find_anywhere(curve, Dip(0.3456, 1e-4), 1)
-    assert found is not None and found.value < 0
-    assert curve.sample(np.array([found.time]))[0][0, 0] == pytest.approx(0.3456, abs=1e-4)
-    assert find_anywhere(curve, Dip(1.2, 0.1999), 1) is None
-    assert find_anywhere(curve, Dip(-0.5, 0.4999), 1) is None
+    found = find_violation(curve, Dip(0.3456, 1e-4))
+    assert found is not None
+    assert curve.sample(np.array([found[0]]))[0][0, 0] == pytest.approx(0.3456, abs=1e-4)
+    assert find_violation(curve, Dip(1.2, 0.1999)) is None
+    assert find_violation(curve, Dip(-0.5, 0.4999)) is None

@@ -6,13 +6,14 @@ import pytest
 from support.robots.quick_plans import panda
 
 from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints, surroundings
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.excitation.planning.start_pose import rest_pose
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 OPTIONS = ExcitationOptions(duration_s=10.0, starts=6, improved=1, iterations=3)
 ARM = """<robot name="arm">
@@ -66,14 +67,14 @@ def test_what_is_told_counts():
     model = load_model(ARM)
     assert around(model, floor_m=-0.2).floor_m == -0.2 and around(model, mounting="none").floor_m == -np.inf
     assert not around(model, mounting="none").findings
-    hanging = load_model(ARM, ModelOptions(gravity=(0.0, 0.0, 9.81)))
+    hanging = load_model(ARM, RobotOptions(gravity=(0.0, 0.0, 9.81)))
     assert "50 mm are kept from the ceiling" in around(hanging, mounting="ceiling").floor
     with pytest.raises(ExcitationError, match=r"'floor', but robot.gravity is \[0.0, 0.0, 9.81\].* on a ceiling"):
         around(hanging)
-    sideways = load_model(ARM, ModelOptions(gravity=(9.81, 0.0, 0.0)))
+    sideways = load_model(ARM, RobotOptions(gravity=(9.81, 0.0, 0.0)))
     with pytest.raises(ExcitationError, match="as on a wall"):
         around(sideways, mounting="ceiling")
-    assert around(load_model(ARM, ModelOptions(gravity=(0.0, 0.0, 0.0)))).floor_m > -1.0
+    assert around(load_model(ARM, RobotOptions(gravity=(0.0, 0.0, 0.0)))).floor_m > -1.0
 
 
 def test_the_stock_arm_stays_above_its_table(robots):
