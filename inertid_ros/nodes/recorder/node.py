@@ -29,7 +29,7 @@ from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, Wre
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros import diagnostics, topics
-from inertid_ros.ros.conversions import from_wrench, stamp_of_serialized, to_batch, to_nanoseconds, to_wrench
+from inertid_ros.ros.conversions import stamp_of_serialized, to_batch, to_nanoseconds, to_wrench
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import BATCH, LATCHED, PolledSubscription
@@ -186,7 +186,8 @@ class Recorder(Node):
         wrench = None
         if source.name in self.wrench_topics:
             message = deserialize_message(data, WrenchStamped)
-            wrench = self.watch.add(source.name, self._stamp(message, arrival_ns), from_wrench(message))
+            values = message_values(WRENCH_STAMPED, message)["wrench"]
+            wrench = self.watch.add(source.name, self._stamp(message, arrival_ns), values)
             stream.add_values(received, wrench)
         recording = self.session.recording_of(source, len(data), arrival_ns, now)
         if recording is None:
