@@ -2,18 +2,17 @@
 
 PyYAML's loaders recurse, in C until the process crashes; let a few aliases stand for billions of values; construct
 dates and sets; keep the last of repeated keys; and raise whatever their converters meet. :func:`read_yaml` therefore
-puts the events of its parser together on a stack of its own. NumPy allocates what the header of an ``.npz`` declares,
-follows any compression, and raises whatever a tokenizer, a zip or an LZMA library raises; :func:`read_arrays` checks
-sizes before it reads. Configurations are read without NumPy, which is imported where arrays are read.
+checks the events of its parser first. NumPy follows any compression, and raises whatever a tokenizer, a zip or an LZMA
+library raises; :func:`read_arrays` checks sizes before it reads. Configurations are read without NumPy, which is
+imported where arrays are read.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -32,11 +31,11 @@ _MAX_GROWTH = 100  # times the size of the file, in addition; motion compresses 
 MAX_DEPTH = 50  # of nesting in YAML
 MAX_ALIASED = 100_000  # values that aliases may add to those written out
 _MAX_NUMBER_LENGTH = 400  # characters; the longest decimal that a float has is shorter
-_YAML_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and not always built in
+_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and not always built in
 _YAML_PREFIX = "tag:yaml.org,2002:"
-_YAML_EXPONENT = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+)[eE][-+]?\d{1,3}")  # a number of YAML 1.2, text to version 1.1
-_YAML_TEXT = ("str", "timestamp", "value")  # a date stays text
-_MERGE = object()
+_YAML_EXPONENT = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+)[eE][-+]?\d{1,3}$")  # of YAML 1.2, text to version 1.1
+_YAML_NUMBERS = ("int", "float", "bool")
+_YAML_KINDS = ("null", "str", "seq", "map", *_YAML_NUMBERS)
 _NPZ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that NumPy writes
 _NPY_MAGIC = b"\x93NUMPY"
 
@@ -118,126 +117,84 @@ def read_yaml(text: str) -> Any:
         It is not YAML, is more than one document, repeats a key, has other tags, is nested deeper than
         :data:`MAX_DEPTH`, or its aliases stand for more than :data:`MAX_ALIASED` values or for themselves.
     """
-    builder = _Builder()
     try:
-        for event in yaml.parse(text, Loader=_YAML_PARSER):
-            builder.take(event)
+        _check_events(text)
+        return yaml.load(text, Loader=_YamlLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise FormatError(f"is not YAML{f' in line {mark.line + 1}' if mark else ''}") from None
     except UnicodeEncodeError:
         raise FormatError("is not YAML: it holds characters that are not text") from None
-    return builder.content
 
 
-class _Container:
-    """A list or mapping that is not complete yet; ``size`` counts the values in it, those of aliases included."""
-
-    def __init__(self, value: Any, anchor: str | None) -> None:
-        self.value, self.anchor, self.size = value, anchor, 1
-        self.merged: list[Any] = []
-        self.has_key, self.key = False, None
-
-    def add(self, value: Any, line: int) -> None:
-        if isinstance(self.value, list):
-            self.value.append(value)
-        elif not self.has_key:
-            if isinstance(value, list | dict):
-                raise FormatError(f"has a list or mapping as a key in line {line}")
-            if value in self.value:
-                raise FormatError(f"repeats key '{value}' in line {line}")
-            self.has_key, self.key = True, value
-        else:
-            self.has_key = False
-            if self.key is _MERGE:
-                self.merged += value if isinstance(value, list) else [value]
-            else:
-                self.value[self.key] = value
-
-    def complete(self, line: int) -> Any:
-        if not self.merged:
-            return self.value
-        if not all(isinstance(mapping, Mapping) for mapping in self.merged):
-            raise FormatError(f"merges what is no mapping before line {line}")
-        merged: dict[Any, Any] = {}
-        for mapping in reversed(self.merged):  # the first one has the last word, after the mapping itself
-            merged |= mapping
-        return merged | self.value
-
-
-class _Builder:
-    """Puts parser events together."""
-
-    def __init__(self) -> None:
-        self.content: Any = None
-        self._open: list[_Container] = []
-        self._anchors: dict[str, tuple[Any, int]] = {}
-        self._documents = self._aliased = 0
-        self._resolver = yaml.resolver.Resolver()
-        self._constructor = yaml.constructor.SafeConstructor()
-
-    def take(self, event: yaml.Event) -> None:
+def _check_events(text: str) -> None:
+    """Refuse what a loader cannot take: a second document, deep nesting, and aliases of too much."""
+    open_values: list[tuple[str | None, int]] = []  # anchor, and number of values before it
+    sizes: dict[str, int] = {}
+    documents = values = aliased = 0
+    for event in yaml.parse(text, Loader=_YAML_LOADER):
         line = event.start_mark.line + 1 if event.start_mark else 0
         match event:
-            case yaml.ScalarEvent():
-                self._add(self._scalar(event, line), 1, event.anchor, line)
-            case yaml.SequenceStartEvent() | yaml.MappingStartEvent():
-                value: Any = [] if isinstance(event, yaml.SequenceStartEvent) else {}
-                kind = "seq" if isinstance(value, list) else "map"
-                if event.tag not in (None, "!", _YAML_PREFIX + kind):
-                    raise FormatError(f"has the tag {event.tag} in line {line}, which is not allowed")
-                if len(self._open) == MAX_DEPTH:
-                    raise FormatError(f"is nested deeper than {MAX_DEPTH} in line {line}")
-                self._open.append(_Container(value, event.anchor))
-            case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
-                done = self._open.pop()
-                self._add(done.complete(line), done.size, done.anchor, line)
-            case yaml.AliasEvent():
-                self._alias(str(event.anchor), line)
             case yaml.DocumentStartEvent():
-                self._documents += 1
-                if self._documents > 1:
+                documents += 1
+                if documents > 1:
                     raise FormatError(f"holds a second document from line {line} on")
+            case yaml.AliasEvent():
+                if event.anchor not in sizes:
+                    raise FormatError(f"uses *{event.anchor} in line {line}, which is not complete before it")
+                values += sizes[event.anchor]
+                aliased += sizes[event.anchor]
+                if aliased > MAX_ALIASED:
+                    raise FormatError(f"has aliases that stand for more than {MAX_ALIASED} values in line {line}")
+            case yaml.ScalarEvent() | yaml.CollectionStartEvent():
+                open_values.append((event.anchor, values))
+                values += 1
+                if len(open_values) > MAX_DEPTH and not isinstance(event, yaml.ScalarEvent):
+                    raise FormatError(f"is nested deeper than {MAX_DEPTH} in line {line}")
+        if isinstance(event, yaml.ScalarEvent | yaml.CollectionEndEvent):
+            anchor, before = open_values.pop()
+            if anchor is not None:
+                sizes[anchor] = values - before
 
-    def _add(self, value: Any, size: int, anchor: str | None, line: int) -> None:
-        if anchor is not None:
-            self._anchors[anchor] = (value, size)
-        if self._open:
-            self._open[-1].add(value, line)
-            self._open[-1].size += size
-        else:
-            self.content = value
 
-    def _alias(self, name: str, line: int) -> None:
-        if name not in self._anchors:
-            raise FormatError(f"uses *{name} in line {line}, which is not complete before it")
-        value, size = self._anchors[name]
-        self._aliased += size
-        if self._aliased > MAX_ALIASED:
-            raise FormatError(f"has aliases that stand for more than {MAX_ALIASED} values in line {line}")
-        self._add(value, size, None, line)
+class _YamlLoader(_YAML_LOADER):  # type: ignore[misc]
+    """Loader of plain data, with the numbers of YAML 1.2 and dates as text, that refuses repeated keys."""
 
-    def _scalar(self, event: yaml.ScalarEvent, line: int) -> Any:
-        text, tag = event.value, event.tag
-        if tag is None:
-            tag = self._resolver.resolve(yaml.ScalarNode, text, event.implicit)
-        kind = "str" if tag == "!" else str(tag).removeprefix(_YAML_PREFIX)
-        if kind in _YAML_TEXT:
-            plain = event.tag is None and event.implicit[0]
-            return float(text) if plain and _YAML_EXPONENT.fullmatch(text) else text
-        if kind == "merge" and self._open and not self._open[-1].has_key:
-            return _MERGE
-        if kind == "null":
-            return None
-        if kind not in ("int", "float", "bool"):
-            raise FormatError(f"has the tag {tag} in line {line}, which is not allowed")
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        line, kind = node.start_mark.line + 1, node.tag.removeprefix(_YAML_PREFIX)
+        if node.tag not in self.yaml_constructors:
+            raise FormatError(f"has the tag {node.tag} in line {line}, which is not allowed")
         try:
-            if len(text) > _MAX_NUMBER_LENGTH:
+            if kind in _YAML_NUMBERS and len(node.value) > _MAX_NUMBER_LENGTH:
                 raise ValueError
-            convert = getattr(self._constructor, f"construct_yaml_{kind}")
-            return convert(yaml.ScalarNode(tag, text))
+            return super().construct_object(node, deep)
+        except FormatError:
+            raise
         except (ValueError, LookupError, OverflowError):
-            raise FormatError(f"has '{text[:20]}' for {kind} in line {line}") from None
+            raise FormatError(f"has '{node.value[:20]}' for {kind} in line {line}") from None
+
+    def flatten_mapping(self, node: Any) -> None:
+        """Check the keys of a mapping and add what it merges; other mappings that merge it call this too."""
+        if getattr(node, "is_flat", False):
+            return
+        node.is_flat, keys = True, set()
+        for key_node, _ in node.value:
+            if key_node.tag == _YAML_PREFIX + "merge":
+                continue
+            key, line = self.construct_object(key_node, deep=True), key_node.start_mark.line + 1
+            if isinstance(key, list | dict):
+                raise FormatError(f"has a list or mapping as a key in line {line}")
+            if key in keys:
+                raise FormatError(f"repeats key '{key}' in line {line}")
+            keys.add(key)
+        super().flatten_mapping(node)
+
+
+_YamlLoader.yaml_constructors = {
+    **{_YAML_PREFIX + kind: yaml.SafeLoader.yaml_constructors[_YAML_PREFIX + kind] for kind in _YAML_KINDS},
+    **dict.fromkeys((_YAML_PREFIX + "timestamp", _YAML_PREFIX + "value"), yaml.SafeLoader.construct_yaml_str),
+}
+_YamlLoader.add_implicit_resolver(_YAML_PREFIX + "float", _YAML_EXPONENT, [*"+-.0123456789"])
 
 
 def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, np.ndarray]:
@@ -257,51 +214,32 @@ def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda 
         It is no npz, is damaged or encrypted, repeats a name, or its arrays as float64 need more than a
         :class:`Budget`.
     """
+    import numpy as np
+
+    arrays: dict[str, np.ndarray] = {}
+    name = ""
     with source.open("rb") if isinstance(source, Path) else source as file:
         if file.read(len(_NPY_MAGIC)) == _NPY_MAGIC:
             raise FormatError("holds a single array")
+        budget = Budget(file.seek(0, 2))
         try:
-            return _arrays(file, wanted)
+            with zipfile.ZipFile(file) as archive:
+                for member in archive.infolist():
+                    name = member.filename.removesuffix(".npy")
+                    if not wanted(name):
+                        continue
+                    if name in arrays:
+                        raise FormatError(f"holds {name} twice")
+                    if member.compress_type not in _NPZ_METHODS:
+                        raise FormatError(f"holds {name} in a compression that NumPy does not write")
+                    budget.take(member.file_size, name)
+                    with archive.open(member) as content:
+                        array = np.lib.format.read_array(content, allow_pickle=False)
+                    budget.take(8 * array.size, name)
+                    arrays[name] = np.asarray(array, order="C")
         except FormatError:
             raise
         except Exception as error:  # a library meets damage with whatever its parser raises
-            raise FormatError(f"cannot be read as npz ({error.__class__.__name__})") from None
-
-
-def _arrays(file: BinaryIO, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
-    budget = Budget(file.seek(0, 2))
-    arrays: dict[str, np.ndarray] = {}
-    with zipfile.ZipFile(file) as archive:
-        for member in archive.infolist():
-            name = member.filename.removesuffix(".npy")
-            if not wanted(name):
-                continue
-            if name in arrays:
-                raise FormatError(f"holds {name} twice")
-            arrays[name] = _read_array(archive, member, name, budget)
+            what = f"{name} cannot be read" if name else "cannot be read as npz"
+            raise FormatError(f"{what} ({error.__class__.__name__})") from None
     return arrays
-
-
-def _read_array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, budget: Budget) -> np.ndarray:
-    import numpy as np
-
-    headers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    if member.compress_type not in _NPZ_METHODS:
-        raise FormatError(f"holds {name} in a compression that NumPy does not write")
-    budget.take(member.file_size, name)
-    with archive.open(member) as file:
-        try:
-            version = np.lib.format.read_magic(file)
-            if version not in headers:
-                raise ValueError("version")
-            shape, by_columns, dtype = headers[version](file)
-            size = math.prod(shape)
-            if dtype.hasobject or min(shape, default=0) < 0:
-                raise ValueError("objects")
-            budget.take(8 * size, name)
-            data = file.read(size * dtype.itemsize)
-            return np.ndarray(shape, dtype, data, order="F" if by_columns else "C").copy()
-        except FormatError:
-            raise
-        except Exception as error:  # as above
-            raise FormatError(f"{name} cannot be read ({error.__class__.__name__})") from None
