@@ -12,7 +12,8 @@ from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, compared, torque_errors
+from inertid_ros.identification.assessment.torque_confidence import TorqueScale
+from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, torque_errors
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum
 from inertid_ros.regressors.equations import equations_of
@@ -88,9 +89,10 @@ def validate(
     errors = torque_errors(equations, parameters, samples)
     prior_errors = None if prior is None else torque_errors(equations, prior, samples)
     given = parameters if prior is None else prior
-    comparison = compared(equations, (given, parameters), samples, (errors, prior_errors))
+    scale = TorqueScale.from_recordings(equations, (given, parameters), samples)
     fitted = [] if result is None else _fitted_before(result, dataset.first_parts)
-    gate = GateDecision.from_findings([*dataset.findings, *fitted, *check_errors(comparison)])
+    found = check_errors(equations, errors, prior_errors, scale)
+    gate = GateDecision.from_findings([*dataset.findings, *fitted, *found])
     return ValidationOutcome(equations.channels, errors, prior_errors, gate)
 
 

@@ -16,13 +16,8 @@ from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.screening.motion_checks import RepeatedMotion, repeated_motion
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.validation import (
-    Validation,
-    check_errors,
-    compared,
-    errors_of_each,
-    torque_errors,
-)
+from inertid_ros.identification.assessment.torque_confidence import TorqueScale
+from inertid_ros.identification.assessment.validation import Validation, check_errors, errors_of_each, torque_errors
 from inertid_ros.identification.information.data_checks import without_outliers
 from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.prior.constraints import Constraints
@@ -65,8 +60,9 @@ def validate_on_blocks(
         predictions.append((parameters, block))
     calibrated = errors_of_each(estimate.equations, predictions)
     prior = errors_of_each(estimate.equations, [(estimate.prior, block) for block in trimmed])
-    errors = compared(estimate.equations, (estimate.prior, estimate.parameters), trimmed, (calibrated, prior))
-    return Validation(calibrated, prior, check_errors(errors), blocks=len(blocks))
+    scale = TorqueScale.from_recordings(estimate.equations, (estimate.prior, estimate.parameters), trimmed)
+    findings = check_errors(estimate.equations, calibrated, prior, scale)
+    return Validation(calibrated, prior, findings, blocks=len(blocks))
 
 
 def refitted(
@@ -138,7 +134,8 @@ def _error_of_fit_to(
     equations = estimate.equations
     parameters = refitted(estimate, others, compress(equations, others), options, constraints)
     calibrated, prior = (torque_errors(equations, values, [samples]) for values in (parameters, estimate.prior))
-    findings = check_errors(compared(equations, (estimate.prior, parameters), [samples], (calibrated, prior)))
+    scale = TorqueScale.from_recordings(equations, (estimate.prior, parameters), [samples])
+    findings = check_errors(equations, calibrated, prior, scale)
     return None if any(finding.severity >= Severity.CARE for finding in findings) else calibrated.relative_error
 
 

@@ -139,7 +139,38 @@ class TorqueScale:
         return TorqueScale(np.maximum(self.torque, other.torque), np.maximum(self.variation, other.variation))
 
     @classmethod
-    def of_recordings(cls, recordings: Sequence[Samples]) -> "TorqueScale":
+    def from_recordings(
+        cls,
+        equations: Equations,
+        parameters: tuple[Array, Array],
+        recordings: Sequence[Samples],
+        fitted: Information | None = None,
+    ) -> "TorqueScale":
+        """Scale of recordings, of the data fitted, and over the robot's range; zero for unmeasured channels.
+
+        Joints far below the others are raised.
+
+        Parameters
+        ----------
+        parameters : tuple of ndarray, shape (p,)
+            Of the URDF as given and of the set whose errors are measured. Torque over the robot's range is that of the
+            bodies as given with the drives of the set: friction is most of a wrist's torque and in no URDF; but bodies
+            that came out far too heavy must not excuse the errors that they make.
+        """
+        measured, joints = cls.of_samples(recordings), equations.joint_channels
+        size = equations.model.layout.inertial_size
+        scale = measured | cls.over_range(equations, np.concatenate([parameters[0][:size], parameters[1][size:]]))
+        if fitted is not None:
+            scale = scale | cls.of_information(fitted)
+        raised = []
+        for sizes in (scale.torque, scale.variation):
+            values = sizes.copy()
+            values[joints] = np.maximum(values[joints], _MIN_TORQUE_SHARE * scale.torque[joints].max(initial=0.0))
+            raised.append(np.where(measured.torque > 0, values, 0.0))
+        return cls(*raised)
+
+    @classmethod
+    def of_samples(cls, recordings: Sequence[Samples]) -> "TorqueScale":
         """Scale of everything measured and usable; zero for unmeasured channels."""
         valid = np.concatenate([samples.valid for samples in recordings])
         tau = np.where(valid, np.concatenate([samples.tau for samples in recordings]), 0.0)
@@ -165,15 +196,6 @@ class TorqueScale:
             predicted = equations.predict(parameters, sample_states(equations.model))
             torque = np.sqrt(np.mean(predicted**2, axis=0))
         return cls(torque, variation)
-
-    def of_measured(self, measured: Array, equations: Equations) -> "TorqueScale":
-        """Set channels without measurement ``(c,)`` to zero, and raise joints far below the others."""
-        joints, sizes = equations.joint_channels, []
-        for size in (self.torque, self.variation):
-            size = size.copy()
-            size[joints] = np.maximum(size[joints], _MIN_TORQUE_SHARE * self.torque[joints].max(initial=0.0))
-            sizes.append(np.where(measured > 0, size, 0.0))
-        return TorqueScale(*sizes)
 
 
 def _mean(channel: Channel, information: Information) -> float:

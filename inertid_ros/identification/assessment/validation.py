@@ -6,7 +6,7 @@ that the noise alone decides nothing: it only separates small errors that are no
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,108 +37,6 @@ _MIN_NOISE_SHARE = 1e-6  # of the torque; less is no noise of a sensor
 
 
 @dataclass(frozen=True)
-class ErrorComparison:
-    """Torque errors of a parameter set on recordings, with the scales that they are measured by.
-
-    Attributes
-    ----------
-    error : ndarray, shape (c,)
-        Root mean square over all usable samples [N m or N].
-    given : ndarray or None, shape (c,)
-        Root mean square error of the URDF as given; None without one to compare with.
-    relative : tuple[float, float | None]
-        Error over torque of all channels together: of the parameter set, of the URDF.
-    scale : TorqueScale
-        Torque of each joint: the largest in these and other recordings, and over its range.
-    noise : ndarray, shape (c,)
-        Standard deviation of the sensor's noise below the cutoff; zero if unknown.
-    sliding, expected : ndarray or None, shape (c,)
-        Error over the samples that a fit would use, and its expectation by the residual and the covariance of the
-        parameters; None if these are unknown.
-    """
-
-    channels: tuple[str, ...]
-    error: Array
-    given: Array | None
-    relative: tuple[float, float | None]
-    scale: TorqueScale
-    noise: Array
-    sliding: Array | None = None
-    expected: Array | None = None
-    quantity: tuple[str, str] = ("torque", "N m or N")
-
-    @property
-    def case(self) -> str:
-        """Case of the remedies: momentum if no torque is measured."""
-        return "" if self.quantity[0] == "torque" else "momentum"
-
-
-def check_errors(errors: ErrorComparison) -> tuple[Finding, ...]:
-    """Findings of all channels together, then channel by channel."""
-    channels = [channel for channel in range(len(errors.channels)) if errors.scale.torque[channel] > 0]
-    checks = (_unexplained, _worse, _unexpected)
-    by_channel = (finding for check in checks for channel in channels for finding in check(errors, channel))
-    return (*_overall(errors), *by_channel)
-
-
-def _overall(errors: ErrorComparison) -> Iterator[Finding]:
-    (calibrated, prior), (quantity, _) = errors.relative, errors.quantity
-    if not calibrated < _USELESS_ERROR:
-        evidence = f"the {quantity} error is {100 * calibrated:.2f} % of the {quantity} itself"
-        evidence += ", worse than no model at all"
-        yield Finding.with_remedy("worse_than_nothing", Severity.REJECT, evidence, case=errors.case)
-    if prior is not None and not calibrated < prior:
-        added = float(np.sqrt(calibrated**2 - prior**2))
-        severity = Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT
-        evidence = (
-            f"the {quantity} error over all channels is {100 * calibrated:.2f} % against {100 * prior:.2f} % of the"
-            " URDF as given"
-        )
-        yield Finding.with_remedy("worse_than_urdf", severity, evidence, case="all_joints")
-
-
-def _unexplained(errors: ErrorComparison, channel: int) -> Iterator[Finding]:
-    """Neither the model nor noise explains the torque of a channel."""
-    (quantity, unit), name = errors.quantity, errors.channels[channel]
-    error, noise, scale = errors.error[channel], errors.noise[channel], errors.scale.torque[channel]
-    variation = errors.scale.variation[channel]
-    if error <= max(_UNEXPLAINED_ERROR * variation, _MATERIAL_SHARE * scale, _MAX_NOISE_FACTOR * noise):
-        return
-    useless = error > _USELESS_ERROR * variation and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
-    noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
-    evidence = f"{name}: error {error:.3g} of a {quantity} that varies by {variation:.3g} {unit} (RMS){noisy}"
-    severity = Severity.REJECT if useless else Severity.CARE
-    yield Finding.with_remedy("above_noise", severity, evidence, name, case=errors.case)
-
-
-def _worse(errors: ErrorComparison, channel: int) -> Iterator[Finding]:
-    """The error is larger than that of the URDF as given."""
-    if errors.given is None:
-        return
-    (quantity, unit), name = errors.quantity, errors.channels[channel]
-    error, prior, scale = errors.error[channel], errors.given[channel], errors.scale.torque[channel]
-    added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / scale
-    if added <= _HARDLY_WORSE_SHARE or error <= _MAX_NOISE_FACTOR * errors.noise[channel]:
-        return
-    grave = added > _MUCH_WORSE_SHARE and scale > _MINOR_TORQUE_SHARE * errors.scale.torque.max()
-    severity = Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE
-    evidence = f"{name}: error {error:.3g} against {prior:.3g} of the URDF as given"
-    evidence += f", of a {quantity} of {scale:.3g} {unit} (RMS)"
-    yield Finding.with_remedy("worse_than_urdf", severity, evidence, name, case=errors.case)
-
-
-def _unexpected(errors: ErrorComparison, channel: int) -> Iterator[Finding]:
-    """The error is much larger than the fit and its uncertainty predict."""
-    if errors.sliding is None or errors.expected is None:
-        return
-    name, error, expected = errors.channels[channel], errors.sliding[channel], errors.expected[channel]
-    if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * errors.scale.torque[channel]:
-        times = error / expected
-        evidence = f"{name}: error {error:.3g} on held-out data, {times:.1f} times what the fit makes expect"
-        yield Finding.with_remedy("does_not_generalise", Severity.CARE, evidence, name)
-
-
-@dataclass(frozen=True)
 class TorqueErrors:
     """Torque errors of one parameter set on one set of recordings.
 
@@ -151,10 +49,10 @@ class TorqueErrors:
     rms_error_sliding, rms_error_resting : ndarray, shape (c,)
         The error while all drives that act on the channel slide, and while one rests or hardly moves, so that it
         contains stiction, which no model here has; NaN without such a sample.
-    r_squared : ndarray or None, shape (c,)
+    r_squared : ndarray, shape (c,)
         Share of the torque's variance about its mean that is explained; negative if the mean alone does better, NaN
         without variation.
-    noise : ndarray or None, shape (c,)
+    noise : ndarray, shape (c,)
         Standard deviation of the sensor's noise below the cutoff, the least possible error; NaN if unknown.
     """
 
@@ -165,10 +63,10 @@ class TorqueErrors:
     rms_error_resting: Array
     samples: int
     recordings: tuple[str, ...]
-    quantity: str = "torque"
-    unit: str = "N m or N"
-    r_squared: Array | None = None
-    noise: Array | None = None
+    quantity: str
+    unit: str
+    r_squared: Array
+    noise: Array
 
 
 @dataclass(frozen=True)
@@ -266,13 +164,8 @@ def errors_of_each(
         quantity=equations.quantity[0],
         unit=equations.quantity[1],
         r_squared=_explained(tau, residual, every),
-        noise=_known_noise(_noise(equations, [samples for _, samples in predictions]), tau),
+        noise=_noise(equations, [samples for _, samples in predictions], tau),
     )
-
-
-def _known_noise(noise: Array, measured: Array) -> Array:
-    """Noise ``(c,)``; NaN if a driver has low-passed it out of the band in which noise is measured."""
-    return np.where(noise > _MIN_NOISE_SHARE * np.sqrt(np.mean(measured**2, axis=0)), noise, np.nan)
 
 
 def _rms(values: Array, of: NDArray[np.bool_]) -> Array:
@@ -290,69 +183,133 @@ def _explained(values: Array, residual: Array, of: NDArray[np.bool_]) -> Array:
     return 1.0 - np.divide(left, total, out=np.full(len(total), np.nan), where=total > 0)
 
 
-def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
-    """Validate an estimate on recordings that it was not fitted to, with the estimated delay of effort removed."""
-    recordings = [without_delay(samples, estimate.delay) for samples in recordings]
-    calibrated = torque_errors(estimate.equations, estimate.parameters, recordings)
-    prior = torque_errors(estimate.equations, estimate.prior, recordings)
-    fitted = TorqueScale.of_information(estimate.information)
-    both = estimate.prior, estimate.parameters
-    errors = compared(estimate.equations, both, recordings, (calibrated, prior), fitted)
-    errors = with_expected(errors, estimate, recordings)
-    return Validation(calibrated, prior, (*check_solution(estimate), *check_errors(errors)))
+@dataclass(frozen=True)
+class _ChannelErrors:
+    """Errors of one channel as the checks see them; NaN without a URDF to compare with, or without an expectation."""
+
+    name: str
+    quantity: str
+    unit: str
+    error: float
+    prior: float
+    noise: float
+    torque: float
+    variation: float
+    minor: bool
+    sliding: float
+    expected: float
+    case: str
 
 
-def compared(
+def check_errors(
     equations: Equations,
-    parameters: tuple[Array, Array],
-    recordings: Sequence[Samples],
-    errors: tuple[TorqueErrors, TorqueErrors | None],
-    other: TorqueScale | None = None,
-) -> ErrorComparison:
-    """Compare errors of a parameter set with those of the URDF as given, if there is one.
+    calibrated: TorqueErrors,
+    prior: TorqueErrors | None,
+    scale: TorqueScale,
+    expected: tuple[Array, Array] | None = None,
+) -> tuple[Finding, ...]:
+    """Findings of all channels together, then channel by channel.
 
     Parameters
     ----------
-    parameters : tuple of ndarray, shape (p,)
-        Of the URDF as given and of the set. Torque over the robot's range is that of the bodies as given with the
-        drives of the set: friction is most of a wrist's torque and in no URDF; but bodies that came out far too heavy
-        must not excuse the errors that they make.
-    other : TorqueScale, optional
-        Torque in other recordings.
+    prior : TorqueErrors or None
+        Errors of the URDF as given; None without one to compare with.
+    scale : TorqueScale
+        Torque of each channel: the largest in these and other recordings, and over its range.
+    expected : tuple of ndarray, shape (c,), optional
+        See :func:`expected_errors`.
     """
-    calibrated, prior = errors
-    size = equations.model.layout.inertial_size
-    typical = np.concatenate([parameters[0][:size], parameters[1][size:]])
-    scale = TorqueScale.of_recordings(recordings) | TorqueScale.over_range(equations, typical)
-    if other is not None:
-        scale = scale | other
-    return ErrorComparison(
-        tuple(equations.channels),
-        calibrated.rms_error,
-        None if prior is None else prior.rms_error,
-        (calibrated.relative_error, None if prior is None else prior.relative_error),
-        scale.of_measured(calibrated.rms_torque, equations),
-        _noise(equations, recordings),
-        quantity=equations.quantity,
+    nothing = np.full(equations.count, np.nan)
+    sliding, foreseen = (nothing, nothing) if expected is None else expected
+    given, noise = nothing if prior is None else prior.rms_error, np.nan_to_num(calibrated.noise)
+    minor = scale.torque <= _MINOR_TORQUE_SHARE * scale.torque.max()
+    case = "" if calibrated.quantity == "torque" else "momentum"  # of the remedies
+    columns = calibrated.rms_error, given, noise, scale.torque, scale.variation, minor, sliding, foreseen
+    channels = [
+        _ChannelErrors(name, calibrated.quantity, calibrated.unit, *values, case)
+        for name, *values in zip(equations.channels, *columns, strict=True)
+        if values[3] > 0
+    ]
+    by_channel = (finding for check in (_unexplained, _worse, _unexpected) for c in channels for finding in check(c))
+    return (*_overall(calibrated, prior, case), *by_channel)
+
+
+def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None, case: str) -> Iterator[Finding]:
+    error, quantity = calibrated.relative_error, calibrated.quantity
+    if not error < _USELESS_ERROR:
+        evidence = f"the {quantity} error is {100 * error:.2f} % of the {quantity} itself"
+        evidence += ", worse than no model at all"
+        yield Finding.with_remedy("worse_than_nothing", Severity.REJECT, evidence, case=case)
+    if prior is not None and not error < prior.relative_error:
+        added = float(np.sqrt(error**2 - prior.relative_error**2))
+        severity = Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT
+        evidence = (
+            f"the {quantity} error over all channels is {100 * error:.2f} % against {100 * prior.relative_error:.2f} %"
+            " of the URDF as given"
+        )
+        yield Finding.with_remedy("worse_than_urdf", severity, evidence, case="all_joints")
+
+
+def _unexplained(channel: _ChannelErrors) -> Iterator[Finding]:
+    """Neither the model nor noise explains the torque of a channel."""
+    error, noise, variation = channel.error, channel.noise, channel.variation
+    if error <= max(_UNEXPLAINED_ERROR * variation, _MATERIAL_SHARE * channel.torque, _MAX_NOISE_FACTOR * noise):
+        return
+    noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
+    evidence = f"{channel.name}: error {error:.3g} of a {channel.quantity} that varies by {variation:.3g}"
+    evidence += f" {channel.unit} (RMS){noisy}"
+    severity = Severity.REJECT if error > _USELESS_ERROR * variation and not channel.minor else Severity.CARE
+    yield Finding.with_remedy("above_noise", severity, evidence, channel.name, case=channel.case)
+
+
+def _worse(channel: _ChannelErrors) -> Iterator[Finding]:
+    """The error is larger than that of the URDF as given."""
+    error, prior = channel.error, channel.prior
+    added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / channel.torque
+    if not added > _HARDLY_WORSE_SHARE or error <= _MAX_NOISE_FACTOR * channel.noise:
+        return
+    grave = added > _MUCH_WORSE_SHARE and not channel.minor
+    severity = Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE
+    evidence = f"{channel.name}: error {error:.3g} against {prior:.3g} of the URDF as given"
+    evidence += f", of a {channel.quantity} of {channel.torque:.3g} {channel.unit} (RMS)"
+    yield Finding.with_remedy("worse_than_urdf", severity, evidence, channel.name, case=channel.case)
+
+
+def _unexpected(channel: _ChannelErrors) -> Iterator[Finding]:
+    """The error is much larger than the fit and its uncertainty predict."""
+    error, expected = channel.sliding, channel.expected
+    if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * channel.torque:
+        evidence = f"{channel.name}: error {error:.3g} on held-out data, {error / expected:.1f} times what the fit"
+        evidence += " makes expect"
+        yield Finding.with_remedy("does_not_generalise", Severity.CARE, evidence, channel.name)
+
+
+def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
+    """Validate an estimate on recordings that it was not fitted to, with the estimated delay of effort removed."""
+    equations, recordings = estimate.equations, [without_delay(samples, estimate.delay) for samples in recordings]
+    calibrated = torque_errors(equations, estimate.parameters, recordings)
+    prior = torque_errors(equations, estimate.prior, recordings)
+    scale = TorqueScale.from_recordings(
+        equations, (estimate.prior, estimate.parameters), recordings, estimate.information
     )
+    findings = check_errors(equations, calibrated, prior, scale, expected_errors(estimate, recordings))
+    return Validation(calibrated, prior, (*check_solution(estimate), *findings))
 
 
-def with_expected(errors: ErrorComparison, estimate: Estimate, recordings: Sequence[Samples]) -> ErrorComparison:
-    """Add the error that an estimate's residual and covariance predict on the samples of a fit."""
+def expected_errors(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[Array, Array]:
+    """Error over the samples that a fit would use, and its expectation by residual and covariance, ``(c,)`` each."""
     information = compress(estimate.equations, recordings)
-    values, vectors = np.linalg.eigh(estimate.covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    by_parameters = np.array(
-        [np.sum((c.r_factor[:, :-1] @ root[c.columns]) ** 2) / max(c.count, 1) for c in information.channels]
-    )
-    expected = np.sqrt(estimate.residual_deviation**2 + by_parameters)
-    return replace(errors, sliding=information.rms_error(estimate.parameters), expected=expected)
+    squares = [c.expected_square(estimate.covariance) / max(c.count, 1) for c in information.channels]
+    return information.rms_error(estimate.parameters), np.sqrt(estimate.residual_deviation**2 + np.array(squares))
 
 
-def _noise(equations: Equations, recordings: Sequence[Samples]) -> Array:
-    """Noise ``(c,)`` of the measurement below the cutoff, the largest that recordings report."""
+def _noise(equations: Equations, recordings: Sequence[Samples], measured: Array) -> Array:
+    """Noise ``(c,)`` of the measurement below the cutoff, the largest that recordings report.
+
+    NaN if it is unknown, or if a driver has low-passed it out of the band in which noise is measured.
+    """
     noise = np.zeros(equations.count)
     for samples in recordings:
         if samples.effort_noise is not None and len(noise[equations.joint_channels]) == len(samples.effort_noise):
             noise[equations.joint_channels] = np.maximum(noise[equations.joint_channels], samples.effort_noise)
-    return noise
+    return np.where(noise > _MIN_NOISE_SHARE * np.sqrt(np.mean(measured**2, axis=0)), noise, np.nan)

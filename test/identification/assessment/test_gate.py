@@ -1,6 +1,7 @@
 """The gate: which findings make which verdict, and which errors, borders and solutions make which findings."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from inertid_ros.identification.assessment.gate import (
     check_solution,
 )
 from inertid_ros.identification.assessment.torque_confidence import TorqueScale, torque_confidence
-from inertid_ros.identification.assessment.validation import ErrorComparison, check_errors, validate
+from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.constraints import Constraints
@@ -29,20 +30,21 @@ def finding(severity: Severity, evidence: str = "x") -> Finding:
     return Finding("delay", severity, evidence, "do something")
 
 
-def comparison(**changes) -> ErrorComparison:
-    """A shoulder with 100 N m and a wrist with 1 N m, both well explained."""
-    good = ErrorComparison(
-        channels=("shoulder", "wrist"),
-        error=np.array([5.0, 0.2]),
-        given=np.array([30.0, 0.5]),
-        relative=(0.05, 0.3),
-        scale=TorqueScale(np.array([100.0, 1.0]), np.array([80.0, 0.9])),
-        noise=np.array([1.0, 0.05]),
-        sliding=np.array([5.0, 0.2]),
-        expected=np.array([4.0, 0.15]),
-    )
-    arrays = {key: np.array(value) for key, value in changes.items() if isinstance(value, list)}
-    return replace(good, **{**changes, **arrays})
+def findings(relative=(0.05, 0.3), error=(5.0, 0.2), given=(30.0, 0.5), noise=(1.0, 0.05), sliding=(5.0, 0.2),
+             scale=((100.0, 1.0), (80.0, 0.9))):  # fmt: skip
+    """Findings on a shoulder with 100 N m and a wrist with 1 N m, both well explained by default."""
+
+    def errors(share, rms):
+        rest = dict.fromkeys(("rms_torque", "rms_error_sliding", "rms_error_resting", "r_squared"), np.zeros(2))
+        return TorqueErrors(
+            share, rms_error=np.array(rms), samples=1, recordings=(), quantity="torque", unit="N m or N",
+            noise=np.array(noise), **rest,
+        )  # fmt: skip
+
+    equations = SimpleNamespace(channels=("shoulder", "wrist"), count=2)
+    prior = None if given is None else errors(relative[1], given)
+    expected = None if sliding is None else (np.array(sliding), np.array([4.0, 0.15]))
+    return check_errors(equations, errors(relative[0], error), prior, TorqueScale(*map(np.array, scale)), expected)
 
 
 @pytest.mark.parametrize(
@@ -73,8 +75,8 @@ def test_a_finding_made_twice_counts_once_and_the_summary_counts_the_others():
 
 
 def test_well_explained_torque_has_no_findings():
-    assert check_errors(comparison()) == ()
-    assert check_errors(comparison(given=None, sliding=None, expected=None, relative=(0.05, None))) == ()
+    assert findings() == ()
+    assert findings(given=None, sliding=None) == ()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_well_explained_torque_has_no_findings():
     ],
 )
 def test_each_error_has_its_finding(changes, cause, subjects, severity):
-    (found,) = check_errors(comparison(**changes))
+    (found,) = findings(**changes)
     assert (found.cause, found.subjects, found.severity) == (cause, subjects, severity)
     assert all(name in str(found) for name in subjects)
 
@@ -107,12 +109,12 @@ def test_each_error_has_its_finding(changes, cause, subjects, severity):
         {"error": [5.0, 0.8], "given": [30.0, 0.7], "noise": [1.0, 0.3]},  # the sensor's noise is as large
         {"sliding": [20.0, 0.2]},  # not expected, but small
         {"given": [4.9, 0.5]},  # hardly worse
-        {"scale": TorqueScale(np.array([100.0, 1.0]), np.array([5.0, 0.9]))},  # nothing varies, and the error is small
-        {"scale": TorqueScale(np.array([100.0, 0.0]), np.array([80.0, 0.0])), "error": [5.0, 0.1]},  # not measured
+        {"scale": ((100.0, 1.0), (5.0, 0.9))},  # nothing varies, and the error is small
+        {"scale": ((100.0, 0.0), (80.0, 0.0)), "error": [5.0, 0.1]},  # not measured
     ],
 )
 def test_what_is_noise_or_small_is_no_finding(changes):
-    assert check_errors(comparison(**changes)) == ()
+    assert findings(**changes) == ()
 
 
 @pytest.fixture(scope="module")
@@ -195,14 +197,13 @@ def test_the_sign_of_one_effort_is_rejected(case, samples):
 
 def test_a_constant_that_an_offset_explains_does_not_hide_the_rest():
     """A joint that is all offset in root mean square, and whose variation is not explained at all."""
-    constant = TorqueScale(np.array([100.0, 1.0]), np.array([80.0, 0.2]))
-    (found,) = check_errors(comparison(scale=constant, error=np.array([5.0, 0.3])))
+    (found,) = findings(scale=((100.0, 1.0), (80.0, 0.2)), error=(5.0, 0.3))
     assert found.cause == "above_noise" and found.subjects == ("wrist",)
 
 
 def test_the_scale_of_torque_is_the_same_from_samples_and_information(estimate, samples):
     plain = [replace(each, mask=each.valid) for each in samples[:1]]
     found = TorqueScale.of_information(compress(estimate.equations, plain))
-    expected = TorqueScale.of_recordings(plain)
+    expected = TorqueScale.of_samples(plain)
     np.testing.assert_allclose(found.torque, expected.torque, rtol=1e-6)
     np.testing.assert_allclose(found.variation, expected.variation, rtol=1e-6)
