@@ -26,12 +26,13 @@ _YY, _XX = 6, 4
 _BASE_TORQUE = ((slice(3, 6), slice(0, 3)),)  # rows of the torque on a free base, and where their screws stand
 
 
-def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array) -> Array:
+def joint_torque_regressor(model: RobotModel, q: Array, v: Array, a: Array, gravity: Array | None = None) -> Array:
     """Regressor ``(N, nv, 10 nb)`` of the rigid bodies' generalized force, from motion in the model's order.
 
     Row ``j`` is zero for bodies that velocity ``j`` does not move. Samples of one element are adjacent in memory.
+    ``gravity (3,)`` takes the place of the model's [m/s^2].
     """
-    regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear)
+    regressor = RigidBodyRegressor(model.tree, model.pinocchio.gravity.linear if gravity is None else gravity)
     out = np.zeros((model.velocities, model.layout.body_size, len(q)))
     for rows in batches(len(q)):
         regressor.write(q[rows].T, v[rows].T, a[rows].T, out[..., rows])

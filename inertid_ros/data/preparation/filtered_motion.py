@@ -86,7 +86,7 @@ def filter_motion(
     if model.free:
         base = _base_motion(name, smooth, segment.period, model, options.base)
         q, v, a = (np.hstack(pair) for pair in zip(base, (q, v, a), strict=True))
-    wrenches = {contact.name: smooth[WRENCH_PREFIX + contact.name] for contact in model.options.contacts}
+    wrenches = {contact.name: smooth[WRENCH_PREFIX + contact.name] for contact in model.contacts}
     measured = hardly_interpolated(segment.replaced["effort"], segment.period, cutoff, options.filter_order)
     usable = usable_samples(segment, cutoff, options)
     return FilteredMotion(segment.time, q, v, a, smooth["effort"], measured, usable, wrenches)

@@ -139,7 +139,7 @@ def _measured(
     slips = slipping(model, motion.time, motion.q, motion.wrenches, options)
     measured = np.ones((len(motion.time), model.velocities), dtype=bool)
     measured[:, model.velocities - model.joints :] = ~recorded.without_effort
-    for contact in model.options.contacts:
+    for contact in model.contacts:
         slipped = slips[contact.name] & usable & ~faulty[contact.name]
         if slipped.any():
             _log.warning(

@@ -13,6 +13,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices, skew
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
+from inertid_ros.data.screening.channel_checks import revolute_joints
 from inertid_ros.data.screening.channel_faults import NORMAL_DEVIATION_OVER_MAD
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
@@ -20,7 +21,7 @@ from inertid_ros.robot.model import RobotModel
 from . import filtering
 from .bandwidth import Spectrum, longest_gap
 from .filtering import Segment
-from .recorded_channels import CleanChannels, joint_columns, revolute_joints
+from .recorded_channels import CleanChannels, joint_columns
 
 _REST_POSE = np.array([0.0, 0, 0, 0, 0, 0, 1.0])
 _STILL_SPEED_SHARE = 0.01  # of an axis's highest speed; slower counts as at rest

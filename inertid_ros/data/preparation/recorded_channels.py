@@ -16,6 +16,7 @@ from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
 from inertid_ros.data.screening import channel_faults
+from inertid_ros.data.screening.channel_checks import revolute_joints
 from inertid_ros.data.screening.channel_faults import ChannelNoise
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.recorded_joints import proposed_names
@@ -313,8 +314,3 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     if extra:
         _log.info("%s: ignoring joints that are not in the model: %s", recording.name, ", ".join(extra))
     return [recording.joint_names.index(name) for name in model.joint_names]
-
-
-def revolute_joints(model: RobotModel) -> NDArray[np.bool_]:
-    """Joints ``(n,)`` that turn, whose position is an angle."""
-    return np.array([not joint.prismatic for joint in model.tree if not joint.free])

@@ -34,7 +34,7 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
     ModelError
         A contact of a fixed base that no joint moves, whose wrench would enter no equation.
     """
-    contacts = [contact.name for contact in model.options.contacts]
+    contacts = [contact.name for contact in model.contacts]
     there = ", ".join(recording.wrenches) or "none"
     for name in contacts:
         if name not in recording.wrenches:
@@ -62,14 +62,14 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
             " in robot.contacts or robot.plates"
         )
     out = {name: (-1.0 if name in options.reversed else 1.0) * recording.wrenches[name] for name in contacts}
-    for contact in model.options.contacts:
+    for contact in model.contacts:
         if contact.plate is not None and contact.plate.partial:
             out[contact.name][:, UNMEASURED] = 0.0  # what was recorded there is not a measurement
     return out
 
 
 def _check_moving(model: RobotModel) -> None:
-    for contact in model.options.contacts:
+    for contact in model.contacts:
         frame = model.pinocchio.frames[model.pinocchio.getFrameId(contact.frame)]
         if frame.parentJoint == 0:
             key = f"robot.{'contacts' if contact.plate is None else 'plates'}.{contact.name}"
@@ -103,9 +103,9 @@ def check_wrenches(
     q, v, a = (channel[rows] for channel in motion)
     wrenches = {key: wrench[rows] for key, wrench in wrenches.items()}
     up = -gravity / np.linalg.norm(gravity)
-    lifts = {contact.name: _lift(model, q, contact, wrenches[contact.name], up) for contact in model.options.contacts}
+    lifts = {contact.name: _lift(model, q, contact, wrenches[contact.name], up) for contact in model.contacts}
     mass = float(np.mean(sum(lifts.values()))) / float(np.linalg.norm(gravity))
-    plates = [contact.name for contact in model.options.contacts if contact.plate is not None]
+    plates = [contact.name for contact in model.contacts if contact.plate is not None]
     pulling = [plate for plate in plates if _pulls(lifts[plate])]
     if pulling and len(pulling) < len(lifts):
         plate = pulling[0]
@@ -138,7 +138,7 @@ def slipping(
     hold force and torque on the robot ``(N, 6)`` by contact.
     """
     out = {}
-    for contact in model.options.contacts:
+    for contact in model.contacts:
         slips = np.zeros(len(time), dtype=bool)
         if contact.plate is not None and model.free:
             wrench = wrenches[contact.name]
@@ -209,7 +209,7 @@ def _check_exchange(
     as_given = error(wrenches)
     if as_given < _MIN_ERROR_WEIGHTS * weight:
         return
-    on_plates = [contact.name for contact in model.options.contacts if contact.plate is not None]
+    on_plates = [contact.name for contact in model.contacts if contact.plate is not None]
     for one, other in combinations(on_plates, 2):
         exchanged = error({**wrenches, one: wrenches[other], other: wrenches[one]})
         if exchanged < _EXCHANGED_ERROR_RATIO * as_given:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
@@ -38,6 +39,11 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
         return (*findings, *stamps)
     checks = check_positions, check_limits, check_locked
     return (*findings, *(finding for check in checks for finding in check(recording, model)))
+
+
+def revolute_joints(model: RobotModel) -> NDArray[np.bool_]:
+    """Joints ``(n,)`` that turn, whose position is an angle."""
+    return np.array([not joint.prismatic for joint in model.tree if not joint.free])
 
 
 def refuse(findings: Iterable[Finding]) -> None:
@@ -179,13 +185,13 @@ def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
     ratios = velocity_ratio(recording)
     ratios = np.where(np.isfinite(ratios) & (ratios != 0), ratios, 1.0)
     lows, highs = recording.position.min(axis=0), recording.position.max(axis=0)
-    slides = np.any(model.axes[len(model.link_names) - model.joints :, :3] != 0, axis=1)
+    turns = revolute_joints(model)
     out = []
     for index, joint in enumerate(model.joint_names):
         if joint in recording.joint_names:
             column = recording.joint_names.index(joint)
             numbers = lows[column], highs[column], model.limits.lower[index], model.limits.upper[index], ratios[column]
-            out.append(_Range(joint, bool(slides[index]), *map(float, numbers)))
+            out.append(_Range(joint, not turns[index], *map(float, numbers)))
     return out
 
 

@@ -10,10 +10,10 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
-from inertid_ros.robot.drives import dry_friction_columns
+from inertid_ros.regressors.drive_regressor import DriveMotion
 from inertid_ros.robot.model import RobotModel
 
-from .effort_equations import EffortFit, Motion
+from .effort_equations import EffortFit
 from .effort_hypotheses import EffortComparison, Hypothesis
 
 
@@ -94,15 +94,14 @@ def _comparison(samples: Samples, model: RobotModel) -> EffortComparison | None:
     if not counted.any() or len(rows) < _MIN_COMPARED_SAMPLES or np.ptp(samples.time[rows]) < _MIN_COMPARED_S:
         return None
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, _COMPARED_SAMPLES).astype(int))]
-    direction, _ = dry_friction_columns(model.layout, samples)
-    motion = Motion(samples.q[rows], samples.v[rows], samples.a[rows], direction[rows])
+    motion = DriveMotion.from_samples(model.layout, samples).select(rows)
 
     def after(lag: float) -> Array:
         if not lag:
             return efforts[rows]
         return np.stack([np.interp(samples.time[rows] + lag, samples.time, column) for column in efforts.T], axis=1)
 
-    return EffortComparison(model, after, counted, Hypothesis.as_recorded(model, motion))
+    return EffortComparison(Hypothesis.as_recorded(model, motion), after, counted)
 
 
 def _lacking_weight(comparison: EffortComparison) -> NDArray[np.bool_]:
@@ -110,16 +109,15 @@ def _lacking_weight(comparison: EffortComparison) -> NDArray[np.bool_]:
 
     A factor of the effort does not show there: an offset would explain it, and bodies without mass as well.
     """
-    with_terms = {term.joint for term in comparison.model.layout.terms}
-    declared = np.array([name in with_terms for name in comparison.model.joint_names])
+    with_terms = {term.joint for term in comparison.recorded.robot.layout.terms}
+    declared = np.array([name in with_terms for name in comparison.names])
     least, most = comparison.weights
     constant = most - least < _CONSTANT_WEIGHT_SHARE * most
     return comparison.counted & ~declared & constant & (least > _MIN_WEIGHT_RATIO * comparison.sizes)
 
 
 def _weight_finding(comparison: EffortComparison, joint: int, recording: str) -> Finding:
-    name, weight = comparison.model.joint_names[joint], comparison.weights[0][joint]
-    size = comparison.sizes[joint]
+    name, weight, size = comparison.names[joint], comparison.weights[0][joint], comparison.sizes[joint]
     evidence = f"effort of {name} is at most {size:.3g} N m or N, the weight of the URDF's bodies on it {weight:.3g}"
     return Finding.with_remedy("lacks_weight", Severity.REJECT, evidence, name, recording=recording, joint=name)
 
@@ -174,7 +172,7 @@ def _next_gain(comparison: EffortComparison, hypothesis: Hypothesis, fit: Effort
 def _finding_of(comparison: EffortComparison, hypothesis: Hypothesis, fits: tuple[EffortFit, EffortFit]) -> Finding:
     """Finding on a cause; ``fits`` are those as recorded and without the cause."""
     joints = np.array(hypothesis.joints or np.flatnonzero(comparison.counted).tolist())
-    names = tuple(comparison.model.joint_names[joint] for joint in hypothesis.joints)
+    names = tuple(comparison.names[joint] for joint in hypothesis.joints)
     before, after = (_error(fit, joints) for fit in fits)
     if after < _THRESHOLDS.convincing_error_ratio * before:
         shown = f": torque error {100 * before:.0f} % as recorded, {100 * after:.0f} % when corrected"

@@ -7,9 +7,9 @@ by the logarithm of their share, so that one joint without a sensor does not dom
 negative log-likelihoods, which can be compared.
 """
 
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, from_pseudo_inertia, pseudo_inertia
-from inertid_ros.robot.drives import term_columns
-from inertid_ros.robot.dynamics import body_torques, rigid_torque
+from inertid_ros.regressors.drive_regressor import DriveMotion, drive_rows, joint_columns
+from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
+from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
+EFFORT_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")  # drive terms of all joints
 EFFORT_FLOOR_SHARE = 0.1  # of a joint's effort: error that friction and elasticity beyond these models leave
 INDEPENDENT_SAMPLES = 20.0  # of a motion with few periods; errors of a model are not independent in time
 _PRIOR_SPREAD = 0.5  # of E: half or twice the masses of the URDF are not unusual
@@ -39,133 +41,84 @@ _BASIS[np.arange(len(_ROWS)), _ROWS, _COLUMNS] = np.where(_ROWS == _COLUMNS, 1.0
 _BASIS = np.maximum(_BASIS, np.swapaxes(_BASIS, 1, 2))
 
 
-@dataclass(frozen=True)
-class Motion:
-    """Position, velocity, acceleration ``(N, nq), (N, nv), (N, nv)`` in the model's order, and the direction of sliding
-    of every drive, -1 to 1, ``(N, n + couplings)``."""
-
-    q: Array
-    v: Array
-    a: Array
-    direction: Array
-
-
 class BodyColumns:
     """Columns in which the torque of the joints is linear along a motion: bodies near those of a robot's URDF."""
 
-    def __init__(self, model: RobotModel, motion: Motion) -> None:
-        self._model, self._motion = model, motion
-        self._joints = slice(model.velocities - model.joints, None)
-        self._deviations: dict[tuple[float, ...], Array] = {}
+    def __init__(self, robot: RobotModel, motion: DriveMotion) -> None:
+        self._robot, self._motion = robot, motion
+        self._regressors: dict[tuple[float, ...], Array] = {}
 
     def deviations(self, gravity: Array) -> Array:
         """Columns ``(n, N, 10 nb)`` of ``1 + E`` of all bodies, for a gravity ``(3,)`` [m/s^2]."""
-        key = tuple(gravity.tolist())
-        if key not in self._deviations:
-            inertial, weights = self._parameters
-            out = inertial.copy()
-            out[..., :_MOMENT_PARAMETERS] += np.tensordot(gravity, weights, 1)
-            n, rows, count, _ = out.shape
-            columns = np.swapaxes(out.reshape(n * rows, count, -1), 0, 1) @ self._directions
-            self._deviations[key] = np.swapaxes(columns, 0, 1).reshape(n, rows, -1)
-        return self._deviations[key]
+        columns = np.moveaxis(self._regressor(gravity), 2, 0) @ self._directions[:, None]
+        return np.moveaxis(columns, 0, 2).reshape(*columns.shape[1:3], -1)
 
     def moments(self, body: int, gravity: Array) -> Array:
         """Torques ``(n, N, 4)`` of mass and first moment of a body, for a gravity ``(3,)`` [m/s^2]."""
-        inertial, weights = self._parameters
-        return np.asarray(inertial[:, :, body, :_MOMENT_PARAMETERS] + np.tensordot(gravity, weights[:, :, :, body], 1))
+        return self._regressor(gravity)[:, :, body, :_MOMENT_PARAMETERS]
+
+    def torque(self, gravity: Array) -> Array:
+        """Torque ``(n, N)`` of the bodies of the URDF under a gravity ``(3,)`` [m/s^2]."""
+        return np.einsum("jnbp,bp->jn", self._regressor(gravity), self._robot.consistent_body_prior)
 
     @cached_property
     def torque_of_urdf(self) -> Array:
         """Torque ``(N, n)`` of the bodies of the URDF [N m or N]."""
-        return self._rigid_torque(self._motion.v, self._motion.a)
+        return rigid_torque(self._robot, self._robot.consistent_body_prior, *self._motion[:3])
 
     @property
     def weight_of_urdf(self) -> Array:
         """Torque ``(N, n)`` of the bodies of the URDF at rest [N m or N]."""
         still = np.zeros_like(self._motion.v)
-        return self._rigid_torque(still, still)
+        return rigid_torque(self._robot, self._robot.consistent_body_prior, self._motion.q, still, still)
 
-    def _rigid_torque(self, v: Array, a: Array) -> Array:
-        return rigid_torque(self._model, self._model.consistent_body_prior, self._motion.q, v, a)[:, self._joints]
-
-    @cached_property
-    def _parameters(self) -> tuple[Array, Array]:
-        """Torques ``(n, N, nb, 10)`` of the parameters without gravity, and ``(3, n, N, nb, 4)`` of unit gravities."""
-        q, v, a = self._motion.q, self._motion.v, self._motion.a
-        still = np.zeros_like(v)
-        inertial = body_torques(self._model, np.zeros(3), (q, v, a))[self._joints]
-        at_rest = (q, still, still)
-        weights = [body_torques(self._model, axis, at_rest, _MOMENT_PARAMETERS)[self._joints] for axis in np.eye(3)]
-        return inertial, np.array(weights)
+    def _regressor(self, gravity: Array) -> Array:
+        """``(n, N, nb, 10)`` torque per unit of the parameters of each body."""
+        key = tuple(gravity.tolist())
+        if key not in self._regressors:
+            regressor = joint_torque_regressor(self._robot, *self._motion[:3], gravity).swapaxes(0, 1)
+            self._regressors[key] = regressor.reshape(*regressor.shape[:2], -1, BODY_PARAMETERS)
+        return self._regressors[key]
 
     @cached_property
     def _directions(self) -> Array:
         """Parameters ``(nb, 10, 10)`` of ``L E_k L^T`` for the basis ``E_k`` of symmetric matrices."""
-        roots = np.linalg.cholesky(pseudo_inertia(self._model.consistent_body_prior))
-        out = np.empty((len(roots), BODY_PARAMETERS, BODY_PARAMETERS))
-        for k, basis in enumerate(_BASIS):
-            out[:, :, k] = from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2))
-        return out
+        roots = np.linalg.cholesky(pseudo_inertia(self._robot.consistent_body_prior))
+        turned = [from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2)) for basis in _BASIS]
+        return np.stack(turned, axis=-1)
 
 
 class DriveColumns:
     """Columns in which the torque of the joints is linear along a motion: drives, couplings and user terms.
 
-    The parameters are rotor inertia, viscous and Coulomb friction and offset of the joints, then the first three of the
-    couplings, then those of the user terms.
+    Attributes
+    ----------
+    indices, values : for every joint, the ``k`` parameters that act on it, and their columns ``(N, k)``.
+    shares : (d,), prior deviation of each parameter, of a joint's RMS effort.
+    either_sign : number of the parameters, the first ones, that may have either sign.
     """
 
-    def __init__(self, layout: ParameterLayout, motion: Motion, bodies: BodyColumns) -> None:
-        self._layout, self._motion, self._bodies = layout, motion, bodies
+    def __init__(self, layout: ParameterLayout, motion: DriveMotion, load: Array) -> None:
+        parameters = np.arange(layout.inertial_size, layout.size)
+        not_negative = np.isin(parameters, layout.non_negative)
+        order = np.argsort(not_negative, kind="stable")
+        place = np.argsort(order)
+        joints = range(len(layout.joints))
+        self.indices = [place[joint_columns(layout, joint) - layout.inertial_size] for joint in joints]
+        self.values = [np.stack(columns, axis=1) for columns in drive_rows(layout, motion, load)]
+        offsets = np.isin(parameters[order], np.r_[layout.drive("offset")])
+        self.shares = np.where(offsets, _OFFSET_SHARE, _FRICTION_RATIO)
+        self.either_sign = len(order) - np.count_nonzero(not_negative)
         self._bases: dict[int, Array] = {}  # orthonormal columns of the drives of a joint
-
-    def of_joint(self, joint: int) -> tuple[list[int], Array]:
-        """Indices of the parameters that act on a joint, and their columns ``(N, k)``."""
-        n, count = len(self._layout.joints), len(self._layout.couplings)
-        columns, values = [3 * n + joint], [np.ones(len(self._motion.q))]
-        for gear in np.flatnonzero(self._layout.drive_ratios[:, joint]).tolist():
-            for index, signal in enumerate(self._signals):
-                columns.append(index * n + gear if gear < n else 4 * n + index * count + gear - n)
-                values.append(self._layout.drive_ratios[gear, joint] * signal[:, gear])
-        for index, (term_joint, column) in enumerate(self._terms):
-            if term_joint == joint:
-                columns.append(4 * n + 3 * count + index)
-                values.append(column)
-        return columns, np.stack(values, axis=1)
-
-    @property
-    def not_negative(self) -> NDArray[np.bool_]:
-        """Flag the parameters ``(d,)`` that are not negative: all but offsets and some user terms."""
-        n, layout = len(self._layout.joints), self._layout
-        of_terms = [term.non_negative for term in layout.terms for _ in term.expressions]
-        return np.r_[np.ones(3 * n), np.zeros(n), np.ones(3 * len(layout.couplings)), of_terms] > 0
 
     def unexplained(self, joint: int, values: Array) -> Array:
         """Remainder of values ``(N, k)`` of a joint's torque that its drives cannot explain."""
         if joint not in self._bases:
-            drives = self.of_joint(joint)[1]
+            drives = self.values[joint]
             columns, size, _ = np.linalg.svd(drives[:, np.any(drives != 0, axis=0)], full_matrices=False)
             self._bases[joint] = columns[:, size > 1e-9 * size.max(initial=0.0)]
         basis = self._bases[joint]
         return np.asarray(values - basis @ (basis.T @ values))
-
-    @cached_property
-    def _signals(self) -> tuple[Array, Array, Array]:
-        """Acceleration, speed and direction of every drive, joints first."""
-        n, ratios = len(self._layout.joints), self._layout.drive_ratios
-        v, a = (channel[:, channel.shape[1] - n :] @ ratios.T for channel in (self._motion.v, self._motion.a))
-        return a, v, self._motion.direction
-
-    @cached_property
-    def _terms(self) -> list[tuple[int, Array]]:
-        """Joint and column ``(N,)`` of every user term's parameter."""
-        motion, layout, n = self._motion, self._layout, len(self._layout.joints)
-        signals = {"q": motion.q[:, -n:], "v": motion.v[:, -n:], "a": motion.a[:, -n:]}
-        signals["direction"] = motion.direction[:, :n]
-        if any(term.uses_load for term in layout.terms):
-            signals["load"] = self._bodies.torque_of_urdf
-        return term_columns(layout.terms, layout.joints, signals)
 
 
 @dataclass(frozen=True)
@@ -186,13 +139,13 @@ class EffortFit:
     rigid: Array
 
 
-@dataclass(frozen=True)
-class _JointEquations:
-    """Columns on which a joint's torque depends, their values ``(N, c)`` and Gram matrix ``(c, c)``."""
+class _JointEquations(NamedTuple):
+    """Columns ``(c,)`` on which a joint's torque depends, Gram matrix ``(c, c)``, and products with efforts ``(c, n)``.
+    """
 
     columns: NDArray[np.intp]
-    values: Array
     gram: Array
+    products: Array
 
     def square(self, x: Array, cross: Array) -> float:
         """``|A x|^2 - 2 b^T A x``, from the parameters of all joints and ``A^T b``."""
@@ -211,38 +164,24 @@ class EffortEquations:
     """
 
     def __init__(self, bodies: Array, drives: DriveColumns, efforts: Array, counted: NDArray[np.bool_]) -> None:
-        self._bodies, self._counted = bodies, np.flatnonzero(counted)
-        # Columns whose parameters may have either sign come first.
-        not_negative = drives.not_negative
-        order = np.argsort(not_negative, kind="stable")
-        place = np.argsort(order)
+        self._bodies, self._counted, self._share = bodies, np.flatnonzero(counted), drives.shares
         size, self._rows = bodies.shape[2], len(efforts)
         self._joints = []  # a joint's torque depends on the bodies that it moves, and on its own drives
-        for joint, of_bodies in enumerate(bodies):
-            driven, of_drives = drives.of_joint(joint)
+        for of_bodies, driven, of_drives in zip(bodies, drives.indices, drives.values, strict=True):
             moved = np.flatnonzero(of_bodies.any(axis=0))
-            columns, values = np.append(moved, size + place[driven]), np.hstack([of_bodies[:, moved], of_drives])
-            self._joints.append(_JointEquations(columns, values, values.T @ values))
-        self._start = np.append(no_deviation(size), np.zeros(len(order)))
-        self._size, self._free = size, size + len(order) - int(not_negative.sum())
-        self._share = np.full(len(order), _FRICTION_RATIO)
-        self._share[3 * len(counted) : 4 * len(counted)] = _OFFSET_SHARE
-        self._share = self._share[order]
-        self._take(efforts)
-
-    def with_efforts(self, efforts: Array) -> "EffortEquations":
-        """Equations of other efforts ``(N, n)`` on the same motion."""
-        other = copy(self)
-        other._take(efforts)
-        return other
-
-    def _take(self, efforts: Array) -> None:
-        self._cross = [joint.values.T @ efforts for joint in self._joints]
+            values = np.hstack([of_bodies[:, moved], of_drives])
+            self._joints.append(
+                _JointEquations(np.append(moved, size + driven), values.T @ values, values.T @ efforts)
+            )
         self._squares, self._mean = efforts.T @ efforts, efforts.mean(axis=0)
+        # Columns whose parameters may have either sign come first.
+        self._size, self._free = size, size + drives.either_sign
+        urdf = np.tile(np.eye(4)[_ROWS, _COLUMNS], size // BODY_PARAMETERS)
+        self._start = np.append(urdf, np.zeros(len(drives.shares)))
 
     def fit(self, mixing: Array) -> EffortFit:
         """Fit the efforts ``mixing @ efforts``, ``(n, n)``."""
-        cross = [right @ row for right, row in zip(self._cross, mixing, strict=True)]
+        cross = [joint.products @ row for joint, row in zip(self._joints, mixing, strict=True)]
         squares = np.einsum("ji,ik,jk->j", mixing, self._squares, mixing) / self._rows
         variance = np.maximum(squares - (mixing @ self._mean) ** 2, 1e-300)
         precision = self._precision(squares)
@@ -317,11 +256,6 @@ class EffortEquations:
         x[free:] = scipy.optimize.nnls(root.T, scipy.linalg.lapack.dtrtrs(root, right, lower=1)[0])[0]
         x[:free] = across[:, -1] - across[:, :-1] @ x[free:]
         return np.asarray(scale * x)
-
-
-def no_deviation(size: int) -> Array:
-    """Values ``(10 nb,)`` of the bodies' columns for the bodies of the URDF."""
-    return np.tile(np.eye(4)[_ROWS, _COLUMNS], size // BODY_PARAMETERS)
 
 
 def _divergence(bodies: Array) -> float:

@@ -1,10 +1,11 @@
 """Hypotheses on what may be wrong with efforts or with the motion beside them, and what each costs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,39 @@ from inertid_ros.config.robot import TERM_SHAPES
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Severity, remedy_for
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
+from inertid_ros.regressors.drive_regressor import DriveMotion
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel
 
 from . import effort_equations as equations
-from .effort_equations import BodyColumns, DriveColumns, EffortEquations, EffortFit, Motion
+from .channel_checks import revolute_joints
+from .effort_equations import BodyColumns, DriveColumns, EffortEquations, EffortFit
 
-_NO_WORDS: Mapping[str, str] = {}
-_OPPOSED = "effort of {} opposes what the URDF predicts"
+
+class _Kind(NamedTuple):
+    """Evidence of a cause, with words in braces, the parameters that are fitted to it, and its gravest consequence."""
+
+    evidence: str
+    parameters: int = 0
+    gravest: Severity = Severity.REFUSE
+
+
+_KINDS = {
+    "effort_sign": _Kind("effort of {joint} opposes what the URDF predicts"),
+    "effort_exchange": _Kind("efforts of {one} and {other} fit one another's motion"),
+    "effort_unit": _Kind("efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"),
+    "effort_current": _Kind("efforts are {times} times the torques that the URDF predicts{comment}"),
+    "gravity_compensated": _Kind("efforts lack the torque of gravity"),
+    "gravity_direction": _Kind("efforts fit a gravity of {vector} in the root frame"),
+    "delay": _Kind("efforts are stamped about {milliseconds:.0f} ms {order} the motion", 1),
+    "coupling": _Kind("efforts of {one} and {other} follow the {speeds} of their speeds", 3, Severity.REJECT),
+    "undeclared_load": _Kind("{link} carries about {mass:.2g} kg more than in the URDF", 4, Severity.NOTICE),
+    "counterbalance": _Kind(
+        "a torque that follows the position of {joint} acts beside the URDF's bodies", 2, Severity.REJECT),
+    "joint_exchange": _Kind("positions and efforts of {one} and {other} fit one another's place in the URDF"),
+    "position_offset": _Kind("gravity of {joint} fits positions that are {further:g} degrees further"),
+    "position_unit": _Kind("efforts fit positions in degrees"),
+}
 _ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # by which zeros are wrong
 _LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
 _SHORTLIST_COUNT = 5  # of many similar changes: those that the URDF's bodies explain best
@@ -38,72 +64,71 @@ _NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors of efforts that wrong masses 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A cause of efforts that do not fit the motion, and efforts and motion without it.
+    """A cause of efforts that do not fit the motion, and robot, efforts and motion without it.
 
     Attributes
     ----------
     cause, evidence, remedy : as in a :class:`~inertid_ros.core.findings.Finding`; empty for what was recorded.
-    mixing : (n, n), from recorded to correct efforts.
+    robot : robot, with the loads, couplings and user terms that the robot as given lacks.
     motion : correct motion.
     gravity : (3,), m/s^2 in the root frame.
+    mixing : (n, n), from recorded to correct efforts.
+    lag : how much later than the motion efforts were reported [s].
     gravest : that a finding may have: no coupling, gain or load makes a recording worthless.
     joints : affected joints; empty: all.
-    lag : how much later than the motion efforts were reported [s].
-    coupling : a drive that turns with several joints.
-    terms : torques in addition to those of the robot as given.
     link : link with a load that the URDF lacks; empty if there is none.
-    bodies : (nb, 10), parameters of the links with that load; default those of the URDF.
     penalty : cost of the parameters that were fitted to find it, and of having tried many similar ones.
     """
 
     cause: str
     evidence: str
     remedy: str
-    mixing: Array
-    motion: Motion
+    robot: RobotModel
+    motion: DriveMotion
     gravity: Array
+    mixing: Array
+    lag: float = 0.0
     gravest: Severity = Severity.REFUSE
     joints: tuple[int, ...] = ()
-    lag: float = 0.0
-    coupling: Coupling | None = None
-    terms: tuple[UserTerm, ...] = ()
     link: str = ""
-    bodies: Array | None = None
     penalty: float = 0.0
 
     @classmethod
-    def as_recorded(cls, model: RobotModel, motion: Motion) -> "Hypothesis":
-        return cls("", "", "", np.eye(model.joints), motion, np.array(model.options.gravity, dtype=float))
+    def as_recorded(cls, model: RobotModel, motion: DriveMotion) -> "Hypothesis":
+        robot = replace(model, layout=replace(model.layout, drive_terms=equations.EFFORT_TERMS))
+        return cls("", "", "", robot, motion, np.array(model.options.gravity, dtype=float), np.eye(model.joints))
 
-    def robot(self, model: RobotModel) -> RobotModel:
-        """Robot with these bodies."""
-        return model if self.bodies is None else model.with_prior_bodies(self.bodies)
+    def columns(self) -> tuple[BodyColumns, DriveColumns]:
+        """Columns of this robot along this motion."""
+        bodies = BodyColumns(self.robot, self.motion)
+        return bodies, DriveColumns(self.robot.layout, self.motion, bodies.torque_of_urdf)
 
-    def same_motion(self, other: "Hypothesis") -> bool:
-        """Whether motion and bodies are those of another hypothesis."""
-        return self.motion is other.motion and self.bodies is other.bodies
-
-    def same_drives(self, other: "Hypothesis") -> bool:
-        """Whether the torques on the joints are those of another hypothesis."""
-        return self.coupling is other.coupling and self.terms is other.terms
+    def with_drives(self, terms: Sequence[UserTerm] = (), couplings: Sequence[Coupling] = ()) -> RobotModel:
+        """Robot with further user terms and couplings."""
+        layout = self.robot.layout
+        layout = replace(layout, terms=(*layout.terms, *terms), couplings=(*layout.couplings, *couplings))
+        return replace(self.robot, layout=layout)
 
 
 @dataclass(frozen=True)
 class EffortComparison:
-    """Costs of hypotheses on one recording.
+    """Costs of hypotheses on one recording of a robot on a fixed base.
 
     Attributes
     ----------
-    model : the robot as given.
+    recorded : reference of the comparison: everything as recorded, or with the causes found so far put right.
     efforts_after : from a lag [s] to the efforts ``(N, n)`` that were reported that much later [N m or N].
     counted : bool (n,), joints that report efforts.
-    recorded : reference of the comparison: everything as recorded, or with the causes found so far put right.
     """
 
-    model: RobotModel
+    recorded: Hypothesis
     efforts_after: Callable[[float], Array]
     counted: NDArray[np.bool_]
-    recorded: Hypothesis
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the joints."""
+        return self.recorded.robot.joint_names
 
     def corrected(self, hypothesis: Hypothesis) -> "EffortComparison":
         """Comparison of further causes with one put right."""
@@ -112,7 +137,7 @@ class EffortComparison:
     @cached_property
     def weights(self) -> tuple[Array, Array]:
         """Least and largest weight ``(n,)`` of the URDF's bodies on each joint (5th and 95th percentile)."""
-        least, most = np.percentile(np.abs(self._bodies.weight_of_urdf), (5, 95), axis=0)
+        least, most = np.percentile(np.abs(self._columns[0].weight_of_urdf), (5, 95), axis=0)
         return least, most
 
     @property
@@ -122,53 +147,48 @@ class EffortComparison:
 
     def fit(self, hypothesis: Hypothesis) -> EffortFit:
         """Best explanation under a hypothesis; its cost includes the penalty."""
-        base = self.recorded
-        if hypothesis.same_motion(base) and hypothesis.same_drives(base) and hypothesis.gravity is base.gravity:
-            joint_equations = self._equations
-            if hypothesis.lag != base.lag:
-                joint_equations = joint_equations.with_efforts(self.efforts_after(hypothesis.lag))
-        else:
-            joint_equations = self._equations_of(hypothesis)
-        fit = joint_equations.fit(hypothesis.mixing)
+        recorded = self.recorded
+        unchanged = (
+            hypothesis.robot is recorded.robot and hypothesis.motion is recorded.motion
+            and hypothesis.gravity is recorded.gravity and hypothesis.lag == recorded.lag
+        )  # fmt: skip
+        fit = (self._equations if unchanged else self._equations_of(hypothesis)).fit(hypothesis.mixing)
         return replace(fit, cost=fit.cost + hypothesis.penalty)
 
     def hypotheses(self, joints: list[int]) -> Iterator[Hypothesis]:
         """All hypotheses; those on single joints are on some ``joints`` only."""
-        yield from self._best(list(self._loads()), _LONG_SHORTLIST_COUNT)
+        yield from self._best(self._loads(), _LONG_SHORTLIST_COUNT)
         yield from self._signs(joints)
-        yield from self._best(list(self._effort_exchanges(joints)))
+        yield from self._best(self._effort_exchanges(joints))
         yield from self._factors()
         yield from self._gravities()
         yield from self._delays()
-        yield from self._best(list(self._couplings(joints)), _LONG_SHORTLIST_COUNT)
+        yield from self._best(self._couplings(joints), _LONG_SHORTLIST_COUNT)
         yield from self._counterbalances(joints)
         yield from self._best([*self._joint_exchanges(joints), *self._position_offsets(), *self._position_units()])
 
     def _signs(self, joints: list[int]) -> Iterator[Hypothesis]:
         """One drive's effort, or that of all, has the wrong sign."""
-        mixing, n = self.recorded.mixing, self.model.joints
-        scales = _mapping(dict.fromkeys(self._counted_names, -1.0))
-        yield self._other("effort_sign", _OPPOSED.format("all joints"), {"scales": scales}, mixing=-mixing)
+        mixing, signs = self.recorded.mixing, 1.0 - 2.0 * np.eye(len(self.names))
+        words = {"joint": "all joints", "scales": _mapping(dict.fromkeys(self._counted_names, -1.0))}
+        yield self._other("effort_sign", words, mixing=-mixing)
         candidates = []
         for joint in joints:
-            name, sign = self.model.joint_names[joint], np.where(np.arange(n) == joint, -1.0, 1.0)[:, None]
-            words, evidence = {"scales": _mapping({name: -1.0})}, _OPPOSED.format(name)
-            candidates.append(self._other("effort_sign", evidence, words, n, mixing=sign * mixing, joints=(joint,)))
+            words = {"joint": self.names[joint], "scales": _mapping({self.names[joint]: -1.0})}
+            flipped = signs[joint][:, None] * mixing
+            candidates.append(self._other("effort_sign", words, len(self.names), mixing=flipped, joints=(joint,)))
         yield from self._best(candidates)
 
     def _effort_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         """The efforts of two joints are exchanged."""
         pairs = list(combinations(joints, 2))
         for pair in pairs:
-            one, other = (self.model.joint_names[joint] for joint in pair)
-            evidence = f"efforts of {one} and {other} fit one another's motion"
-            mixing = self.recorded.mixing[_exchanged(self.model.joints, *pair)]
-            words = {"one": one, "other": other}
-            yield self._other("effort_exchange", evidence, words, len(pairs), mixing=mixing, joints=pair)
+            mixing = self.recorded.mixing[_exchanged(len(self.names), *pair)]
+            yield self._other("effort_exchange", self._pair(pair), len(pairs), mixing=mixing, joints=pair)
 
     def _factors(self) -> Iterator[Hypothesis]:
         """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort shows it."""
-        rigid, factor = self._rigid_of_urdf(self.recorded.gravity), np.ones(self.model.joints)
+        rigid, factor = self._columns[0].torque(self.recorded.gravity), np.ones(len(self.names))
         for _ in range(3):
             ratio, determined = self._ratios(rigid, self._efforts / factor)
             if not determined.any():
@@ -178,20 +198,34 @@ class EffortComparison:
             factor = factor * np.where(determined, ratio, common)
             mixing = np.diag(1 / factor) @ self.recorded.mixing
             rigid = self._equations.fit(mixing).rigid
-        known = factor[determined]
-        gains = _gains(known, self._counted_names)
-        yield self._other(parameters=int(determined.sum()), mixing=mixing, **gains)
+        known, names, recorded = factor[determined], self._counted_names, self.recorded.mixing
         power = 10.0 ** round(np.log10(float(np.median(known))))
-        if power != 1.0:
-            unit = _unit(power, self._counted_names)
-            yield self._other(parameters=1, mixing=self.recorded.mixing / power, **unit)
+        alike = np.mean(np.abs(np.log(known / power)) < _UNIT_LOG_SPREAD) > 0.75
+        unit = {"power": power, "unit": _UNITS.get(power), "scales": _mapping(dict.fromkeys(names, 1 / power))}
+        if power in _UNITS and alike:
+            yield self._other("effort_unit", unit, parameters=len(known), mixing=mixing)
+        else:
+            largest, words = float(np.exp(np.max(np.abs(np.log(known))))), {"comment": ""}
+            gravest = Severity.CARE if largest > _NOTICE_FACTOR else Severity.NOTICE
+            words["times"], case = ", ".join(f"{x:.3g}" for x in known), ""
+            if len(names) == len(known):
+                words["scales"], case = _mapping(dict(zip(names, 1 / known, strict=True))), "estimated"
+            yield self._other(
+                "effort_current", words, parameters=len(known), case=case, mixing=mixing,
+                gravest=Severity.REFUSE if largest >= _CARE_FACTOR else gravest,
+            )  # fmt: skip
+        if power in _UNITS:
+            yield self._other("effort_unit", unit, parameters=1, mixing=recorded / power)
+        elif power != 1.0:
+            words = {"times": f"about {power:g}", "comment": ", which is no unit of torque", "scales": f"{1 / power:g}"}
+            yield self._other("effort_current", words, parameters=1, case="estimated", mixing=recorded / power)
 
     def _gravities(self) -> Iterator[Hypothesis]:
         """Gravity has been taken out of the efforts, or points elsewhere: along an axis, or anywhere."""
         size = float(np.linalg.norm(self.recorded.gravity))
         if not size:
             return
-        yield self._other("gravity_compensated", "efforts lack the torque of gravity", gravity=np.zeros(3))
+        yield self._other("gravity_compensated", gravity=np.zeros(3))
         axes = [size * sign * axis for axis in np.eye(3) for sign in (1, -1)]
         others = [axis for axis in axes if not np.allclose(axis, self.recorded.gravity, atol=0.1 * size)]
         candidates = [(gravity, len(axes), 0) for gravity in others]
@@ -201,144 +235,132 @@ class EffortComparison:
             candidates.append((size * fitted / length, 1, 2))
         for gravity, tried, parameters in candidates:
             vector = "[" + ", ".join(f"{round(x, 2) + 0.0:g}" for x in gravity.tolist()) + "]"
-            evidence = f"efforts fit a gravity of {vector} in the root frame"
-            yield self._other("gravity_direction", evidence, {"vector": vector}, tried, parameters, gravity=gravity)
+            yield self._other("gravity_direction", {"vector": vector}, tried, parameters, gravity=gravity)
 
     def _delays(self) -> Iterator[Hypothesis]:
         """Efforts come later than the motion, or earlier."""
         for lag in (*_LAGS_S, *(-lag for lag in _LAGS_S)):
-            order = "after" if lag > 0 else "before"
-            evidence = f"efforts are stamped about {abs(1e3 * lag):.0f} ms {order} the motion"
-            yield self._other("delay", evidence, parameters=1, lag=lag)
+            words = {"milliseconds": abs(1e3 * lag), "order": "after" if lag > 0 else "before"}
+            yield self._other("delay", words, lag=lag)
 
     def _couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
         """A drive turns with two neighbouring joints at once."""
-        parents = [joint.parent for joint in self.model.tree]
-        first = len(parents) - self.model.joints
-        for joint in range(self.model.joints):
-            before = parents[first + joint] - first
+        recorded, motion = self.recorded, self.recorded.motion
+        for joint, before in enumerate(joint.parent for joint in recorded.robot.tree):
             if before < 0 or not {joint, before} & set(joints):
                 continue
-            pair = (self.model.joint_names[before], self.model.joint_names[joint])
-            if any(set(other.joints) >= set(pair) for other in self.model.layout.couplings):
+            pair = (self.names[before], self.names[joint])
+            if any(set(other.joints) >= set(pair) for other in recorded.robot.layout.couplings):
                 continue
             for ratio, speeds in ((1.0, "sum"), (-1.0, "difference")):
-                words = {"drive": f"{{wrist: {{joints: [{', '.join(pair)}], ratios: [1, {ratio:g}]}}}}"}
-                evidence = f"efforts of {pair[0]} and {pair[1]} follow the {speeds} of their speeds"
+                drive = f"{{wrist: {{joints: [{', '.join(pair)}], ratios: [1, {ratio:g}]}}}}"
+                sliding = np.sign(motion.v[:, before] + ratio * motion.v[:, joint])
                 yield self._other(
-                    "coupling", evidence, words, 2 * len(joints), 3, gravest=Severity.REJECT, joints=(before, joint),
-                    coupling=Coupling("coupling", pair, (1.0, ratio)),
+                    "coupling", {**self._pair((before, joint)), "speeds": speeds, "drive": drive}, 2 * len(joints),
+                    robot=recorded.with_drives(couplings=[Coupling("coupling", pair, (1.0, ratio))]),
+                    motion=motion._replace(direction=np.column_stack([motion.direction, sliding])),
+                    joints=(before, joint),
                 )  # fmt: skip
 
     def _loads(self) -> Iterator[Hypothesis]:
         """A link at an end of the robot carries something that the URDF lacks, such as a gripper."""
-        ends = sorted(set(range(len(self.model.tree))) - {joint.parent for joint in self.model.tree})
-        bodies = self.recorded.robot(self.model).consistent_body_prior
+        robot = self.recorded.robot
+        ends = sorted(set(range(len(robot.tree))) - {joint.parent for joint in robot.tree})
+        bodies = robot.consistent_body_prior
         for end in ends:
             mass, *moment = self._load_of_urdf(end)
             centre = np.array(moment) / max(mass, 1e-9)
             # More than the whole robot is no load, but a fault of something else.
             if 0 < mass < bodies[:, 0].sum() and np.linalg.norm(centre) < _MAX_LOAD_DISTANCE_M:
                 radius = _LOAD_RADIUS_RATIO * float(np.linalg.norm(centre))
-                load = from_mass_com_inertia(mass, centre, 0.4 * mass * radius**2 * np.eye(3))
-                loaded, link = bodies.copy(), self.model.link_names[end]
-                loaded[end] += load
-                yield self._other(
-                    "undeclared_load", f"{link} carries about {mass:.2g} kg more than in the URDF", {}, len(ends), 4,
-                    link=link, bodies=loaded, gravest=Severity.NOTICE,
-                )  # fmt: skip
+                loaded, link = bodies.copy(), robot.link_names[end]
+                loaded[end] += from_mass_com_inertia(mass, centre, 0.4 * mass * radius**2 * np.eye(3))
+                words, loaded_robot = {"link": link, "mass": mass}, robot.with_prior_bodies(loaded)
+                yield self._other("undeclared_load", words, len(ends), link=link, robot=loaded_robot)
 
     def _counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
         """A spring or a weight that the URDF lacks carries the load of a joint."""
         heavy = self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max()
-        balanced = {term.joint for term in (*self.model.layout.terms, *self.recorded.terms)}
-        names = self.model.joint_names
-        turning = [joint for joint in joints if heavy[joint] and self._turns[joint] and names[joint] not in balanced]
+        balanced = {term.joint for term in self.recorded.robot.layout.terms}
+        turning = [joint for joint in joints if heavy[joint] and self._turns[joint]]
+        turning = [joint for joint in turning if self.names[joint] not in balanced]
         for joint in turning:
-            term = UserTerm("counterbalance", names[joint], TERM_SHAPES["counterbalance"][0])
-            evidence = f"a torque that follows the position of {names[joint]} acts beside the URDF's bodies"
-            yield self._other(
-                "counterbalance", evidence, {"joint": names[joint]}, len(turning), 2, joints=(joint,),
-                terms=(*self.recorded.terms, term), gravest=Severity.REJECT,
-            )  # fmt: skip
+            term = UserTerm("counterbalance", self.names[joint], TERM_SHAPES["counterbalance"][0])
+            words, robot = {"joint": self.names[joint]}, self.recorded.with_drives(terms=[term])
+            yield self._other("counterbalance", words, len(turning), joints=(joint,), robot=robot)
 
     def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         """Two joints are exchanged, with positions and efforts."""
-        n, motion = self.model.joints, self.recorded.motion
+        n, direction = len(self.names), self.recorded.motion.direction
         pairs = [pair for pair in combinations(range(n), 2) if self._turns[pair[0]] == self._turns[pair[1]]]
         pairs = [pair for pair in pairs if set(pair) & set(joints)]
         for pair in pairs:
-            order, (one, other) = _exchanged(n, *pair), (self.model.joint_names[joint] for joint in pair)
+            order = _exchanged(n, *pair)
             moved = self._moved(itemgetter((slice(None), order)))
-            moved = replace(moved, direction=np.hstack([motion.direction[:, order], motion.direction[:, n:]]))
-            evidence = f"positions and efforts of {one} and {other} fit one another's place in the URDF"
-            yield self._other(
-                "joint_exchange", evidence, {"one": one, "other": other}, len(pairs), motion=moved, joints=pair,
-                mixing=self.recorded.mixing[order],
-            )  # fmt: skip
+            moved = moved._replace(direction=np.hstack([direction[:, order], direction[:, n:]]))
+            mixing = self.recorded.mixing[order]
+            yield self._other("joint_exchange", self._pair(pair), len(pairs), motion=moved, joints=pair, mixing=mixing)
 
     def _position_offsets(self) -> Iterator[Hypothesis]:
         """The zero of a joint is turned."""
         turning, motion = np.flatnonzero(self._turns).tolist(), self.recorded.motion
+        tried = len(_ZERO_TURNS_DEG) * len(turning)
         for joint in turning:
-            name = self.model.joint_names[joint]
             for turn in _ZERO_TURNS_DEG:
                 q = motion.q.copy()
-                q[:, self.model.positions - self.model.joints + joint] += -np.radians(turn)
-                evidence = f"gravity of {name} fits positions that are {-turn:g} degrees further"
-                words, tried = {"turn": f"{turn:g}", "joint": name}, len(_ZERO_TURNS_DEG) * len(turning)
-                moved = replace(motion, q=q)
-                yield self._other("position_offset", evidence, words, tried, motion=moved, joints=(joint,))
+                q[:, joint] += -np.radians(turn)
+                words = {"turn": f"{turn:g}", "further": -turn, "joint": self.names[joint]}
+                moved = motion._replace(q=q)
+                yield self._other("position_offset", words, tried, motion=moved, joints=(joint,))
 
     def _position_units(self) -> Iterator[Hypothesis]:
         """Angles are in degrees."""
         if self._turns.any():
             factors = np.where(self._turns, np.pi / 180, 1.0)
             moved = self._moved(lambda values: values * factors)
-            yield self._other("position_unit", "efforts fit positions in degrees", case="by_effort", motion=moved)
+            yield self._other("position_unit", case="by_effort", motion=moved)
 
-    def _moved(self, change: Callable[[Array], Array]) -> Motion:
-        """Recorded motion with a change of the joints' ``q``, ``v`` and ``a``, ``(N, n)``; a free base stays."""
-        motion, n = self.recorded.motion, self.model.joints
-        channels = {key: np.split(getattr(motion, key), [-n], axis=1) for key in ("q", "v", "a")}
-        return replace(motion, **{key: np.hstack([base, change(values)]) for key, (base, values) in channels.items()})
+    def _moved(self, change: Callable[[Array], Array]) -> DriveMotion:
+        """Recorded motion with a change of ``q``, ``v`` and ``a``, ``(N, n)``."""
+        motion = self.recorded.motion
+        return motion._replace(q=change(motion.q), v=change(motion.v), a=change(motion.a))
 
-    def _best(self, candidates: list[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:
+    def _best(self, candidates: Iterable[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:
         """Candidates that the URDF's bodies explain best, and that are worth bodies of their own."""
+        candidates = list(candidates)
         if len(candidates) <= count:
             return candidates
         costs = [self._cost_of_urdf(candidate) for candidate in candidates]
         return [candidates[index] for index in np.argsort(costs)[:count]]
 
     def _other(
-        self, cause: str, evidence: str, words: Mapping[str, str] = _NO_WORDS, tried: int = 1, parameters: int = 0,
+        self, cause: str, words: Mapping[str, object] | None = None, tried: int = 1, parameters: int = 0,
         case: str = "", **changes: object,
     ) -> Hypothesis:  # fmt: skip
-        """The recorded state with changes; one of ``tried`` alternatives, with fitted parameters.
+        """The recorded state with changes; one of ``tried`` alternatives, with further fitted parameters.
 
-        ``words`` are those of the remedy, in a case of the cause.
+        ``words`` are those of the evidence, and of the remedy in a case of the cause.
         """
-        penalty, remedy = float(np.log(tried)) + _COST_PER_PARAMETER * parameters, remedy_for(cause, case, **words)
-        changes = {"gravest": Severity.REFUSE, **changes, "evidence": evidence, "remedy": remedy}
-        return replace(self.recorded, cause=cause, penalty=penalty, **changes)  # type: ignore[arg-type]
+        kind, words = _KINDS[cause], words or {}
+        penalty = float(np.log(tried)) + _COST_PER_PARAMETER * (kind.parameters + parameters)
+        changes = {"gravest": kind.gravest, **changes, "evidence": kind.evidence.format(**words)}
+        remedy = remedy_for(cause, case, **words)
+        return replace(self.recorded, cause=cause, remedy=remedy, penalty=penalty, **changes)  # type: ignore[arg-type]
+
+    def _pair(self, joints: tuple[int, int]) -> dict[str, str]:
+        return {"one": self.names[joints[0]], "other": self.names[joints[1]]}
 
     @property
     def _counted_names(self) -> list[str]:
-        return [name for name, counted in zip(self.model.joint_names, self.counted, strict=True) if counted]
+        return [name for name, counted in zip(self.names, self.counted, strict=True) if counted]
 
     @cached_property
     def _turns(self) -> NDArray[np.bool_]:
-        """Joints ``(n,)`` that turn; others slide."""
-        axes = self.model.axes[len(self.model.link_names) - self.model.joints :]
-        return np.asarray((axes[:, :3] == 0).all(axis=1))
+        return revolute_joints(self.recorded.robot)
 
     @cached_property
-    def _bodies(self) -> BodyColumns:
-        return BodyColumns(self.recorded.robot(self.model), self.recorded.motion)
-
-    @cached_property
-    def _drives(self) -> DriveColumns:
-        return self._drives_of(self.recorded, self.recorded.motion, self._bodies)
+    def _columns(self) -> tuple[BodyColumns, DriveColumns]:
+        return self.recorded.columns()
 
     @cached_property
     def _equations(self) -> EffortEquations:
@@ -349,68 +371,33 @@ class EffortComparison:
         """Efforts ``(N, n)`` without any other change."""
         return np.asarray(self.efforts_after(self.recorded.lag) @ self.recorded.mixing.T)
 
+    def _columns_of(self, hypothesis: Hypothesis) -> tuple[BodyColumns, DriveColumns]:
+        unchanged = hypothesis.robot is self.recorded.robot and hypothesis.motion is self.recorded.motion
+        return self._columns if unchanged else hypothesis.columns()
+
     def _equations_of(self, hypothesis: Hypothesis) -> EffortEquations:
-        bodies = self._bodies_of(hypothesis)
-        drives = self._drives_of(hypothesis, hypothesis.motion, bodies)
+        bodies, drives = self._columns_of(hypothesis)
         efforts = self.efforts_after(hypothesis.lag)
         return EffortEquations(bodies.deviations(hypothesis.gravity), drives, efforts, self.counted)
 
-    def _bodies_of(self, hypothesis: Hypothesis) -> BodyColumns:
-        if hypothesis.same_motion(self.recorded):
-            return self._bodies
-        return BodyColumns(hypothesis.robot(self.model), hypothesis.motion)
-
-    def _drives_of(self, hypothesis: Hypothesis, motion: Motion, bodies: BodyColumns) -> DriveColumns:
-        layout = self.model.layout
-        layout = replace(layout, terms=(*layout.terms, *hypothesis.terms))
-        if hypothesis.coupling is not None:
-            layout = replace(layout, couplings=(*layout.couplings, hypothesis.coupling))
-            speed = motion.v[:, self.model.velocities - self.model.joints :] @ layout.coupling_ratios[-1]
-            motion = replace(motion, direction=np.column_stack([motion.direction, np.sign(speed)]))
-        return DriveColumns(layout, motion, bodies)
-
-    def _rigid_of_urdf(self, gravity: Array) -> Array:
-        """Torque ``(n, N)`` of the URDF's bodies."""
-        bodies = self._bodies.deviations(gravity)
-        return np.asarray(bodies @ equations.no_deviation(bodies.shape[2]))
-
     def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
-        """Cost with the bodies of the URDF: one inverse dynamics, or none if only efforts change."""
-        base, changed = self.recorded, np.ones(len(self.counted), dtype=bool)
-        if hypothesis.same_motion(base) and hypothesis.lag == base.lag:
-            changed = (hypothesis.mixing != base.mixing).any(axis=1)
-            if not hypothesis.same_drives(base):
-                changed[list(hypothesis.joints)] = True
-        unchanged = self._costs_of_recorded[~changed].sum()
-        return float(hypothesis.penalty + unchanged + self._costs_of_urdf(hypothesis, changed).sum())
-
-    @cached_property
-    def _costs_of_recorded(self) -> Array:
-        """Costs ``(n,)`` of the joints as recorded, with the bodies of the URDF."""
-        return self._costs_of_urdf(self.recorded, self.counted)
-
-    def _costs_of_urdf(self, hypothesis: Hypothesis, wanted: NDArray[np.bool_]) -> Array:
-        """Costs ``(n,)`` of some joints with the bodies of the URDF and any friction; zero for others."""
-        bodies, costs, drives = self._bodies_of(hypothesis), np.zeros(len(self.counted)), self._drives
-        rest = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
-        variance = np.maximum(np.var(rest, axis=0), 1e-300)
-        rest = rest - bodies.torque_of_urdf
-        if hypothesis.motion.v is not self.recorded.motion.v:
-            drives = self._drives_of(hypothesis, hypothesis.motion, bodies)
-        elif not hypothesis.same_drives(self.recorded):  # at the same speeds, single drives are the same
-            drives = self._drives_of(hypothesis, self.recorded.motion, self._bodies)
-        for joint in np.flatnonzero(self.counted & wanted).tolist():
+        """Cost with the bodies of the URDF and any friction: at most one inverse dynamics."""
+        bodies, drives = self._columns_of(hypothesis)
+        efforts = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
+        variance = np.maximum(np.var(efforts, axis=0), 1e-300)
+        rest, cost = efforts - bodies.torque_of_urdf, hypothesis.penalty
+        for joint in np.flatnonzero(self.counted).tolist():
             error = drives.unexplained(joint, rest[:, [joint]])
             share = np.mean(error**2) / (equations.EFFORT_FLOOR_SHARE**2 * variance[joint])
-            costs[joint] = 0.5 * equations.INDEPENDENT_SAMPLES * np.log1p(share)
-        return costs
+            cost += 0.5 * equations.INDEPENDENT_SAMPLES * float(np.log1p(share))
+        return cost
 
     def _ratios(self, rigid: Array, efforts: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Factor ``(n,)`` of each joint's effort over a torque, and whether it is determined."""
         ratio, determined = np.ones(len(rigid)), np.zeros(len(rigid), dtype=bool)
         for joint in np.flatnonzero(self.counted).tolist():
             both = np.column_stack([rigid[joint], efforts[:, joint]])
-            torque, effort = self._drives.unexplained(joint, both).T
+            torque, effort = self._columns[1].unexplained(joint, both).T
             power = float(torque @ torque)
             if power <= 1e-12 * float(rigid[joint] @ rigid[joint]):
                 continue
@@ -422,12 +409,12 @@ class EffortComparison:
 
     def _gravity_of_urdf(self) -> Array:
         """Gravity ``(3,)`` with which the URDF's bodies explain the efforts best [m/s^2]."""
-        still, *axes = (self._rigid_of_urdf(axis) for axis in np.vstack([np.zeros(3), np.eye(3)]))
+        still, *axes = (self._columns[0].torque(axis) for axis in np.vstack([np.zeros(3), np.eye(3)]))
         return self._explained(np.stack([axis - still for axis in axes], axis=2), still.T)
 
     def _load_of_urdf(self, body: int) -> Array:
         """Mass and first moment ``(4,)`` [kg, kg m] to be added to a body of the URDF."""
-        return self._explained(self._bodies.moments(body, self.recorded.gravity), self._bodies.torque_of_urdf)
+        return self._explained(self._columns[0].moments(body, self.recorded.gravity), self._columns[0].torque_of_urdf)
 
     def _explained(self, columns: Array, known: Array) -> Array:
         """Factors ``(p,)`` of columns ``(n, N, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""
@@ -435,7 +422,7 @@ class EffortComparison:
         normal, right = np.zeros((count, count)), np.zeros(count)
         for joint in np.flatnonzero(self.counted).tolist():
             free = np.column_stack([columns[joint], self._efforts[:, joint] - known[:, joint]])
-            free = self._drives.unexplained(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
+            free = self._columns[1].unexplained(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
             normal += free[:, :count].T @ free[:, :count]
             right += free[:, :count].T @ free[:, count]
         return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-6)[0])
@@ -446,33 +433,6 @@ def _exchanged(count: int, one: int, other: int) -> list[int]:
     order = list(range(count))
     order[one], order[other] = other, one
     return order
-
-
-def _gains(factors: Array, names: Sequence[str]) -> dict:
-    """Cause of efforts that are factors ``(k,)`` times the torques: a unit if these are alike, or currents."""
-    power = float(10.0 ** np.round(np.log10(np.median(factors))))
-    if power in _UNITS and np.mean(np.abs(np.log(factors / power)) < _UNIT_LOG_SPREAD) > 0.75:
-        return _unit(power, names)
-    largest = float(np.exp(np.max(np.abs(np.log(factors)))))
-    gravest = Severity.REFUSE
-    if largest < _CARE_FACTOR:
-        gravest = Severity.CARE if largest > _NOTICE_FACTOR else Severity.NOTICE
-    evidence = f"efforts are {', '.join(f'{x:.3g}' for x in factors)} times the torques that the URDF predicts"
-    if len(names) != len(factors):
-        return {"cause": "effort_current", "evidence": evidence, "gravest": gravest}
-    words = {"scales": _mapping(dict(zip(names, 1 / factors, strict=True)))}
-    return {"cause": "effort_current", "evidence": evidence, "gravest": gravest, "words": words, "case": "estimated"}
-
-
-def _unit(power: float, names: Sequence[str]) -> dict:
-    """Cause of efforts that are a power of ten times the torques."""
-    if power in _UNITS:
-        evidence = f"efforts are {power:g} times the torques that the URDF predicts (they look like {_UNITS[power]})"
-        words = {"scales": _mapping(dict.fromkeys(names, 1 / power))}
-        return {"cause": "effort_unit", "evidence": evidence, "words": words}
-    evidence = f"efforts are about {power:g} times the torques that the URDF predicts, which is no unit of torque"
-    words = {"scales": f"{1 / power:g}"}
-    return {"cause": "effort_current", "evidence": evidence, "words": words, "case": "estimated"}
 
 
 def _mapping(values: dict[str, float]) -> str:
