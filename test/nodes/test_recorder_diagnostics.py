@@ -16,7 +16,7 @@ from inertid_ros.ros.conversions import stamp_of_serialized  # noqa: E402
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
 
 GOOD = StreamReport(1000, False, 1000.0, 0, 0.0012, 0.0003, 0.0005, ())
-ONE, NONE = TopicState("/hand", 1, ""), TopicState("/hand", 0, "nobody publishes /hand")
+ONE, NONE = TopicState(1, ""), TopicState(0, "nobody publishes /hand")
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ ONE, NONE = TopicState("/hand", 1, ""), TopicState("/hand", 0, "nobody publishes
         (ONE, GOOD, OK, "1000 Hz"),
         (NONE, replace(GOOD, silent=True), STALE, "nobody publishes"),
         (ONE, replace(GOOD, silent=True), STALE, "no message arrives"),
-        (TopicState("/hand", 1, "/x publishes /hand as Y"), GOOD, ERROR, "as Y"),
-        (TopicState("/hand", 2, ""), GOOD, WARN, "2 publishers"),
+        (TopicState(1, "/x publishes /hand as Y"), GOOD, ERROR, "as Y"),
+        (TopicState(2, ""), GOOD, WARN, "2 publishers"),
         (ONE, replace(GOOD, delay_s=-0.5), WARN, "check the clocks"),
         (ONE, replace(GOOD, gaps=1), WARN, "gaps"),
         (ONE, replace(GOOD, saturated=(2,)), WARN, "force z at the largest value"),

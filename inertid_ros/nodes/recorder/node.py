@@ -4,17 +4,15 @@ import math
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
@@ -23,13 +21,13 @@ from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.live_bag import free_space_mb
 from inertid_ros.data.files.mcap_format import Topic
-from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, message_values, tare_topic
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, layout_of, tare_topic
 from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros import diagnostics, topics
-from inertid_ros.ros.conversions import stamp_of_serialized, to_batch, to_nanoseconds, to_wrench
+from inertid_ros.ros.conversions import stamp_of_serialized, to_batch, to_wrench
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import BATCH, LATCHED, PolledSubscription
@@ -42,11 +40,9 @@ _TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # a look for callbacks c
 _FAILURE_LOG_PERIOD_S = 30.0  # starts that are tried again and fail for one reason are logged at this interval
 
 
-@dataclass(frozen=True)
-class TopicState:
+class TopicState(NamedTuple):
     """Number of publishers of a topic, and what is wrong with them in one line; empty if all is well."""
 
-    topic: str
     publishers: int
     problem: str
 
@@ -183,43 +179,47 @@ class Recorder(Node):
     def _receive(self, index: int, data: bytes, received: float, arrival_ns: int) -> None:
         source, stream, now = self.sources[index], self.streams[index], self._now_ns()
         stream.add(received, self._delay(source, data) - (now * 1e-9 - received))
-        wrench = None
-        if source.name in self.wrench_topics:
-            message = deserialize_message(data, WrenchStamped)
-            values = message_values(WRENCH_STAMPED, message)["wrench"]
-            wrench = self.watch.add(source.name, self._stamp(message, arrival_ns), values)
-            stream.add_values(received, wrench)
         recording = self.session.recording_of(source, len(data), arrival_ns, now)
-        if recording is None:
+        is_wrench = source.name in self.wrench_topics
+        if recording is None and not is_wrench:
             return
-        if wrench is not None:
-            frame = source.frame or message.header.frame_id
-            recording.add(index, data, self._stamp(message, arrival_ns), {f"{WRENCH_PREFIX}{frame}": wrench})
-            return
-        if source.type != JOINT_STATE and not source.of_base:
+        if recording is not None and not source.is_sampled:
             recording.add(index, data, self.get_clock().now().nanoseconds, {})
             return
-        message = deserialize_message(data, topics.message_class(source.type))
-        stamp = self._stamp(message, arrival_ns)
-        if source.of_base:
-            recording.add(index, data, stamp, message_values(source.type, message))
-        elif recording.add_joint_state(
-            index, data, message.name, stamp, (message.position, message.velocity, message.effort)
+        try:
+            layout = layout_of(data, source.type)
+        except ValueError as error:
+            if recording is not None:
+                recording.reject(f"{source.name}: a message {error}; check its publisher")
+            return
+        stamp_ns, values = self._stamp(data, arrival_ns), layout.values(np.frombuffer(data, dtype=np.uint8)[None])
+        channels = {channel: rows[0] for channel, rows in values.items()}
+        if is_wrench:
+            wrench = self.watch.add(source.name, stamp_ns, channels["wrench"])
+            stream.add_values(received, wrench)
+            channels = {f"{WRENCH_PREFIX}{source.frame or layout.source[0]}": wrench}
+        if recording is None:
+            return
+        if source.type != JOINT_STATE:
+            recording.add(index, data, stamp_ns, channels)
+            return
+        names, effort = list(layout.source), channels["effort"]
+        if recording.add_joint_state(
+            index, data, names, stamp_ns, (channels["position"], channels["velocity"], effort)
         ):
             self.session.note_joint_state(now)
-            stream.add_values(received, np.asarray(message.effort))
-            self.joints[source.name] = message.name
+            stream.add_values(received, effort)
+            self.joints[source.name] = names
 
     def _delay(self, source: Source, data: bytes) -> float:
         """Delay of a message after its stamp [s]; NaN if it has none."""
-        stamped = source.type == JOINT_STATE or source.type == WRENCH_STAMPED or source.of_base
-        stamp_ns = stamp_of_serialized(data) if stamped else 0
+        stamp_ns = stamp_of_serialized(data) if source.is_sampled else 0
         return (self.get_clock().now().nanoseconds - stamp_ns) * 1e-9 if stamp_ns else math.nan
 
-    def _stamp(self, message: Any, arrival_ns: int) -> int:
+    def _stamp(self, data: bytes, arrival_ns: int) -> int:
         """Time of a message [ns]: its stamp or its arrival, as the parameter ``stamps`` says."""
         if self.options.stamps == "header":
-            return to_nanoseconds(message.header.stamp)
+            return stamp_of_serialized(data)
         # The middleware notes an arrival by the system clock, if at all.
         by_system = arrival_ns and not self.get_parameter("use_sim_time").value
         return arrival_ns if by_system else int(self.get_clock().now().nanoseconds)
@@ -281,18 +281,15 @@ def _answering(
 
 def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -> TopicState:
     """Compare the publishers of a resolved topic with a subscription of type ``type_name`` and ``profile``."""
-    offers = node.get_publishers_info_by_topic(topic)
-    if not offers:
-        return TopicState(topic, 0, f"nobody publishes {topic}; start the robot's driver, or remap the topic")
+    offers, wants_reliable = node.get_publishers_info_by_topic(topic), profile.reliability == ReliabilityPolicy.RELIABLE
     for offer in offers:
         who = f"{offer.node_namespace.rstrip('/')}/{offer.node_name} publishes {topic}"
         if offer.topic_type != type_name:
-            return TopicState(topic, len(offers), f"{who} as {offer.topic_type}, expected {type_name}")
-        wants_reliable = profile.reliability == ReliabilityPolicy.RELIABLE
+            return TopicState(len(offers), f"{who} as {offer.topic_type}, expected {type_name}")
         if wants_reliable and offer.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT:
-            remedy = "set the parameter reliability to best_effort"
-            return TopicState(topic, len(offers), f"{who} best effort; {remedy}")
-    return TopicState(topic, len(offers), "")
+            return TopicState(len(offers), f"{who} best effort; set the parameter reliability to best_effort")
+    absent = f"nobody publishes {topic}; start the robot's driver, or remap the topic"
+    return TopicState(len(offers), "" if offers else absent)
 
 
 def recording_status(session: RecordingSession) -> Status:
@@ -335,7 +332,7 @@ def topic_status(source: Source, state: TopicState, report: StreamReport, joints
     channels = joints if source.type == JOINT_STATE else _WRENCH_CHANNELS
     values = {"Type": source.type, "Publishers": state.publishers, **diagnostics.stream_values(report, channels)}
     saturated = values["Saturated"]
-    mixed = f"{state.publishers} publishers on {state.topic}, whose data is mixed; stop all but one"
+    mixed = f"{state.publishers} publishers on {source.name}, whose data is mixed; stop all but one"
     level_and_message = gravest(
         (ERROR if state.publishers else STALE, state.problem),
         (STALE, f"{source.name} is published but no message arrives" if report.silent else ""),

@@ -26,6 +26,11 @@ class Source:
     frame: str = ""  # of its wrench; empty takes that of each message
     of_base: bool = False  # whether it measures the motion of a free base
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether samples hold its values; messages of other topics are only written."""
+        return self.of_base or self.type in (JOINT_STATE, WRENCH_STAMPED)
+
 
 def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Source]:
     """Joint states first, then wrenches, then the motion of a free base, then topics that are only written.
