@@ -11,7 +11,7 @@ from studies.coverage_cases import CLASSIC, LACKING, arm, bodies_from_prior, rec
 from tables import datasets, machine, publish, table
 
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.config.robot import DRIVE_TERMS
+from inertid_ros.config.robot import DRIVE_TERMS, CouplingOptions, RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, geodesic_distance
 from inertid_ros.core.samples import Samples
@@ -25,8 +25,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 NOISES, NOISE_REPEATS = (1e-3, 0.02, 0.2, 1.0, 5.0, 50.0), 40
 REPEATS, WARMING_REPEATS = 100, 30
@@ -257,8 +256,8 @@ def _lwr4(folder: Path) -> tuple[str, RobotModel, list[Samples]]:
 
 
 def _tx40(folder: Path) -> tuple[str, RobotModel, list[Samples]]:
-    wrist = Coupling("wrist", ("joint_5", "joint_6"), (1.0, 1.0))
-    model = load_model(folder / "tx40_mdh_modified.urdf", ModelOptions(couplings=(wrist,)))
+    wrist = {"wrist": CouplingOptions(("joint_5", "joint_6"), (1.0, 1.0))}
+    model = load_model(folder / "tx40_mdh_modified.urdf", RobotOptions(couplings=wrist))
     samples = prepare(load_recording(folder / "run1_5khz.npz"), model)
     half = len(samples) // 2
     return "Stäubli TX40, halves", model, [samples.select(slice(0, half)), samples.select(slice(half, None))]

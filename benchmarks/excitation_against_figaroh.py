@@ -19,6 +19,7 @@ from studies import arm
 from tables import machine, publish, table
 
 from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
 from inertid_ros.excitation.motion_limits import MotionLimits
@@ -26,7 +27,7 @@ from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.criterion import EarlierInformation
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.robot.link_shapes import collision_shapes
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.shapes import shape_capsules
 from inertid_ros.simulation.example_robots import example_urdf
 
@@ -110,7 +111,7 @@ def main() -> None:
         sys.exit("skipped: FIGAROH is not installed; against_figaroh.py --install makes an environment for it")
     file = example_urdf(arm.URDF)
     folder = str(file.parents[3])
-    model = load_model(file, ModelOptions(drive_terms=()))
+    model = load_model(file, RobotOptions(drive_terms=()))
     for shape in collision_shapes(model, (folder,))[0]:
         shape_capsules(shape)
     columns = base_columns(model.pinocchio)

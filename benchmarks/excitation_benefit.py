@@ -11,6 +11,7 @@ import numpy as np
 from tables import machine, publish, table
 
 from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions, LimitOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
@@ -25,7 +26,7 @@ from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.plan_recording import simulate
@@ -33,7 +34,7 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 SEEDS, DURATION_S = range(10), 10.0
 START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
-MODEL = ModelOptions(locked_joints={"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02})
+MODEL = RobotOptions(locked_joints={"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02})
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)  # rad/s^2, by the maker of the arm
 CONDITION = ExcitationOptions(duration_s=DURATION_S, time_limit_s=600.0, workers=1, mounting="none")
 MOTIONS = {

@@ -11,11 +11,12 @@ from studies.humanoid import ARMS, BODY, humanoid, limits_of
 from tables import ROOT, machine, publish, table
 
 from inertid_ros.config.excitation import CRITERIA, CRITERION_SCALINGS, MEASURED, ExcitationOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 sys.path.append(str(ROOT / "test"))
@@ -138,7 +139,7 @@ def costs(name: str, model: RobotModel, criteria: tuple[str, ...], scaling: str)
 def panda() -> RobotModel:
     fingers = {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02}
     path: Path = example_urdf()
-    return load_model(path, ModelOptions(locked_joints=fingers, drive_terms=()))
+    return load_model(path, RobotOptions(locked_joints=fingers, drive_terms=()))
 
 
 def main() -> None:

@@ -12,13 +12,13 @@ import numpy as np
 from tables import machine, publish, table
 
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.config.robot import DRIVE_TERMS
+from inertid_ros.config.robot import DRIVE_TERMS, RobotOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.map_fit import FitData, MapFit
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 HUMANOIDS = {
@@ -56,7 +56,7 @@ def states(model: RobotModel, count: int, seed: int = 0) -> Samples:
 
 def compression(path: str, held: Sequence[str]) -> list[object]:
     """A row of the table: samples per second built, built and compressed, and of base rows alone."""
-    model = load_model(example_urdf(path), ModelOptions(dict.fromkeys(held, 0.0), base="free"))
+    model = load_model(example_urdf(path), RobotOptions(dict.fromkeys(held, 0.0), base="free"))
     equations, samples = ForceEquations(model), states(model, SAMPLES)
     mask = samples.mask.copy()
     mask[:, BASE] = False
@@ -77,7 +77,7 @@ def compression(path: str, held: Sequence[str]) -> list[object]:
 
 def fit(terms: tuple[str, ...], held: Sequence[str]) -> list[object]:
     """A row of the table: milliseconds of whitening, of one solve, and of the whole iteration."""
-    model = load_model(example_urdf(LARGE), ModelOptions(dict.fromkeys(held, 0.0), terms, base="free"))
+    model = load_model(example_urdf(LARGE), RobotOptions(dict.fromkeys(held, 0.0), drive_terms=terms, base="free"))
     equations = ForceEquations(model)
     information = compress(equations, [states(model, SAMPLES)])
     given = MapFit.of(FitData(equations, (), information), IdentifyOptions(), Constraints())
@@ -95,7 +95,7 @@ def main() -> None:
     logging.disable(logging.WARNING)
     if not example_urdf(LARGE).is_file():
         sys.exit("skipped: the humanoids of example-robot-data are not installed; pip install example-robot-data")
-    joints = load_model(example_urdf(LARGE), ModelOptions(base="free")).joint_names
+    joints = load_model(example_urdf(LARGE), RobotOptions(base="free")).joint_names
     held = joints[LARGE_JOINTS:]
     speeds = table(
         ["robot", "joints", "equations built [1/s]", "built and compressed [1/s]", "of the base rows alone [1/s]"],

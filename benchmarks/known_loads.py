@@ -14,7 +14,7 @@ from inertid_ros.config.robot import LoadOptions, RobotOptions, TermOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 
 SEEDS, ERROR = range(6), 0.3
 LOADS = {
@@ -47,7 +47,7 @@ def fit(
     """Calibration by the whole offline path."""
     configured = RobotOptions(locked_joints=MODEL.locked_joints, loads=LOADS, **robot)
     configuration = Configuration(configured, identify=IdentifyOptions(**options))
-    return calibrate(load_model(arm.given.urdf, model_options(configured)), train, held_out, configuration)
+    return calibrate(load_model(arm.given.urdf, configured), train, held_out, configuration)
 
 
 def gains_of(seed: int) -> tuple[Array, Array, float, float]:

@@ -19,6 +19,7 @@ from tables import machine, publish, table
 
 from inertid_ros.calibration.dataset import Dataset
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files import mcap_format
@@ -32,7 +33,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model, model_options
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 ROBOT = "xarm_description/urdf/xarm7.urdf"
@@ -130,7 +131,7 @@ def against_the_whole(urdf: Path, bag: Path) -> tuple[float, float]:
     """Largest differences of samples and parameters of parts from those of the recording prepared in memory as a whole,
     by the same cutoff, noise and fast speeds, of the largest ones."""
     configuration = Configuration()
-    model = load_model(urdf, model_options(configuration.robot))
+    model = load_model(urdf, configuration.robot)
     long, whole = load_any_length(bag), load_recording(bag)
     assert isinstance(long, LongRecording)
     dataset = Dataset.screened(model, configuration, [long])
@@ -165,7 +166,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         urdf = Path(folder) / "robot.urdf"
         urdf.write_text(Path(example_urdf(ROBOT)).read_text())
-        model = load_model(urdf, ModelOptions(drive_terms=TERMS))
+        model = load_model(urdf, RobotOptions(drive_terms=TERMS))
         for minutes in options.minutes:
             bag = Path(options.bags or folder) / f"long{minutes:g}.mcap"
             messages = int(60 * minutes * RATE_HZ)

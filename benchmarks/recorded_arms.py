@@ -15,14 +15,14 @@ from support.fixed_filter import FixedFilter
 from tables import datasets, machine, publish, table
 
 from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.config.robot import CouplingOptions, RobotOptions
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.outcome import IdentificationOutcome
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 FIXED_HZ = 5.0
 # Runs 1 and 2 are the same motion (0.3 % apart after a shift): one of them says nothing about a fit to the other.
@@ -64,10 +64,10 @@ def lwr4(folder: Path) -> None:
 
 
 def tx40(folder: Path) -> None:
-    wrist = Coupling("wrist", ("joint_5", "joint_6"), (1.0, 1.0))
+    wrist = {"wrist": CouplingOptions(("joint_5", "joint_6"), (1.0, 1.0))}
     urdf = folder / "tx40_mdh_modified.urdf"
-    model = load_model(urdf, ModelOptions(couplings=(wrist,)))
-    classic = load_model(urdf, ModelOptions(drive_terms=CLASSIC, couplings=(wrist,)))
+    model = load_model(urdf, RobotOptions(couplings=wrist))
+    classic = load_model(urdf, RobotOptions(drive_terms=CLASSIC, couplings=wrist))
     recording = load_recording(folder / "run1_5khz.npz")
     _against_published(calibrate(model, [recording]).estimate, folder / "reference_base_params.csv")
     split = int(TRAIN_SHARE * len(recording))

@@ -15,13 +15,13 @@ from support.fixed_filter import FixedFilter
 from support.recordings.synthetic import inverse_dynamics, random_motion
 from tables import datasets, machine, publish, table
 
+from inertid_ros.config.robot import CouplingOptions, RobotOptions
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.prepare import Preparation, common_cutoff
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 
@@ -59,8 +59,8 @@ def cases() -> Iterator[Case]:
 
 
 def _tx40(folder: Path) -> Case:
-    wrist = Coupling("wrist", ("joint_5", "joint_6"), (1.0, 1.0))
-    model = load_model(folder / "tx40_mdh_modified.urdf", ModelOptions(couplings=(wrist,)))
+    wrist = {"wrist": CouplingOptions(("joint_5", "joint_6"), (1.0, 1.0))}
+    model = load_model(folder / "tx40_mdh_modified.urdf", RobotOptions(couplings=wrist))
     whole = load_recording(folder / "run1_5khz.npz")
     split = int(SPLIT * len(whole))
     parts = [

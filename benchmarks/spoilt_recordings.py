@@ -14,6 +14,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+import attrs
 import numpy as np
 from support.recordings.simulated_arms import simulated_case
 from support.recordings.spoiling import Case, Mistake, in_millimetres, mistakes, with_gripper
@@ -22,6 +23,7 @@ from support.robots.random_robots import random_bodies
 from tables import datasets, machine, publish, table
 
 from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.config.robot import CouplingOptions, RobotOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.findings import CAUSES
 from inertid_ros.data.files.loading import load_recording
@@ -29,11 +31,10 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.text import DhJoint, dh_urdf
 
-WRIST = Coupling("wrist", ("joint_5", "joint_6"), (1.0, 1.0))
+WRIST = {"wrist": CouplingOptions(("joint_5", "joint_6"), (1.0, 1.0))}
 
 
 def recorded_cases(folder: Path) -> list[Case]:
@@ -41,7 +42,7 @@ def recorded_cases(folder: Path) -> list[Case]:
     lwr4 = load_model(folder / "kuka_lwr4" / "kuka_lwr4.urdf")
     runs = [load_recording(folder / "kuka_lwr4" / f"run{index}.npz") for index in (1, 2, 3)]
     runs = [replace(run, name=f"run{index}") for index, run in enumerate(runs, start=1)]
-    tx40 = load_model(folder / "staubli_tx40" / "tx40_mdh_modified.urdf", ModelOptions(couplings=(WRIST,)))
+    tx40 = load_model(folder / "staubli_tx40" / "tx40_mdh_modified.urdf", RobotOptions(couplings=WRIST))
     whole = replace(load_recording(folder / "staubli_tx40" / "run1_5khz.npz"), name="run1")
     end = whole.time[0] + 0.65 * whole.duration
     first, rest = (_rows(whole, part) for part in (whole.time < end, whole.time >= end))
@@ -96,7 +97,7 @@ def particular(cases: dict[str, Case], rng: np.random.Generator) -> list[tuple[s
     out = []
     if "tx40" in cases:
         case = cases["tx40"]
-        given = load_model(case.given.urdf, replace(case.given.options, couplings=()))
+        given = load_model(case.given.urdf, attrs.evolve(case.given.options, couplings={}))
         out.append(("tx40", Mistake("coupling not declared", "wrist", replace(case, given=given), ("coupling",))))
     sliding = cases.get("gantry")
     if sliding is not None:

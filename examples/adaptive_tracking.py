@@ -9,8 +9,9 @@ import numpy as np
 import pinocchio
 
 from inertid_ros.adaptive_control.controller import AdaptationOptions, AdaptiveController, Reference
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia, is_consistent
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 DT, PERIOD_S = 1e-3, 2.0
@@ -30,7 +31,7 @@ def reference(time: float) -> Reference:
 
 def largest_errors(load_kg: float, rounds: int = 4) -> list[float]:
     """Largest error of any joint in each round [rad]; the load is in the hand after the first."""
-    model = load_model(example_urdf(), ModelOptions(locked_joints={"panda_finger_joint1": 0.0}))
+    model = load_model(example_urdf(), RobotOptions(locked_joints={"panda_finger_joint1": 0.0}))
     bodies = model.consistent_body_prior
     loaded = bodies.copy()
     loaded[-1] += from_mass_com_inertia(load_kg, np.array([0.0, 0.0, 0.15]), 0.002 * load_kg * np.eye(3))

@@ -8,13 +8,14 @@ import argparse
 import numpy as np
 
 from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.identification.assessment.validation import Validation, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.plan_recording import simulate
@@ -23,7 +24,7 @@ from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 def calibrate(duration_s: float, iterations: int, seed: int = 0) -> Validation:
     """Held-out errors of a Panda whose URDF has been made wrong by point masses."""
-    options = ModelOptions(locked_joints={"panda_finger_joint1": 0.0})
+    options = RobotOptions(locked_joints={"panda_finger_joint1": 0.0})
     truth = load_model(example_urdf(), options)
     given = load_model(write_urdf(truth, perturb(truth, np.random.default_rng(seed))), options)
     robot, limits = SimulatedRobot(truth), motion_limits(given)

@@ -29,7 +29,7 @@ from inertid_ros.config.option_fields import option, section
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.nodes.spin import run_node
-from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros import ParameterSubscriber
 from inertid_ros.ros.conversions import JointOrder, JointSample
 from inertid_ros.ros.parameters import declare
@@ -85,7 +85,7 @@ class GravityCompensation(Node):
         """The URDF as given; everything else begins with it."""
         if self.robot is not None:
             return
-        self.robot = load_model(message.data, model_options(self.options.robot))
+        self.robot = load_model(message.data, self.options.robot)
         self.order = JointOrder(self.robot.joint_names, self.robot.effort_scale, self.robot.recorded_joints)
         self.given, self.given_data = self.robot.pinocchio, self.robot.pinocchio.createData()
         self.parameters = ParameterSubscriber(self, self.robot)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from inertid_ros.payload.offline import PayloadOptions as PayloadOptions
     from inertid_ros.payload.offline import payload_offline as identify_payload  # noqa: F401
     from inertid_ros.report.results import Result as Result
-    from inertid_ros.robot.model import ModelOptions as ModelOptions
     from inertid_ros.robot.model import RobotModel as RobotModel
     from inertid_ros.robot.model import load_model as load_model
 else:
@@ -66,7 +65,6 @@ else:
         "PayloadOptions": "payload.offline.PayloadOptions",
         "Result": "report.results.Result",
         "load_model": "robot.model.load_model",
-        "ModelOptions": "robot.model.ModelOptions",
         "RobotModel": "robot.model.RobotModel",
     }
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 URDF = "ur_description/urdf/ur10_robot.urdf"
 TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
@@ -34,7 +35,7 @@ def urdf() -> str:
 
 
 def model(text: str) -> RobotModel:
-    return load_model(text, ModelOptions(drive_terms=TERMS))
+    return load_model(text, RobotOptions(drive_terms=TERMS))
 
 
 def truth(robot: RobotModel) -> Array:

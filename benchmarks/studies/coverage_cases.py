@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 from scipy.linalg import expm
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.layout import NON_NEGATIVE_TERMS
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 CLASSIC = ("rotor_inertia", "viscous", "coulomb", "offset")
 RATE_HZ, SECONDS, PERIOD_S = 200.0, 30.0, 6.0
@@ -38,7 +39,7 @@ def arm(drive_terms: tuple[str, ...] | None = None) -> RobotModel:
             '<limit lower="-3" upper="3" velocity="3" effort="100"/></joint>'
         )
     urdf = f'<robot name="arm">{"".join(links + joints)}</robot>'
-    return load_model(urdf, None if drive_terms is None else ModelOptions(drive_terms=drive_terms))
+    return load_model(urdf, None if drive_terms is None else RobotOptions(drive_terms=drive_terms))
 
 
 def bodies_from_prior(model: RobotModel, rng: np.random.Generator, prior_spread: float) -> Array:

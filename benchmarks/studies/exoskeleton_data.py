@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from inertid_ros.config.robot import PlateOptions, RobotOptions
 from inertid_ros.config.simulation import BodySensorOptions, LeggedRobotOptions, MovementOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.bandwidth import automatic_cutoff, spectrum
 from inertid_ros.data.preparation.filtering import derivatives, low_pass
-from inertid_ros.robot.contacts import Contact, Plate, external_force
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.contacts import external_force
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import LeggedRobotDescription, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot
 
@@ -40,15 +41,13 @@ class Truth:
 def plate_model(robot: LeggedRobotDescription, drive_terms: tuple[str, ...] = ()) -> RobotModel:
     """Model of a legged robot with a plate under every sole."""
     plates = {plate.name: plate.placement for plate in robot.plates}
-    contacts = [
-        Contact(
-            sole.plate,
-            sole.frame,
-            Plate(tuple(plates[sole.plate].translation), tuple(pin.rpy.matrixToRpy(plates[sole.plate].rotation))),
+    under = {
+        sole.plate: PlateOptions(
+            sole.frame, tuple(plates[sole.plate].translation), tuple(pin.rpy.matrixToRpy(plates[sole.plate].rotation))
         )
         for sole in robot.soles
-    ]
-    return load_model(robot.urdf, ModelOptions(drive_terms=drive_terms, base="free", contacts=tuple(contacts)))
+    }
+    return load_model(robot.urdf, RobotOptions(drive_terms=drive_terms, base="free", plates=under))
 
 
 def simulate(name: str, seed: int, movement: MovementOptions | None = None) -> Truth:

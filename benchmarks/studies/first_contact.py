@@ -26,7 +26,7 @@ from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.excitation.constraints.motion_constraints import surroundings
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan_file import load_motion
-from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
@@ -192,7 +192,7 @@ def balance(urdf: Path) -> None:
 def recorded(urdf: Path, folder: Path) -> Iterator[Contacts]:
     """Look at each motion by MuJoCo, and record it with the simulated robot."""
     config = load_configuration(folder / "robot.yaml", ExcitationConfiguration)
-    options = model_options(config.robot)
+    options = config.robot
     given, truth = load_model(urdf, options), load_model(folder / "truth.urdf", options)
     floor = surroundings(given, motion_limits(given, config.limits), config.excitation).floor_m
     for number, (motion, _) in enumerate(MOTIONS, start=1):

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
 TALOS = "talos_data/robots/talos_full_v2.urdf"
@@ -24,7 +25,7 @@ def humanoid(free: Callable[[str], object], terms: tuple[str, ...] = ()) -> Robo
         sys.exit("skipped: TALOS of example-robot-data is not installed; pip install example-robot-data")
     joints = re.findall(r'<joint name="(\w+)" type="(?:revolute|continuous|prismatic)"', text)
     held = {joint: _middle(text, joint) for joint in joints if not free(joint)}
-    return load_model(text, ModelOptions(locked_joints=held, drive_terms=terms))
+    return load_model(text, RobotOptions(locked_joints=held, drive_terms=terms))
 
 
 def limits_of(model: RobotModel, acceleration: float = 10.0) -> MotionLimits:

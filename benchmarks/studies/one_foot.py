@@ -101,7 +101,7 @@ class OneFoot:
     def _balanced(self, samples: Samples) -> bool:
         """Whether the sole is pressed to the ground and not about to tip."""
         wrench = self.plate_wrench(samples.q, samples.tau)
-        contact, plate = self.model.options.contacts[0], self.robot.plates[0]
+        contact, plate = self.model.contacts[0], self.robot.plates[0]
         force = wrench[:, :3] @ plate.rotation.T
         moment = wrench[:, 3:] @ plate.rotation.T + np.cross(contact.plate.xyz, force)
         sole = self.robot.soles[0]

@@ -4,16 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import attrs
 import numpy as np
 import scipy
 
+from inertid_ros.config.robot import ContactOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.contacts import Contact
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
 
@@ -38,9 +39,9 @@ def published_robot(urdf: Path) -> RobotModel:
     model = load_model(urdf)
     if not urdf.stem.startswith(FLOATING):
         return model
-    options = replace(model.options, base="free")
+    options = attrs.evolve(model.options, base="free")
     root = load_model(urdf, options).link_names[0]
-    return load_model(urdf, replace(options, contacts=(Contact(SENSOR, root),)))
+    return load_model(urdf, attrs.evolve(options, contacts={SENSOR: ContactOptions(root)}))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import scipy.optimize
 from studies.accelerations import expected_squares
 from studies.bases import scaling_in
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import (
     PSEUDO_INERTIA_BASIS,
@@ -17,7 +18,7 @@ from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.planning.criterion import Criterion, OptimalityCriterion
 from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor
 from inertid_ros.identification.prior.coordinates import PULLBACK
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 UPPER, FOREARM = 0.35, 0.30  # m
 LIMITS = np.array([2.6, 3.0, 10.0])  # rad, rad/s, rad/s^2
@@ -47,7 +48,7 @@ def scara() -> RobotModel:
 
     links = '<link name="base"/>' + link("upper", 3.0, UPPER / 2, 0.03) + link("payload", MASS, FOREARM, MASS * ARM**2)
     joints = joint("shoulder", "base", "upper", 0.0) + joint("elbow", "upper", "payload", UPPER)
-    return load_model(f'<robot name="scara">{links}{joints}</robot>', ModelOptions(drive_terms=()))
+    return load_model(f'<robot name="scara">{links}{joints}</robot>', RobotOptions(drive_terms=()))
 
 
 class Study:

@@ -6,15 +6,16 @@ from studies.accelerations import expected_squares
 from studies.bases import scaling_in
 
 from inertid_ros.config.excitation import LimitOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.excitation.planning.criterion import Criterion, FixedScaling, OptimalityCriterion
+from inertid_ros.excitation.planning.criterion import Criterion, OptimalityCriterion, Scaling
 from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor
 from inertid_ros.excitation.planning.planning_problem import SizeBounds
 from inertid_ros.identification.prior.coordinates import normalised_coordinates, scaling_matrix
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import PANDA, example_urdf
 
 HARMONICS, OMEGA, DURATION, RATE, NOISE = 5, 0.3 * np.pi, 10.0, 1000.0, 0.1  # of the source
@@ -46,7 +47,7 @@ class Study:
     def __init__(self, arm: str, steps: int = ITERATIONS) -> None:
         file, held = ARMS[arm]
         self._steps = steps
-        self.model = load_model(example_urdf(file), ModelOptions(locked_joints=held, drive_terms=()))
+        self.model = load_model(example_urdf(file), RobotOptions(locked_joints=held, drive_terms=()))
         self.limits = motion_limits(
             self.model, LimitOptions(position_margin=0.0, velocity_fraction=1.0, default_acceleration=1e3)
         )
@@ -114,11 +115,11 @@ class Study:
         """``(instants, 7)`` positions."""
         return self.middle + self._functions[0] @ parameters
 
-    def _scaling(self, name: str, base: int) -> FixedScaling:
+    def _scaling(self, name: str, base: int) -> Scaling:
         change = self.changes[base]
         extended = change.astype(np.longdouble) @ self.base.astype(np.longdouble)
         scaling = scaling_in(name, change, extended, self.root, self.prior)
-        return FixedScaling(np.asarray(scaling.root, dtype=float))
+        return Scaling(np.asarray(scaling.root, dtype=float))
 
     def _validation(self, covariance_root: Array) -> tuple[Array, Array]:
         """``(states, 7)`` expected squares of the errors of torque and of acceleration."""

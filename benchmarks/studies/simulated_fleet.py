@@ -9,13 +9,14 @@ import numpy as np
 from support.recordings.synthetic import random_motion
 from support.robots.random_robots import random_urdf
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 
 JOINTS, SECONDS, RATE_HZ = 3, 8.0, 100.0
@@ -61,7 +62,7 @@ class SimulatedFleet:
     def __init__(self, folder: Path, robots: int, bags: int, seed: int = 1) -> None:
         self.folder, self.bags = folder, bags
         rng = np.random.default_rng(seed)
-        self.model = load_model(random_urdf(rng, JOINTS, branched=False), ModelOptions(drive_terms=TERMS))
+        self.model = load_model(random_urdf(rng, JOINTS, branched=False), RobotOptions(drive_terms=TERMS))
         self.urdf = write_urdf(self.model, perturb(self.model, rng))
         self.robots = [self._robot(f"R{index + 1:03d}", rng) for index in range(robots)]
 

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions, LimitOptions
-from inertid_ros.config.robot import LoadOptions
+from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
@@ -17,14 +17,14 @@ from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.robot.body_changes import load_bodies, perturb
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import example_urdf
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
-MODEL = ModelOptions(locked_joints={"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02})
+MODEL = RobotOptions(locked_joints={"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02})
 ACCELERATION = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)  # rad/s^2, by the maker of the arm
 
 

@@ -17,7 +17,7 @@ from inertid_ros.excitation.plan import Plan, slower
 from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.excitation.planning.inspection import closest_approach, limb_paths, motion_findings, motion_summary
 from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 
 from .planning import Workspace
 
@@ -102,7 +102,7 @@ def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress],
         The URDF or plan cannot be used, or something would break a limit.
     """
     progress(PreparationProgress(0.0))
-    space = Workspace.of(load_model(job.urdf, model_options(job.robot)), job.limits, job.excitation, job.prior)
+    space = Workspace.of(load_model(job.urdf, job.robot), job.limits, job.excitation, job.prior)
     model, limits, constraints = space.model, space.limits, space.constraints
     if job.plan_file:
         plan = load_motion(job.plan_file, limits)

@@ -15,7 +15,7 @@ from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.identification.identify import IdentificationProgress
 from inertid_ros.identification.outcome import Round, RoundDecision
 from inertid_ros.report.results import Result
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 
 from .calibrate import calibrate
 
@@ -65,7 +65,7 @@ class IdentificationResult:
 
 def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgress], None]) -> IdentificationResult:
     """Read, identify, validate and write the result, whether or not it passes its validation."""
-    model = load_model(job.urdf, model_options(job.configuration.robot))
+    model = load_model(job.urdf, job.configuration.robot)
     progress(IdentificationProgress("reading", 0.0))
     rounds = Result.load(job.previous).report.get("rounds") if job.previous else None
     history = tuple(map(Round.read, rounds["done"])) if rounds else ()

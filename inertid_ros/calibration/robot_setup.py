@@ -10,12 +10,13 @@ import numpy as np
 from lxml import etree
 
 from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.excitation.constraints.motion_constraints import surroundings
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.start_pose import check_friction
 from inertid_ros.robot.link_shapes import collision_shapes
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.recorded_joints import proposed_names
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
@@ -141,12 +142,12 @@ def robot_setup(
     root, locked = parsing.parse_description(parsing.read_description(urdf)), locked_joints or {}
     held, notes = list(_held(root, locked)), list[str]()
     try:
-        model = load_model(urdf, ModelOptions(locked_joints={name: position for name, position, _ in held}))
+        model = load_model(urdf, RobotOptions(locked_joints={name: position for name, position, _ in held}))
     except ModelError as error:
         if len(held) == len(locked):
             raise
         held = held[: len(locked)]
-        model = load_model(urdf, ModelOptions(locked_joints=locked))
+        model = load_model(urdf, RobotOptions(locked_joints=locked))
         notes.append(f"no gripper or wheel is held: {error}")
     driver = known_driver(model.name, model.joint_names)
     settings = [Setting("speed_scale", 0.1, _SLOW)]

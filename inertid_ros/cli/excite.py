@@ -22,7 +22,7 @@ from inertid_ros.excitation.planning.inspection import USAGE_CHANNELS
 from inertid_ros.excitation.planning.planner import PlanningProgress
 from inertid_ros.report.pages import motion_files
 from inertid_ros.report.report_content import plain
-from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.robot.model import RobotModel, load_model
 
 from .printing import number, percent, print_json, print_table, progress_bar
 from .settings import configuration, inputs, named_numbers
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     elif not options.check:
         raise ExcitationError("--output is missing; name the directory to write, or a plan to inspect with --check")
     config = configuration(options, ExcitationConfiguration)
-    model = load_model(Path(options.urdf), model_options(config.robot))
+    model = load_model(Path(options.urdf), config.robot)
     start = named_numbers(options.start, "--start")
     if model.free and model.wheels.names:
         return _excite_floating(options, model, config, start)

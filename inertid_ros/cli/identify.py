@@ -12,7 +12,7 @@ from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.report.results import RESULT
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 
 from .settings import configuration, inputs, recordings_of_any_length
 from .stopping import REJECTED
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     config = configuration(options, Configuration, _settings_of(options))
     earlier = (config.identify.prior,) if config.identify.prior else ()
     check_directory(options.output, RESULT, options.force, (*inputs(options), *earlier))
-    model = load_model(Path(options.urdf), model_options(config.robot))
+    model = load_model(Path(options.urdf), config.robot)
     with progress_bar(options) as progress:
         progress("reading", 0.0)
         train, held_out = (

@@ -14,7 +14,7 @@ from inertid_ros.data.long_recording import all_parts
 from inertid_ros.data.screening.recording_health import recording_content
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.report.results import REPORT, Result, as_written
-from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 from .printing import Columns, number, print_json, print_records, print_report, print_table
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         with as_written(path / REPORT):
             print_json({"kind": "result", **report}) if options.json else print_report(report)
     elif _is_text(path):
-        _describe_model(load_model(Path(options.subject), model_options(config.robot)), options)
+        _describe_model(load_model(Path(options.subject), config.robot), options)
     else:
         _describe_recording(path, config, options)
     return 0

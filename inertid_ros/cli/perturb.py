@@ -12,7 +12,7 @@ from inertid_ros.config.structuring import structure
 from inertid_ros.core.inertial_parameters import geodesic_distance
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 
 from .settings import configuration, inputs
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the command."""
     check_file(options.output, options.force, inputs(options))
     config = configuration(options, Configuration)
-    model = load_model(Path(options.urdf), model_options(config.robot))
+    model = load_model(Path(options.urdf), config.robot)
     changes = {} if options.mass_uncertainty is None else {"mass_uncertainty": options.mass_uncertainty}
     perturbation = structure(PerturbationOptions, changes, "command line")
     bodies = perturb(model, np.random.default_rng(options.seed), perturbation)

@@ -9,7 +9,7 @@ from inertid_ros.calibration.validation import ValidationOutcome, validate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.report.results import Result
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 
 from .printing import number, print_json, print_table, print_verdict, progress_bar, warn_of_care
 from .settings import check_same_robot, configuration, recordings_of_any_length
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     config = configuration(options, Configuration)
     if result is not None:
         check_same_robot(config, result)
-    model = load_model(Path(options.subject), model_options(config.robot)) if result is None else result.model
+    model = load_model(Path(options.subject), config.robot) if result is None else result.model
     with progress_bar(options) as progress:
         recordings = recordings_of_any_length(options.recordings, config, model.recorded_joints)
         outcome = validate(model if result is None else result, recordings, config, options.urdf or "", progress)

@@ -107,7 +107,7 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
         All recordings have equal loads, or the equations are others.
     """
     model = equations.model
-    if equations.equation_type != "force" or model.free or model.options.contacts:
+    if equations.equation_type != "force" or model.free or model.contacts:
         raise IdentificationError(
             "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off"
         )

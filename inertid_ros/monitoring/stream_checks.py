@@ -41,7 +41,7 @@ class JointState:
     Attributes
     ----------
     held : ndarray, shape (k,)
-        Positions of the joints that the model holds (:attr:`.ModelOptions.locked_joints`) [rad or m].
+        Positions of the joints that the model holds (:attr:`.RobotOptions.locked_joints`) [rad or m].
     """
 
     stamp_ns: int

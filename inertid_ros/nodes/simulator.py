@@ -24,7 +24,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.body_changes import load_bodies, perturb
-from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros import conversions
@@ -132,7 +132,7 @@ class SimulatedArm(Simulation):
     """A MuJoCo arm in real time with the topics of a trajectory, position stream or effort controller."""
 
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
-        truth = load_model(read_description(options.urdf or example_urdf()), model_options(options.robot))
+        truth = load_model(read_description(options.urdf or example_urdf()), options.robot)
         super().__init__(node, options, truth)
         start = np.array(options.start) if options.start else None
         self.robot = robot = SimulatedRobot(truth, options.simulation, start=start)
@@ -228,7 +228,7 @@ class ForcePlateRobot(Simulation):
         robot = legged_robot(options.legged_robot.robot, options.legged_robot.crouch_rad)
         plates = STANCES[options.legged_robot.robot].plate_options()
         robot_options = attrs.evolve(options.robot, base="free", plates=plates)
-        super().__init__(node, options, load_model(robot.urdf, model_options(robot_options)))
+        super().__init__(node, options, load_model(robot.urdf, robot_options))
         # The balancing controller is based on the wrong description, as on a real robot.
         self.robot = LeggedRobot(robot, options.legged_robot, controller_urdf=self.described.urdf)
         self.frozen: dict[str, Array] = {}  # wrenches of frozen plates

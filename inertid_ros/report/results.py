@@ -10,9 +10,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import yaml
 
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.config.structuring import structure
 from inertid_ros.core import formats
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import FormatError, IdentificationError, InertidError
@@ -24,10 +27,7 @@ from inertid_ros.identification.outcome import CALIBRATED_URDF, IdentificationOu
 from inertid_ros.report.drawing import Drawing
 from inertid_ros.report.pages import plots, render_page, rendered
 from inertid_ros.report.report_content import REPORT_FORMAT, Curves, plain, read_curves, report_content
-from inertid_ros.robot.contacts import Contact, Plate
-from inertid_ros.robot.layout import Coupling, UserTerm
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.rotors import Rotor, Wheel
+from inertid_ros.robot.model import RobotModel, load_model
 
 RESULT = "result"  # kind of output
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
@@ -35,6 +35,7 @@ INFORMATION, CURVES = "information.npz", "curves.npz"
 _COMPARED_PARAMETERS = 20  # on a page
 _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
+_ROBOT_KEYS = ("locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort_scale", "joint_names")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 SCHEMAS = {
     "report.json": "report.schema.json",
@@ -80,7 +81,7 @@ class Result:
             raise ResultError(f"{path / PARAMETERS}: format is {version}, expected {REPORT_FORMAT}; identify again")
         with as_written(path / PARAMETERS):
             parameters, prior, covariance = (np.array(content[key], dtype=float) for key in _VECTORS)
-            model = load_model(path / CALIBRATED_URDF, _model_options(content["robot"]))
+            model = _load_robot(path / CALIBRATED_URDF, content["robot"])
             model_hash = content["robot"]["model_hash"]
         size = model.layout.size
         shapes = (parameters.shape, prior.shape, covariance.shape)
@@ -201,10 +202,9 @@ def as_written(file: Path) -> Iterator[None]:
 def _parameters_content(outcome: CalibrationOutcome) -> dict[str, Any]:
     """Content of ``parameters.yaml``: what is needed to use the result, and its provenance."""
     estimate, report = outcome.estimate, outcome.report
-    robot = {"name": estimate.model.name, "model_hash": estimate.model.hash, **asdict(estimate.model.options)}
     return {
         "format": REPORT_FORMAT,
-        "robot": plain(robot),
+        "robot": plain(_robot_content(estimate.model)),
         **{key: report[key] for key in ("status", "message", "verdict")},
         "reasons": [reason["message"] for reason in report["reasons"]],
         "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]],
@@ -256,33 +256,51 @@ def schema_of(file: str) -> dict[str, Any]:
     return schema
 
 
-def _model_options(robot: Mapping[str, Any]) -> ModelOptions:
-    """Options of a model by their fields in ``parameters.yaml``; those that it lacks keep their defaults."""
-    options = {field.name: robot[field.name] for field in dataclasses.fields(ModelOptions) if field.name in robot}
-    options = {key: _tuples(value) for key, value in options.items()}
-    for key, kind in _KINDS.items():
-        # A number that was not finite, as an inertia that the URDF is to give, is written as nothing.
-        filled = ({name: value for name, value in entry.items() if value is not None} for entry in options.get(key, ()))
-        options[key] = tuple(kind(**entry) for entry in filled)
-    x, y, z = options["gravity"]
-    return ModelOptions(**{**options, "gravity": (x, y, z)})
+def _robot_content(model: RobotModel) -> dict[str, Any]:
+    """Options of a robot, and what recordings told of its layout."""
+    layout, options = model.layout, model.options
+    return {
+        "name": model.name,
+        "model_hash": model.hash,
+        "locked_joints": options.locked_joints,
+        "drive_terms": layout.drive_terms,
+        "gravity": options.gravity,
+        "couplings": list(map(asdict, layout.couplings)),
+        "rotors": list(map(asdict, layout.rotors)),
+        "base": options.base,
+        "contacts": list(map(asdict, model.contacts)),
+        "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
+        "wheels": [
+            {"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
+            for name, wheel in options.wheels.items()
+        ],
+        "effort_scale": options.effort_scale,
+        "terms": list(map(asdict, layout.terms)),
+        "without_stribeck": layout.without_stribeck,
+        "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
+        "joint_names": options.joint_names,
+    }
 
 
-def _contact(name: str, frame: str, plate: Mapping[str, Any] | None = None) -> Contact:
-    return Contact(name, frame, None if plate is None else Plate(**plate))
-
-
-_KINDS: Mapping[str, Callable[..., Any]] = {
-    "couplings": Coupling, "rotors": Rotor, "contacts": _contact, "wheels": Wheel, "terms": UserTerm
-}  # fmt: skip
-"""Elements of options of a model."""
-
-
-def _tuples(value: Any) -> Any:
-    """Replace lists by tuples, as dataclasses have them."""
-    if isinstance(value, Mapping):
-        return {key: _tuples(element) for key, element in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:
+    """Robot of a result by its options in ``parameters.yaml``; those that it lacks keep their defaults."""
+    options = {key: value for key, value in robot.items() if key in _ROBOT_KEYS}
+    for key in ("couplings", "rotors", "contacts", "wheels", "terms"):
+        # A number that was not given, as an inertia that the URDF has, is written as nothing.
+        elements = [{name: x for name, x in element.items() if x is not None} for element in robot.get(key, ())]
+        options[key] = {str(element.pop("name")): element for element in elements}
+    options["plates"] = {}
+    for name, contact in list(options["contacts"].items()):
+        if plate := contact.pop("plate", None):
+            measures = "pressure" if plate.pop("partial") else "wrench"
+            options["plates"][name] = {**options["contacts"].pop(name), **plate, "measures": measures}
+    model = load_model(urdf, structure(RobotOptions, options, PARAMETERS, "robot."))
+    speeds = robot.get("transition_speeds", {})
+    layout = dataclasses.replace(
+        model.layout, without_stribeck=tuple(robot.get("without_stribeck", ())),
+        transition_speeds=tuple(float(speeds[joint]) for joint in model.joint_names if speeds),
+    )
+    return dataclasses.replace(model, layout=layout)
 
 
 def _dump(content: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pinocchio as pin
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.core.rotations import cross, rotate_back, rotation_matrices
@@ -59,13 +60,15 @@ class Contact:
     frame: str
     plate: Plate | None = None
 
-    def __post_init__(self) -> None:
-        if not (self.name and self.frame):
-            raise ModelError(f"contact '{self.name}': needs a name and a frame of the robot")
-        if self.plate is not None:
-            numbers = (*self.plate.xyz, *self.plate.rpy)
-            if len(self.plate.xyz) != 3 or len(self.plate.rpy) != 3 or not np.isfinite(numbers).all():
-                raise ModelError(f"plate '{self.name}': pose needs three finite numbers each for xyz and rpy")
+
+def contacts_of(options: RobotOptions) -> tuple[Contact, ...]:
+    """Sensors on the robot, then plates."""
+    sensors = (Contact(name, sensor.frame or name) for name, sensor in options.contacts.items())
+    plates = (
+        Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure"))
+        for name, plate in options.plates.items()
+    )
+    return (*sensors, *plates)
 
 
 def ground_of(contacts: Sequence[Contact]) -> Plate | None:
@@ -122,7 +125,7 @@ def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array])
     RecordingError
         Unknown contact.
     """
-    by_name = {contact.name: contact for contact in model.options.contacts}
+    by_name = {contact.name: contact for contact in model.contacts}
     for name in wrenches:
         if name not in by_name:
             raise RecordingError(f"wrench '{name}': the robot has no contact of this name; it has {', '.join(by_name)}")
@@ -137,7 +140,7 @@ def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array])
 def contact_jacobians(model: "RobotModel", q: Array) -> Array:
     """``(N, nv, 6 k)`` transposed Jacobians of the model's ``k`` contacts: wrenches to generalized force."""
     unit = np.broadcast_to(np.eye(6), (len(q), 6, 6))
-    columns = [ContactPath(model, contact).generalized_forces(q, unit) for contact in model.options.contacts]
+    columns = [ContactPath(model, contact).generalized_forces(q, unit) for contact in model.contacts]
     return np.concatenate(columns, axis=-1)
 
 
@@ -213,7 +216,7 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
     ModelError
         The model has no contacts.
     """
-    contacts = model.options.contacts
+    contacts = model.contacts
     if not contacts:
         raise ModelError(f"'{model.name}' has no contacts to predict wrenches of; give robot.contacts or robot.plates")
     missing = np.array(force)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.robot import DRIVE_TERMS, TERM_SIGNALS
+from inertid_ros.config.robot import DRIVE_TERMS, TERM_SHAPES, TERM_SIGNALS, TermOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.expressions import Expression
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, NAMES, POSITIVE
@@ -38,6 +38,11 @@ class UserTerm:
     non_negative: bool = False
     values: tuple[float, ...] = ()
     always: bool = False
+
+    @classmethod
+    def from_options(cls, name: str, term: TermOptions) -> "UserTerm":
+        expressions, non_negative = TERM_SHAPES.get(term.shape, (term.expressions, False))
+        return cls(name, term.joint, expressions, non_negative or term.non_negative, term.values, term.always)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:

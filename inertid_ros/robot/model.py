@@ -2,17 +2,18 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pinocchio as pin
 from lxml import etree
 from numpy.typing import NDArray
 
-from inertid_ros.config.robot import BASES, DRIVE_TERMS, TERM_SHAPES, RobotOptions, RotorOptions, TermOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError, log_once
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
@@ -22,53 +23,13 @@ from inertid_ros.robot.urdf.joints import JointLimits
 from inertid_ros.robot.urdf.missing_inertias import DENSITY, with_inertias
 from inertid_ros.robot.urdf.units import DoubtfulLimits, check_units, doubtful_limits, longest_chain
 
-from .contacts import Contact, Plate, check_contacts, ground_of
+from .contacts import Contact, Plate, check_contacts, contacts_of, ground_of
 from .kinematics import TreeJoint, tree_joints
 from .layout import STRIBECK_SPEED, Coupling, ParameterLayout, UserTerm, misnamed
 from .recorded_joints import RecordedJoints
-from .rotors import MountedWheels, Rotor, Wheel, completed, mount, with_rotors
+from .rotors import MountedWheels, Rotor, completed, mount, with_rotors
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """Options for reading a URDF.
-
-    Attributes
-    ----------
-    locked_joints : mapping of str to float
-        Joint name to the position [rad or m] at which it is held; its subtree moves with its parent. Mimic joints of a
-        locked joint are locked with it. Joints that others mimic are held too, at zero or as near as they can be; the
-        options of a loaded model name them.
-    gravity : (3,) m/s^2 in the frame of the root link; in the world if the base is free.
-    base : "fixed", or "free" if the root link moves in the world and is identified like the other bodies.
-    stribeck_speeds : joint name to the known speed of its Stribeck friction [rad/s or m/s].
-    effort_scale : joint name to the factor on its measured effort [N m or N per unit of effort]; default 1.
-    transition_speeds : joint name to the known speed within which its friction turns [rad/s or m/s].
-    joint_names : name of a joint in recordings to that in the URDF, see :class:`RecordedJoints`.
-    """
-
-    locked_joints: Mapping[str, float] = field(default_factory=dict)
-    drive_terms: tuple[str, ...] = DRIVE_TERMS
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
-    couplings: tuple[Coupling, ...] = ()
-    rotors: tuple[Rotor, ...] = ()
-    base: str = "fixed"
-    contacts: tuple[Contact, ...] = ()
-    stribeck_speeds: Mapping[str, float] = field(default_factory=dict)
-    wheels: tuple[Wheel, ...] = ()
-    effort_scale: Mapping[str, float] = field(default_factory=dict)
-    terms: tuple[UserTerm, ...] = ()
-    without_stribeck: tuple[str, ...] = ()
-    transition_speeds: Mapping[str, float] = field(default_factory=dict)
-    joint_names: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.base not in BASES:
-            raise ModelError(f"base '{self.base}' is unknown; choose from {', '.join(BASES)}")
-        if self.wheels and self.base != "free":
-            raise ModelError(f"wheel '{self.wheels[0].name}': turns a robot that floats; set robot.base to free")
 
 
 @dataclass(frozen=True)
@@ -91,6 +52,7 @@ class RobotModel:
     drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
     fitted_bodies : ndarray or None, shape (nb, 10)
         Bodies that the load of user terms is computed from, instead of the prior.
+    options : as given, with joints that others mimic among the locked ones; what recordings tell is in ``layout``.
     folder : folder of the URDF, for its meshes; None if it was given as text.
     """
 
@@ -102,7 +64,8 @@ class RobotModel:
     body_locked: Array
     drive_prior: Mapping[str, Array]
     limits: JointLimits
-    options: ModelOptions
+    options: RobotOptions
+    contacts: tuple[Contact, ...] = ()
     wheels: MountedWheels = field(default_factory=MountedWheels)
     fitted_bodies: Array | None = None
     folder: Path | None = None
@@ -175,7 +138,7 @@ class RobotModel:
     @cached_property
     def ground(self) -> Plate | None:
         """Plate in whose frame the six rows of a free base are expressed; None: the frame of the base itself."""
-        return ground_of(self.options.contacts) if self.free else None
+        return ground_of(self.contacts) if self.free else None
 
     @cached_property
     def prior(self) -> Array:
@@ -230,30 +193,24 @@ class RobotModel:
 
     def with_stribeck_speeds(self, speeds: Array) -> "RobotModel":
         """Robot with Stribeck friction of all joints, at other speeds ``(n,)`` [rad/s or m/s]."""
-        named = dict(zip(self.joint_names, map(float, speeds), strict=True))
-        layout = replace(self.layout, stribeck_speeds=tuple(named.values()), without_stribeck=())
-        options = replace(self.options, stribeck_speeds=named, without_stribeck=())
-        return replace(self, layout=layout, options=options)
+        speeds_of_joints = tuple(map(float, speeds))
+        return replace(self, layout=replace(self.layout, stribeck_speeds=speeds_of_joints, without_stribeck=()))
 
     def with_stribeck_of(self, present: NDArray[np.bool_]) -> "RobotModel":
         """Robot with Stribeck friction of some joints only, ``(n,)``."""
         absent = tuple(name for name, shown in zip(self.joint_names, present, strict=True) if not shown)
-        layout = replace(self.layout, without_stribeck=absent)
-        return replace(self, layout=layout, options=replace(self.options, without_stribeck=absent))
+        return replace(self, layout=replace(self.layout, without_stribeck=absent))
 
     def with_transition_speeds(self, speeds: Array) -> "RobotModel":
         """Robot with other speeds within which friction turns, ``(n,)`` [rad/s or m/s]."""
-        named = dict(zip(self.joint_names, map(float, speeds), strict=True))
-        layout = replace(self.layout, transition_speeds=tuple(named.values()))
-        return replace(self, layout=layout, options=replace(self.options, transition_speeds=named))
+        return replace(self, layout=replace(self.layout, transition_speeds=tuple(map(float, speeds))))
 
     def with_terms(self, terms: tuple[UserTerm, ...]) -> "RobotModel":
-        return replace(self, layout=replace(self.layout, terms=terms), options=replace(self.options, terms=terms))
+        return replace(self, layout=replace(self.layout, terms=terms))
 
     def with_bodies_alone(self) -> "RobotModel":
         """Robot without drive terms, couplings and user terms, which momentum does not depend on."""
-        layout = replace(self.layout, drive_terms=(), couplings=(), terms=())
-        return replace(self, layout=layout, options=replace(self.options, drive_terms=(), couplings=(), terms=()))
+        return replace(self, layout=replace(self.layout, drive_terms=(), couplings=(), terms=()))
 
     def with_prior_bodies(self, bodies: Array) -> "RobotModel":
         """Robot with other parameters of its links ``(nb, 10)`` as the prior; its URDF stays."""
@@ -268,7 +225,7 @@ class RobotModel:
         return model
 
 
-def load_model(source: str | Path, options: ModelOptions | None = None, shapes: bool = True) -> RobotModel:
+def load_model(source: str | Path, options: RobotOptions | None = None, shapes: bool = True) -> RobotModel:
     """Build a :class:`RobotModel` from a URDF file or text.
 
     Parameters
@@ -286,7 +243,7 @@ def load_model(source: str | Path, options: ModelOptions | None = None, shapes: 
     text = parsing.read_description(source)
     folder = None if text == str(source) else Path(source).resolve().parent
     try:
-        model = _from_text(text, options or ModelOptions(), folder, shapes)
+        model = _from_text(text, options or RobotOptions(), folder, shapes)
         return replace(model, folder=folder, urdf=model.urdf if shapes else text)
     except ModelError as error:
         if folder is None:
@@ -294,11 +251,11 @@ def load_model(source: str | Path, options: ModelOptions | None = None, shapes: 
         raise ModelError(f"{source}: {error}") from None
 
 
-def _from_text(text: str, options: ModelOptions, folder: Path | None, shapes: bool) -> RobotModel:
+def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bool) -> RobotModel:
     root = parsing.parse_description(text)
     wheels = completed(root, options.wheels)
     names = {joint.get("name") for joint in root.findall("joint")}
-    held = {wheel.name: 0.0 for wheel in wheels if wheel.name in names}
+    held = {name: 0.0 for name in wheels if name in names}
     urdf_joints.check_supported(root)
     options = _with_leaders_held(root, options, {**held, **options.locked_joints})
     locked = urdf_joints.locked_joints(root, {**held, **options.locked_joints})
@@ -326,17 +283,17 @@ def _from_text(text: str, options: ModelOptions, folder: Path | None, shapes: bo
         return _from_text(with_inertias(text, root, massless, locked, folder, shapes), options, folder, shapes)
     _warn_of_inconsistent("URDF link", links, prior)
     check_units(model, links, prior)
-    _check_rotors(model, links, options.rotors)
-    _check_per_joint(joints, options)
-    check_contacts(model, options.contacts)
+    layout, contacts = _layout(links, joints, options), contacts_of(options)
+    _check_rotors(model, links, layout.rotors)
+    check_contacts(model, contacts)
     return RobotModel(
-        name=root.get("name") or "robot", urdf=text, pinocchio=model, layout=_layout(links, joints, options),
+        name=root.get("name") or "robot", urdf=text, pinocchio=model, layout=layout, contacts=contacts,
         body_prior=prior, body_locked=body_locked, drive_prior=urdf_joints.drive_prior(root, joints),
         limits=urdf_joints.limits(root, joints), options=options, wheels=mount(model, wheels),
     )
 
 
-def _with_leaders_held(root: etree._Element, options: ModelOptions, locked: Mapping[str, float]) -> ModelOptions:
+def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapping[str, float]) -> RobotOptions:
     """Options with the joints that mimic joints follow among the locked ones."""
     held = urdf_joints.held_leaders(root, locked)
     if not held:
@@ -348,7 +305,7 @@ def _with_leaders_held(root: etree._Element, options: ModelOptions, locked: Mapp
         f"URDF robot '{root.get('name')}': {_few(urdf_joints.followers(root, held))} mimic other joints and are held"
         f" with them; another pose is set by robot.locked_joints: {{{at}}}",
     )
-    return replace(options, locked_joints={**options.locked_joints, **held})
+    return attrs.evolve(options, locked_joints={**options.locked_joints, **held})
 
 
 def _few(names: Sequence[str], most: int = 4) -> str:
@@ -376,67 +333,21 @@ def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor,
     _warn_of_inconsistent("rotor", names, np.array([rotor.parameters for rotor in rotors]).reshape(-1, BODY_PARAMETERS))
 
 
-def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: ModelOptions) -> ParameterLayout:
-    for coupling in options.couplings:
-        for joint in coupling.joints:
-            if joint not in joints:
-                raise ModelError(f"coupling '{coupling.name}': joint '{joint}' does not exist; the robot has {joints}")
-    if problem := misnamed(options.terms, joints):
-        raise ModelError(problem)
-    return ParameterLayout(
-        links, joints, tuple(options.drive_terms), tuple(options.couplings), tuple(options.rotors),
-        _per_joint(joints, options.stribeck_speeds, STRIBECK_SPEED), tuple(options.terms), options.without_stribeck,
-        _per_joint(joints, options.transition_speeds, 0.0),
-    )
-
-
-def _check_per_joint(joints: tuple[str, ...], options: ModelOptions) -> None:
-    checks: tuple[tuple[str, Mapping[str, float], Callable[[float], bool], str], ...] = (
-        ("effort scale", options.effort_scale, lambda x: x != 0, "leaves no torque; give N m per unit of effort"),
-        ("Stribeck speed", options.stribeck_speeds, lambda x: x > 0, "is not a positive number; give rad/s or m/s"),
-        (
-            "transition speed", options.transition_speeds, lambda x: x >= 0,
-            "is below zero or not finite; give rad/s or m/s",
-        ),
-    )  # fmt: skip
-    for what, values, usable, problem in checks:
-        for joint, value in values.items():
+def _layout(links: tuple[str, ...], joints: tuple[str, ...], options: RobotOptions) -> ParameterLayout:
+    for what, values in (("effort scale", options.effort_scale), ("Stribeck speed", options.stribeck_speeds)):
+        for joint in values:
             if joint not in joints:
                 raise ModelError(f"{what} of '{joint}': no such joint; the robot has {joints}")
-            if not (np.isfinite(value) and usable(value)):
-                raise ModelError(f"{what} of '{joint}': {value} {problem}")
-
-
-def _per_joint(joints: tuple[str, ...], values: Mapping[str, float], default: float) -> tuple[float, ...]:
-    return tuple(float(values.get(joint, default)) for joint in joints) if values else ()
-
-
-def model_options(options: RobotOptions) -> ModelOptions:
-    """Options of :func:`load_model` from those of a configuration; ModelError for values that no robot has."""
-    x, y, z = options.gravity
-    contacts = [Contact(name, contact.frame or name) for name, contact in options.contacts.items()]
-    for name, plate in options.plates.items():
-        contacts.append(Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure")))
-    return ModelOptions(
-        locked_joints=dict(options.locked_joints), drive_terms=options.drive_terms, gravity=(x, y, z),
-        couplings=tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items()),
-        rotors=tuple(_rotor(name, rotor) for name, rotor in options.rotors.items()), base=options.base,
-        contacts=tuple(contacts), stribeck_speeds=dict(options.stribeck_speeds),
-        wheels=tuple(Wheel(name, w.inertia or np.nan, w.link, w.axis) for name, w in options.wheels.items()),
-        effort_scale=dict(options.effort_scale), terms=tuple(_term(name, term) for name, term in options.terms.items()),
-        joint_names=dict(options.joint_names),
+    for name, coupling in options.couplings.items():
+        for joint in coupling.joints:
+            if joint not in joints:
+                raise ModelError(f"coupling '{name}': joint '{joint}' does not exist; the robot has {joints}")
+    terms = tuple(UserTerm.from_options(name, term) for name, term in options.terms.items())
+    if problem := misnamed(terms, joints):
+        raise ModelError(problem)
+    speeds = [options.stribeck_speeds.get(joint, STRIBECK_SPEED) for joint in joints if options.stribeck_speeds]
+    return ParameterLayout(
+        links, joints, options.drive_terms,
+        tuple(Coupling(name, drive.joints, drive.ratios) for name, drive in options.couplings.items()),
+        tuple(Rotor.from_options(name, rotor) for name, rotor in options.rotors.items()), tuple(speeds), terms,
     )
-
-
-def _term(name: str, term: TermOptions) -> UserTerm:
-    expressions, non_negative = TERM_SHAPES[term.shape] if term.shape else (term.expressions, term.non_negative)
-    non_negative = non_negative or term.non_negative
-    return UserTerm(name, term.joint, tuple(expressions), non_negative, term.values, term.always)
-
-
-def _rotor(name: str, rotor: RotorOptions) -> Rotor:
-    placement = {"com": rotor.com, "xyz": rotor.xyz, "rpy": rotor.rpy, "axis": rotor.axis}
-    if rotor.inertia:
-        return Rotor(name, rotor.joint, rotor.link, rotor.ratio, rotor.mass, rotor.inertia, **placement)
-    size = (rotor.radius, rotor.length)
-    return Rotor.cylinder(name, rotor.joint, rotor.link, rotor.ratio, rotor.mass, size, **placement)

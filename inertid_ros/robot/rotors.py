@@ -4,14 +4,15 @@ Rotors are motors whose mass and spin the reflected inertia of a joint cannot de
 actuators of known inertia that move a floating robot without external wrenches.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+import attrs
 import numpy as np
 import pinocchio as pin
 from lxml import etree
 
+from inertid_ros.config.robot import RotorOptions, WheelOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
@@ -50,26 +51,19 @@ class Rotor:
     rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
     axis: tuple[float, ...] = (0.0, 0.0, 1.0)
 
-    def __post_init__(self) -> None:
-        for name, length in (("inertia", 6), ("com", 3), ("xyz", 3), ("rpy", 3), ("axis", 3)):
-            if len(getattr(self, name)) != length:
-                raise ModelError(f"rotor '{self.name}': {name} has {len(getattr(self, name))} numbers; give {length}")
-        numbers = (self.ratio, self.mass, *self.inertia, *self.com, *self.xyz, *self.rpy, *self.axis)
-        if not np.isfinite(numbers).all():
-            raise ModelError(f"rotor '{self.name}': holds a number that is not finite; correct it")
-        if self.ratio == 0 or not self.mass > 0 or not any(self.axis):
-            raise ModelError(f"rotor '{self.name}': ratio, mass or axis is zero or below; correct it")
-
     @classmethod
-    def cylinder(
-        cls, name: str, joint: str, link: str, ratio: float, mass: float, size: tuple[float, float], **placed: Any
-    ) -> "Rotor":
-        """Homogeneous cylinder of ``size`` radius, length [m] along its axis."""
-        radius, length = size
-        axis = np.array(placed.get("axis", (0.0, 0.0, 1.0)), dtype=float)
-        along = np.outer(axis, axis) / max(float(axis @ axis), 1e-300)
-        inertia = mass * (0.5 * radius**2 * along + (radius**2 / 4 + length**2 / 12) * (np.eye(3) - along))
-        return cls(name, joint, link, ratio, mass, tuple(inertia[k] for k in _URDF_ORDER), **placed)
+    def from_options(cls, name: str, rotor: RotorOptions) -> "Rotor":
+        """Rotor of a configuration; without an inertia it is a homogeneous cylinder along its axis."""
+        inertia = rotor.inertia
+        if not inertia:
+            axis = np.array(rotor.axis)
+            along = np.outer(axis, axis) / max(float(axis @ axis), 1e-300)
+            across = rotor.radius**2 / 4 + rotor.length**2 / 12
+            cylinder = rotor.mass * (0.5 * rotor.radius**2 * along + across * (np.eye(3) - along))
+            inertia = tuple(cylinder[k] for k in _URDF_ORDER)
+        return cls(
+            name, rotor.joint, rotor.link, rotor.ratio, rotor.mass, inertia, rotor.com, rotor.xyz, rotor.rpy, rotor.axis
+        )
 
     @property
     def parameters(self) -> Array:
@@ -111,37 +105,6 @@ def with_rotors(kinematics: pin.Model, rotors: Sequence[Rotor]) -> pin.Model:
 
 
 @dataclass(frozen=True)
-class Wheel:
-    """Balanced wheel in bearings on a link. Its mass and its inertia at rest belong to that link.
-
-    Attributes
-    ----------
-    name : str
-        Name of its joint in the recording, whose velocity is the wheel's speed relative to the link [rad/s]. A joint of
-        this name in the URDF is held, and supplies what is not given here.
-    inertia : about its axis [kg m^2]; must be known, as it sets the scale of all parameters. NaN: from the URDF.
-    link : link that it is mounted on; empty: from the URDF.
-    axis : axis of positive speed, in the frame of the link; empty: from the URDF.
-    """
-
-    name: str
-    inertia: float = float("nan")
-    link: str = ""
-    axis: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.inertia <= 0 or np.isinf(self.inertia):
-            raise ModelError(f"wheel '{self.name}': inertia is {self.inertia:g} kg m^2; give a positive one")
-        if self.axis and (len(self.axis) != 3 or not np.isfinite(self.axis).all() or not any(self.axis)):
-            raise ModelError(f"wheel '{self.name}': axis {self.axis} is not three finite numbers, not all zero")
-
-    @property
-    def unit_axis(self) -> Array:
-        """``(3,)`` unit vector of the axis."""
-        return np.array(self.axis, dtype=float) / np.linalg.norm(self.axis)
-
-
-@dataclass(frozen=True)
 class MountedWheels:
     """Wheels on the bodies of a robot.
 
@@ -156,8 +119,11 @@ class MountedWheels:
     axes: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
 
-def completed(root: etree._Element, wheels: Sequence[Wheel]) -> tuple[Wheel, ...]:
-    """Wheels, completed from the joints of their names in the URDF.
+def completed(root: etree._Element, wheels: Mapping[str, WheelOptions]) -> dict[str, WheelOptions]:
+    """Wheels by name, completed from the joints of their names in the URDF.
+
+    A wheel is balanced, and its mass and inertia at rest belong to the link that carries it. In recordings the velocity
+    of the joint of its name is its speed relative to that link [rad/s].
 
     Raises
     ------
@@ -166,53 +132,48 @@ def completed(root: etree._Element, wheels: Sequence[Wheel]) -> tuple[Wheel, ...
     """
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
     links = {link.get("name"): link for link in root.findall("link")}
-    return tuple(_completed(wheel, joints.get(wheel.name), links) for wheel in wheels)
+    return {name: _completed(name, wheel, joints.get(name), links) for name, wheel in wheels.items()}
 
 
-def mount(kinematics: pin.Model, wheels: Sequence[Wheel]) -> MountedWheels:
-    """Wheels, as completed, on the bodies of a robot with a free base.
-
-    Raises
-    ------
-    ModelError
-        A wheel is named twice, or its link does not exist.
-    """
-    names, bodies, axes = tuple(wheel.name for wheel in wheels), [], np.zeros((len(wheels), 3))
-    for index, wheel in enumerate(wheels):
-        if names.count(wheel.name) > 1:
-            raise ModelError(f"wheel '{wheel.name}': is given twice; name every wheel once")
+def mount(kinematics: pin.Model, wheels: Mapping[str, WheelOptions]) -> MountedWheels:
+    """Wheels, as completed, on the bodies of a robot with a free base; ModelError if a link does not exist."""
+    bodies, axes = [], np.zeros((len(wheels), 3))
+    for index, (name, wheel) in enumerate(wheels.items()):
         if not kinematics.existFrame(wheel.link, pin.FrameType.BODY):
             links = ", ".join(frame.name for frame in kinematics.frames if frame.type == pin.FrameType.BODY)
-            raise ModelError(f"wheel '{wheel.name}': the URDF has no link '{wheel.link}'; its links are {links}")
+            raise ModelError(f"wheel '{name}': the URDF has no link '{wheel.link}'; its links are {links}")
         frame = kinematics.frames[kinematics.getFrameId(wheel.link, pin.FrameType.BODY)]
         bodies.append(int(frame.parentJoint) - 1)
-        axes[index] = wheel.inertia * (frame.placement.rotation @ wheel.unit_axis)
-    return MountedWheels(names, tuple(bodies), axes)
+        axis = np.array(wheel.axis) / np.linalg.norm(wheel.axis)
+        axes[index] = wheel.inertia * (frame.placement.rotation @ axis)
+    return MountedWheels(tuple(wheels), tuple(bodies), axes)
 
 
-def _completed(wheel: Wheel, joint: etree._Element | None, links: dict[str | None, etree._Element]) -> Wheel:
+def _completed(
+    name: str, wheel: WheelOptions, joint: etree._Element | None, links: dict[str | None, etree._Element]
+) -> WheelOptions:
     if joint is not None:
-        where = f"URDF joint '{wheel.name}'"
+        where = f"URDF joint '{name}'"
         if joint.get("type") not in ("continuous", "revolute"):
             raise ModelError(f"{where}: is {joint.get('type')} and cannot be a wheel; name a joint that turns")
         axis = parsing.axis(joint, where)
         if not wheel.axis:
             turned = pin.rpy.rpyToMatrix(*parsing.origin(joint, where)[1]) @ axis
-            wheel = replace(wheel, axis=tuple(turned.tolist()))
-        wheel = replace(wheel, link=wheel.link or str(joint.find("parent").get("link")))
+            wheel = attrs.evolve(wheel, axis=tuple(turned.tolist()))
+        wheel = attrs.evolve(wheel, link=wheel.link or str(joint.find("parent").get("link")))
         inertial = links[joint.find("child").get("link")].find("inertial")
-        if np.isnan(wheel.inertia) and inertial is not None:
-            wheel = replace(wheel, inertia=_about_axis(wheel.name, inertial, axis))
-    if np.isnan(wheel.inertia):
+        if not wheel.inertia and inertial is not None:
+            wheel = attrs.evolve(wheel, inertia=_about_axis(name, inertial, axis))
+    if not wheel.inertia:
         raise ModelError(
-            f"wheel '{wheel.name}': its inertia is missing, and without it no momentum is known; give it in the URDF or"
-            f" in robot.wheels, such as {wheel.name}=inertia:0.05 [kg m^2]"
+            f"wheel '{name}': its inertia is missing, and without it no momentum is known; give it in the URDF or"
+            f" in robot.wheels, such as {name}=inertia:0.05 [kg m^2]"
         )
-    for name in ("link", "axis"):
-        if not getattr(wheel, name):
+    for what in ("link", "axis"):
+        if not getattr(wheel, what):
             raise ModelError(
-                f"wheel '{wheel.name}': the URDF has no joint of this name and robot.wheels no {name}; give"
-                f" {wheel.name}=link:NAME,axis:X Y Z,inertia:VALUE"
+                f"wheel '{name}': the URDF has no joint of this name and robot.wheels no {what}; give"
+                f" {name}=link:NAME,axis:X Y Z,inertia:VALUE"
             )
     return wheel
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
@@ -25,8 +26,7 @@ from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.planning.interval_motion import IntervalMotion, direction_combinations
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.rotors import Wheel
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import ARM_URDF, legged_robot
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
@@ -88,9 +88,9 @@ def floating(folder: Path, seconds: float) -> None:
     body += '<inertia ixx="4" ixy="0" ixz="0" iyy="5" iyz="0" izz="3"/></inertial>'
     urdf = ARM_URDF.replace('<link name="base_link">', f'<link name="base_link">{body}')
     axes = zip("xyz", np.eye(3).tolist(), strict=True)
-    wheels = tuple(Wheel(f"wheel_{name}", 0.1, "base_link", tuple(axis)) for name, axis in axes)
+    wheels = {f"wheel_{name}": WheelOptions(0.1, "base_link", tuple(axis)) for name, axis in axes}
     urdf = re.sub('lower="[^"]*" upper="[^"]*"', 'lower="-6.3" upper="6.3"', urdf)
-    options = ModelOptions(base="free", drive_terms=(), gravity=(0.0, 0.0, 0.0), wheels=wheels)
+    options = RobotOptions(base="free", drive_terms=(), gravity=(0.0, 0.0, 0.0), wheels=wheels)
     truth = load_model(urdf, options)
     write_urdfs(folder, truth, "satellite.urdf", np.random.default_rng(0))
     for seed, name in enumerate(("flight1", "flight2")):
@@ -106,7 +106,7 @@ def floating(folder: Path, seconds: float) -> None:
 def legged(folder: Path, seconds: float) -> None:
     """The lower-limb exoskeleton of the simulator, on two force plates."""
     robot, seconds_each = legged_robot("biped"), 1.2
-    truth = load_model(robot.urdf, ModelOptions(base="free", drive_terms=()))
+    truth = load_model(robot.urdf, RobotOptions(base="free", drive_terms=()))
     write_urdfs(folder, truth, "robot.urdf", np.random.default_rng(0))
     for seed, name in enumerate(("stand1_bag", "stand2_bag")):
         movement = MovementOptions(movements=max(int(seconds / seconds_each), 2), seconds=seconds_each)

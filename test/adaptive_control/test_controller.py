@@ -25,11 +25,11 @@ from inertid_ros.adaptive_control.inertial_manifold import (
     natural_gradient,
     straight_step,
 )
+from inertid_ros.config.robot import CouplingOptions, RobotOptions, TermOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, geodesic_distance, is_consistent, pseudo_inertia
 from inertid_ros.regressors.equations import equations_of
-from inertid_ros.robot.layout import Coupling, UserTerm
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 MASS, EFFORT = np.eye(10)[0], 300.0  # kg; N m
 
@@ -226,12 +226,11 @@ def test_it_is_that_of_the_equations(seed):
     rng = np.random.default_rng(seed)
     plain = load_model(random_urdf(rng, 3))
     joints = plain.joint_names
-    options = ModelOptions(
-        couplings=(Coupling("wrist", joints[1:], (1.0, -0.5)),),
-        terms=(UserTerm("spring", joints[0], ("sin(q)", "direction")),),
-        transition_speeds=dict.fromkeys(joints, 0.1),
+    options = RobotOptions(
+        couplings={"wrist": CouplingOptions(joints[1:], (1.0, -0.5))},
+        terms={"spring": TermOptions(joints[0], expressions=("sin(q)", "direction"))},
     )
-    model = load_model(plain.urdf, options)
+    model = load_model(plain.urdf, options).with_transition_speeds(np.full(3, 0.1))
     x = rng.uniform(0.1, 1.0, model.layout.size)
     x[: model.layout.inertial_size] = model.prior[: model.layout.inertial_size]
     samples = random_states(rng, model, 20)

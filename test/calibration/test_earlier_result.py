@@ -11,11 +11,12 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.earlier_result import earlier_result
 from inertid_ros.calibration.excitation_job import ExcitationJob, prepare_motion
 from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.inspection import inspect_plan
 from inertid_ros.excitation.planning.planner import plan_excitation
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 OPTIONS = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=6, improved=1, iterations=15)
 
@@ -81,7 +82,7 @@ def test_results_that_do_not_fit_are_refused(case, result, tmp_path):
     other = synthetic_case(11, joints=3, recordings=0).given
     with pytest.raises(InertidError, match="another robot"):
         earlier_result(result[0], other)
-    fewer = load_model(case.given.urdf, ModelOptions(drive_terms=("viscous",)))
+    fewer = load_model(case.given.urdf, RobotOptions(drive_terms=("viscous",)))
     with pytest.raises(InertidError, match="other drive terms"):
         earlier_result(result[0], fewer)
     copy = tmp_path / "copy"

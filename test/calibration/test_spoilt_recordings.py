@@ -11,14 +11,13 @@ from support.recordings.spoiling import counterbalanced, in_degrees, mistakes, w
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.dataset import ScreenedRecording
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.robot import TERM_SHAPES
+from inertid_ros.config.robot import TermOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
 from inertid_ros.data.screening.channel_checks import refuse
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.identification.assessment.gate import Verdict
-from inertid_ros.robot.layout import UserTerm
 from inertid_ros.robot.model import load_model
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
@@ -119,7 +118,7 @@ def test_the_remedy_cures():
     current = case.changed(lambda recording: replace(recording, effort=recording.effort / constants))
     assert _causes(current)[0] == "effort_current"
     scale = dict(zip(case.given.joint_names, constants.tolist(), strict=True))
-    cured = replace(case.given, options=replace(case.given.options, effort_scale=scale))
+    cured = replace(case.given, options=attrs.evolve(case.given.options, effort_scale=scale))
     assert _causes(replace(current, given=cured))[0] == ""
     clean, scaled = (ScreenedRecording.of(each.train[0], robot, Configuration()).samples().tau
                      for each, robot in ((case, case.given), (current, cured)))
@@ -142,8 +141,8 @@ def test_a_counterbalance_is_named_beside_a_load_and_its_remedy_cures():
     assert found["counterbalance"].severity is Severity.REJECT
     assert found["counterbalance"].subjects == ("shoulder_lift_joint",)
     assert found["undeclared_load"].subjects == ("wrist_3_link",)
-    term = UserTerm("balance", "shoulder_lift_joint", TERM_SHAPES["counterbalance"][0])
-    declared = load_model(case.given.urdf, replace(case.given.options, terms=(term,)))
+    term = TermOptions("shoulder_lift_joint", "counterbalance")
+    declared = load_model(case.given.urdf, attrs.evolve(case.given.options, terms={"balance": term}))
     (left,) = check_efforts(samples, declared)
     assert left.cause == "undeclared_load"
     outcome = calibrate(declared, case.train, case.held_out)

@@ -11,14 +11,14 @@ from support.robots.floating_robots import motion, satellite, with_prior
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.robot import CouplingOptions, RobotOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.outcome import IdentificationOutcome
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
 
@@ -126,8 +126,8 @@ def test_one_recording_of_the_kuka_is_used_with_care(datasets):
 def test_verdicts_on_the_staubli(datasets, coupled):
     """Without its coupled wrist, the fifth joint comes out worse than by the URDF."""
     folder = datasets / "staubli_tx40"
-    wrist = Coupling("wrist", ("joint_5", "joint_6"), (1.0, 1.0))
-    model = load_model(folder / "tx40_mdh_modified.urdf", ModelOptions(couplings=(wrist,) if coupled else ()))
+    wrist = {"wrist": CouplingOptions(("joint_5", "joint_6"), (1.0, 1.0))}
+    model = load_model(folder / "tx40_mdh_modified.urdf", RobotOptions(couplings=wrist if coupled else {}))
     whole = load_recording(folder / "run1_5khz.npz")
     split = int(0.65 * len(whole))
     parts = [

@@ -13,7 +13,7 @@ from inertid_ros.config.configuration import Configuration, ExcitationConfigurat
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.data.files.loading import write_npz
 from inertid_ros.data.recording import Recording
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 
 
 def init(*arguments: object) -> int:
@@ -35,7 +35,7 @@ def test_the_file_of_a_panda_serves_identification_and_motion(
     for tree in (Configuration, ExcitationConfiguration):
         config = load_configuration(file, tree)
         assert config.robot.locked_joints == {"panda_finger_joint1": 0.0}
-        assert load_model(urdf, model_options(config.robot)).joints == 7
+        assert load_model(urdf, config.robot).joints == 7
     assert load_configuration(file, ExcitationConfiguration).excitation.mounting == "floor"
     assert list(yaml.safe_load(file.read_text())) == ["/**"]  # all nodes take it
 

@@ -9,11 +9,9 @@ import yaml
 from support.paths import CONFIG
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
+from inertid_ros.config.robot import CouplingOptions, RotorOptions
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError, InertidError
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.model import model_options
-from inertid_ros.robot.rotors import Rotor
 
 PLAIN = """
 robot:
@@ -32,11 +30,11 @@ NAMES = {"locked_joint_names": ["finger_joint1"], "coupling_names": ["wrist"], "
 
 
 def _check_example(config):
-    robot = model_options(config.robot)
+    robot = config.robot
     assert robot.locked_joints == {"finger_joint1": 0.02} and robot.gravity == (0.0, 0.0, -9.80665)
-    assert robot.couplings == (Coupling("wrist", ("joint_5", "joint_6"), (1.0, -0.5)),)
+    assert robot.couplings == {"wrist": CouplingOptions(("joint_5", "joint_6"), (1.0, -0.5))}
     placed = {"axis": (0.0, 1.0, 0.0), "xyz": (0.0, 0.1, -0.2)}
-    assert robot.rotors == (Rotor.cylinder("motor", "joint_5", "arm", -50.0, 0.4, (0.03, 0.05), **placed),)
+    assert robot.rotors == {"motor": RotorOptions("joint_5", "arm", -50.0, 0.4, 0.03, 0.05, **placed)}
     assert config.prepare.cutoff_hz == 5.0 and config.identify.solver == "clarabel"
 
 

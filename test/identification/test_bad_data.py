@@ -7,6 +7,7 @@ import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 from support.robots.random_robots import random_model, random_states
 
+from inertid_ros.config.robot import CouplingOptions, RobotOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import geodesic_distance, is_consistent
 from inertid_ros.core.samples import Samples
@@ -16,8 +17,7 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 
 JOINTS = 4
@@ -122,7 +122,7 @@ def test_bounds_that_cannot_hold_are_named(constraints, message):
 def test_a_joint_without_effort_leaves_its_bodies_and_the_others_alone():
     case = synthetic_case(1, 4, 1)
     model = load_model(
-        case.given.urdf, ModelOptions(couplings=(Coupling("wrist", ("joint2", "joint3"), (1.0, 1.0)),))
+        case.given.urdf, RobotOptions(couplings={"wrist": CouplingOptions(("joint2", "joint3"), (1.0, 1.0))})
     )
     recording = case.recordings[0]
     speed = recording.velocity[:, 2] + recording.velocity[:, 3]

@@ -8,6 +8,7 @@ from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare
@@ -16,7 +17,7 @@ from inertid_ros.identification.drive_terms import DriveTermFit, DriveTermTest
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 TERMS = ("viscous", "coulomb", "stribeck", "offset")
 FIT = IdentifyOptions(fit_stribeck_speed=True)
@@ -65,11 +66,11 @@ def test_friction_that_is_most_of_the_torque_is_not_taken_for_stribeck_friction(
 
 def test_speeds_of_a_configuration_are_used_and_checked():
     model, *_ = _robot()
-    options = ModelOptions(drive_terms=TERMS, stribeck_speeds={"joint1": 0.05})
+    options = RobotOptions(drive_terms=TERMS, stribeck_speeds={"joint1": 0.05})
     assert load_model(model.urdf, options).layout.stribeck_speed.tolist() == [0.2, 0.05, 0.2]
     for speeds, message in (({"joint9": 0.1}, "no such joint"), ({"joint1": 0.0}, "not a positive number")):
         with pytest.raises(Exception, match=message):
-            load_model(model.urdf, ModelOptions(stribeck_speeds=speeds))
+            load_model(model.urdf, RobotOptions(stribeck_speeds=speeds))
 
 
 def test_a_robot_without_the_term_says_so():

@@ -9,6 +9,7 @@ from support.robots.random_robots import random_model, random_states, random_urd
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import geodesic_distance, is_consistent
 from inertid_ros.core.samples import Samples
@@ -20,7 +21,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.information.residuals import effective_fraction
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 
 def _experiment(seed: int, joints: int = 5, count: int = 2000, noise: float = 0.05):
@@ -142,7 +143,7 @@ def test_placeholders_of_friction_in_the_urdf_are_no_prior(seed):
     rng = np.random.default_rng(seed)
     text = random_urdf(rng, 4, branched=False)
     damped = text.replace("</joint>", '<dynamics damping="0.001" friction="0.001"/></joint>')
-    model = load_model(damped, ModelOptions(drive_terms=("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")))
+    model = load_model(damped, RobotOptions(drive_terms=("rotor_inertia", "viscous", "coulomb", "offset", "stiffness")))
     drives = rng.uniform(0.5, 1.0, model.layout.size - 40)
     truth = np.concatenate([perturb(model, rng).ravel(), drives])
     samples = random_states(rng, model, 3000)

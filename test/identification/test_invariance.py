@@ -8,14 +8,14 @@ import pytest
 from support.robots.random_robots import random_bodies, random_states
 
 from inertid_ros.config.identification import IdentifyOptions
-from inertid_ros.config.robot import DRIVE_TERMS
+from inertid_ros.config.robot import DRIVE_TERMS, RobotOptions
 from inertid_ros.core.inertial_parameters import geodesic_distance, mass_com_inertia, transform
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
-POUND, INCH = 1 / 0.45359237, 1 / 0.0254  # how many there are in a kilogram, in a metre
+POUND, FOOT = 1 / 0.45359237, 1 / 0.3048  # how many there are in a kilogram, in a metre
 TOLERANCE = 1e-6
 TERMS = tuple(term for term in DRIVE_TERMS if term != "stribeck")  # its speed is given in rad/s and m/s
 
@@ -47,7 +47,7 @@ class Tree:
                 '<limit lower="-3" upper="3" velocity="3" effort="3"/></joint>',
             ]
         text = f'<robot name="r">{"".join(elements)}</robot>'
-        return load_model(text, ModelOptions(drive_terms=TERMS, gravity=tuple(self.gravity)))
+        return load_model(text, RobotOptions(drive_terms=TERMS, gravity=tuple(self.gravity)))
 
 
 def _text(numbers) -> str:
@@ -100,15 +100,15 @@ def _experiment(seed: int, sliding: bool, joints: int = 4):
 @pytest.mark.parametrize("seed", range(4))
 def test_pounds_and_inches(seed, regularizer):
     tree, model, samples = _experiment(seed, sliding=seed % 2 == 1)
-    length = INCH ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+    length = FOOT ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
     other = replace(
         tree,
-        placements=[pin.SE3(p.rotation, INCH * p.translation) for p in tree.placements],
+        placements=[pin.SE3(p.rotation, FOOT * p.translation) for p in tree.placements],
         bodies=POUND * length * tree.bodies,
-        gravity=INCH * tree.gravity,
+        gravity=FOOT * tree.gravity,
     ).model()
-    motion = np.where(tree.prismatic, INCH, 1.0)
-    effort = POUND * INCH**2 / motion
+    motion = np.where(tree.prismatic, FOOT, 1.0)
+    effort = POUND * FOOT**2 / motion
     converted = replace(
         samples, q=motion * samples.q, v=motion * samples.v, a=motion * samples.a, tau=effort * samples.tau
     )

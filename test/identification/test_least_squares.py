@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.linalg
-from support.robots.imperial_units import in_pounds_and_inches
+from support.robots.imperial_units import in_pounds_and_feet
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.config.identification import ESTIMATORS, IdentifyOptions, LeastSquaresOptions
@@ -275,7 +275,7 @@ def test_units_do_not_matter(options):
     model, samples, _, rng = _robot(9, joints=3, count=60)
     samples = _noisy(samples, rng, 0.3 * np.sqrt(np.mean(samples.tau**2, axis=0)))
     estimate = least_squares(model, [samples], options)
-    other, converted, factors = in_pounds_and_inches(model, samples)
+    other, converted, factors = in_pounds_and_feet(model, samples)
     again = least_squares(other, [converted], options)
     assert again.rank == estimate.rank
     assert (estimate.rank < estimate.spectrum.count) == (options.rank != "full")

@@ -7,12 +7,13 @@ import pytest
 from support.recordings.synthetic import random_motion
 from support.robots.random_robots import random_model
 
+from inertid_ros.config.robot import RobotOptions, TermOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.identify import identify
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.layout import UserTerm
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 SPRING = UserTerm("spring", "joint1", ("sin(q)", "cos(q)"))
 DRAG = UserTerm("drag", "joint2", ("abs(v)*v",), non_negative=True)
@@ -97,9 +98,9 @@ def upright_arm() -> str:
 @pytest.mark.parametrize(("size", "there"), [(110.0, True), (0.0, False)])
 def test_a_counterbalance_that_a_link_could_make_is_told_by_the_bodies(size, there):
     """No block is predicted better with it: the weight of the link, turned round, has the same torque."""
-    term = UserTerm("balance", "shoulder", ("sin(q)", "cos(q)"))
+    term = TermOptions("shoulder", "counterbalance")
     rng = np.random.default_rng(3)
-    model = load_model(upright_arm(), ModelOptions(terms=(term,)))
+    model = load_model(upright_arm(), RobotOptions(terms={"balance": term}))
     bodies = perturb(model, rng)
     truth = np.concatenate([bodies.ravel(), rng.uniform(0.5, 2.0, model.layout.term_start - 30), (0.3 * size, size)])
     time = 0.01 * np.arange(2000)

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from support.nodes.two_links import URDF
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.monitoring.stream_checks import BREAK_S, JointState, StreamChecks, StreamFault
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 STEP = 5_000_000  # ns
 GRIPPER = """<link name="finger"><inertial><mass value="0.1"/>
   <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <joint name="slide" type="prismatic"><parent link="lower"/><child link="finger"/><axis xyz="0 0 1"/>
   <limit lower="0" upper="0.04" velocity="0.1" effort="10"/></joint></robot>"""
-MODEL = load_model(URDF.replace("</robot>", GRIPPER), ModelOptions(locked_joints={"slide": 0.0}))
+MODEL = load_model(URDF.replace("</robot>", GRIPPER), RobotOptions(locked_joints={"slide": 0.0}))
 
 
 class Stream:

@@ -18,7 +18,7 @@ from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
@@ -55,7 +55,7 @@ def test_momentum_through_topics_gives_what_the_bag_gives(source: str, tmp_path:
     options = RobotOptions(base="free", wheels=WHEELS, gravity=(0.0, 0.0, 0.0))
     wanted = Configuration(robot=options, identify=IdentifyOptions(equations="momentum"))
     read = load_recording(bag, RecordingTopics(**{source: f"/{source}"}))
-    offline = calibrate(load_model(urdf, model_options(options)), [read], configuration=wanted)
+    offline = calibrate(load_model(urdf, options), [read], configuration=wanted)
     received = from_inertial_parameters(parameters[-1])
     expected = offline.estimate.bodies
     np.testing.assert_allclose(received.bodies, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())

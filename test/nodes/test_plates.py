@@ -19,7 +19,7 @@ from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.msg import InertialParameters, RecorderStatus, SampleBatch
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.model import load_model
 from inertid_ros.ros.conversions import from_batch, to_joint_state, to_wrench
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.topics import BATCH
@@ -81,7 +81,7 @@ def test_a_biped_is_recorded_with_its_base_and_both_plates(ros: RosClient) -> No
     assert not recording.notices, "the bag is not whole"
     assert len(recording) == len(whole) and recording.imu is not None and set(recording.wrenches) == set(PLATES)
     np.testing.assert_allclose(np.abs(recording.base_pose), np.abs(whole), atol=1e-12)
-    model = load_model(exoskeleton_urdf(), model_options(options.robot))
+    model = load_model(exoskeleton_urdf(), options.robot)
     np.testing.assert_allclose(from_inertial_parameters(truth[-1]).bodies, model.body_prior, atol=1e-9)
     samples = prepare(recording, model, options.prepare)
     weight = np.linalg.norm(samples.tau[samples.mask[:, 0], :3], axis=1).mean()

@@ -9,6 +9,7 @@ import pytest
 from support.robots.free_base import free_model, free_urdf, random_flight
 from support.robots.random_robots import random_bodies
 
+from inertid_ros.config.robot import ContactOptions, RobotOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
@@ -18,8 +19,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
-from inertid_ros.robot.contacts import Contact
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.rotors import Rotor
 
 HUMANOIDS = (
@@ -56,7 +56,7 @@ def test_base_rows_and_all_rows_agree_with_pinocchio_on_humanoids(name, robots):
     if "human_desc" in name:  # ball joints with massless links between their axes, to which it gives some mass
         inertial = '<inertial><mass value="0.2"/><inertia ixx="1e-3" ixy="0" ixz="0" iyy="1e-3" iyz="0" izz="1e-3"/>'
         text = re.sub(r'(<link name="\w*_virtual\w*")\s*/>', rf"\1>{inertial}</inertial></link>", text)
-    model = load_model(text, ModelOptions(held, base="free"))
+    model = load_model(text, RobotOptions(held, base="free"))
     samples = random_flight(np.random.default_rng(1), model, 8)
     expected = _rnea(model, model.body_prior, samples)
     regressor = joint_torque_regressor(model, samples.q, samples.v, samples.a)
@@ -119,4 +119,4 @@ def test_a_free_base_has_another_hash_and_ten_parameters_of_its_own():
 
 def test_a_contact_in_an_unknown_frame_is_refused():
     with pytest.raises(ModelError, match="the robot has no frame 'foot'; its links are base"):
-        free_model(1, 3, contacts=(Contact("sole", "foot"),))
+        free_model(1, 3, contacts={"sole": ContactOptions("foot")})

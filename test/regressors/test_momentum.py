@@ -7,6 +7,7 @@ from support.base_parameter_spans import angle_between
 from support.robots.floating_robots import diver, satellite
 from support.robots.random_robots import random_bodies, random_model
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
@@ -15,7 +16,7 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations, equations_of
 from inertid_ros.regressors.momentum_equations import MomentumEquations, momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 
 def free_model(seed: int, joints: int = 5) -> RobotModel:
@@ -28,7 +29,7 @@ def free_model(seed: int, joints: int = 5) -> RobotModel:
     )
 
 
-    return load_model(text, ModelOptions(base="free", drive_terms=(), gravity=(0.0, 0.0, 0.0)))
+    return load_model(text, RobotOptions(base="free", drive_terms=(), gravity=(0.0, 0.0, 0.0)))
 
 
 def states(model: RobotModel, rng: np.random.Generator, count: int) -> Samples:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.robots.free_base import free_model, random_flight
-from support.robots.random_robots import random_model, random_states
+from support.robots.random_robots import random_model, random_states, random_urdf
 
 from inertid_ros.config.robot import RobotOptions, TermOptions
 from inertid_ros.core.errors import ConfigurationError, ModelError
@@ -12,7 +12,7 @@ from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.layout import UserTerm
-from inertid_ros.robot.model import model_options
+from inertid_ros.robot.model import load_model
 
 TERMS = (
     UserTerm("spring", "joint1", ("sin(q)", "cos(q)")),
@@ -60,7 +60,7 @@ def test_base_parameters_know_user_terms():
 def test_configured_terms():
     cubic = TermOptions("joint1", expressions=("v**3",))
     options = RobotOptions(terms={"a": TermOptions("joint0", "quadratic_viscous"), "b": cubic})
-    first, second = model_options(options).terms
+    first, second = (UserTerm.from_options(name, term) for name, term in options.terms.items())
     assert first == UserTerm("a", "joint0", ("abs(v)*v",), non_negative=True)
     assert second == UserTerm("b", "joint1", ("v**3",))
     for wrong, reason in (
@@ -74,6 +74,7 @@ def test_configured_terms():
 
 
 def test_terms_of_joints_that_do_not_exist_are_refused():
-    for term in (UserTerm("a", "elbow", ("q",)), UserTerm("a", "joint0", ('q["elbow"]',))):
+    urdf = random_urdf(np.random.default_rng(0), 3)
+    for term in (TermOptions("elbow", "spring"), TermOptions("joint0", expressions=('q["elbow"]',))):
         with pytest.raises(ModelError, match="term 'a': joint 'elbow' does not exist"):
-            random_model(np.random.default_rng(0), 3, terms=(term,))
+            load_model(urdf, RobotOptions(terms={"a": term}))

@@ -18,7 +18,7 @@ from inertid_ros.calibration.earlier_result import earlier_fit
 from inertid_ros.cli import main as cli
 from inertid_ros.cli.printing import print_report
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.robot import RobotOptions
+from inertid_ros.config.robot import CouplingOptions, RobotOptions, RotorOptions
 from inertid_ros.core.errors import InertidError, OutputError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.inertial_parameters import is_consistent
@@ -27,9 +27,7 @@ from inertid_ros.report import results
 from inertid_ros.report.pages import render_page
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import Result, ResultError
-from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.model import ModelOptions, load_model, model_options
-from inertid_ros.robot.rotors import Rotor
+from inertid_ros.robot.model import load_model
 
 FILES = [
     ".inertid.json", "calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html",
@@ -178,20 +176,20 @@ def test_a_rejected_result_says_so(outcome):
 
 def test_locked_joints_and_terms_come_back(case, tmp_path):
     options = RobotOptions(locked_joints={"joint2": 0.3}, drive_terms=("viscous",), gravity=(0.0, 0.0, -9.8))
-    given = load_model(case.given.urdf, model_options(options))
+    given = load_model(case.given.urdf, options)
     recording = held_recording(case.truth, {"joint2": 0.3})
     outcome = calibrate(given, [recording])
     stored = Result.load(outcome.save(tmp_path / "out"))
     assert stored.model.joint_names == ("joint0", "joint1")
-    assert stored.model.options == outcome.estimate.model.options
-    assert replace(stored.model.options, transition_speeds={}) == given.options
+    assert stored.model.options == given.options
+    assert stored.model.layout.transition_speeds == outcome.estimate.layout.transition_speeds
     assert is_consistent(stored.model.body_prior).all()
 
 
 def test_couplings_and_rotors_come_back(case, tmp_path):
-    wrist = Coupling("wrist", ("joint1", "joint2"), (1.0, -1.0))
-    motor = Rotor.cylinder("motor", "joint0", "base", 50.0, 0.2, (0.02, 0.05))
-    given = load_model(case.given.urdf, ModelOptions(couplings=(wrist,), rotors=(motor,)))
+    wrist = CouplingOptions(("joint1", "joint2"), (1.0, -1.0))
+    motor = RotorOptions("joint0", "base", 50.0, 0.2, 0.02, 0.05)
+    given = load_model(case.given.urdf, RobotOptions(couplings={"wrist": wrist}, rotors={"motor": motor}))
     outcome = calibrate(given, case.recordings[:1])
     stored = Result.load(outcome.save(tmp_path / "out"))
     assert stored.model.layout == given.layout and np.array_equal(stored.parameters, outcome.estimate.parameters)

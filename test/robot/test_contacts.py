@@ -5,9 +5,10 @@ import pinocchio as pin
 import pytest
 from support.robots.free_base import free_model, random_flight
 
+from inertid_ros.config.robot import ContactOptions, PlateOptions, RobotOptions
 from inertid_ros.core.errors import ModelError, RecordingError
-from inertid_ros.robot.contacts import Contact, Plate, contact_jacobians, external_force, predict_wrenches
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.contacts import contact_jacobians, external_force, predict_wrenches
+from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import exoskeleton_urdf
 
 HUMANOIDS = {
@@ -22,9 +23,9 @@ HUMANOIDS = {
 @pytest.mark.parametrize("name", HUMANOIDS)
 def test_wrenches_enter_as_pinocchio_says(robots, name, base):
     foot, hand = HUMANOIDS[name]
-    plate = Plate((0.3, -0.2, 0.1), (0.4, -1.0, 2.0))
-    contacts = (Contact("plate", foot, plate), Contact("sensor", hand))
-    model = load_model(robots / name, ModelOptions(base=base, contacts=contacts))
+    plates = {"plate": PlateOptions(foot, (0.3, -0.2, 0.1), (0.4, -1.0, 2.0))}
+    contacts = {"sensor": ContactOptions(hand)}
+    model = load_model(robots / name, RobotOptions(base=base, contacts=contacts, plates=plates))
     rng, kinematics = np.random.default_rng(1), model.pinocchio
     data = kinematics.createData()
     lower = np.r_[-np.ones(model.positions - model.joints), -np.ones(model.joints)]
@@ -35,10 +36,10 @@ def test_wrenches_enter_as_pinocchio_says(robots, name, base):
         pin.computeJointJacobians(kinematics, data, configuration)
         pin.updateFramePlacements(kinematics, data)
         wanted = np.zeros(kinematics.nv)
-        for contact in contacts:
+        for contact in model.contacts:
             frame = kinematics.getFrameId(contact.frame)
             wrench = pin.Force(wrenches[contact.name][row])
-            if contact.plate:
+            if plate := contact.plate:
                 wrench = data.oMf[frame].actInv(pin.SE3(plate.rotation, np.array(plate.xyz)).act(wrench))
             jacobian = pin.getFrameJacobian(kinematics, data, frame, pin.ReferenceFrame.LOCAL)
             wanted += jacobian.T @ wrench.vector
@@ -46,14 +47,15 @@ def test_wrenches_enter_as_pinocchio_says(robots, name, base):
 
 
 def test_a_wrench_without_a_contact_is_refused(robots):
-    model = load_model(robots / "simple_humanoid_description/urdf/simple_humanoid.urdf", ModelOptions(base="free"))
+    model = load_model(robots / "simple_humanoid_description/urdf/simple_humanoid.urdf", RobotOptions(base="free"))
     with pytest.raises(RecordingError, match="'left_plate'.*no contact"):
         external_force(model, np.zeros((2, model.positions)), {"left_plate": np.zeros((2, 6))})
 
 
 def test_wrenches_of_two_contacts_are_what_torques_leave():
-    contacts = (Contact("foot", "left_foot"), Contact("plate", "right_foot", Plate((0.1, 0.2, 0.0))))
-    model = load_model(exoskeleton_urdf(), ModelOptions(base="free", contacts=contacts))
+    plates = {"plate": PlateOptions("right_foot", (0.1, 0.2, 0.0))}
+    options = RobotOptions(base="free", contacts={"foot": ContactOptions("left_foot")}, plates=plates)
+    model = load_model(exoskeleton_urdf(), options)
     rng = np.random.default_rng(0)
     q, torque = random_flight(rng, model, 10).q, rng.normal(size=(10, model.joints))
     wrenches = {name: rng.normal(size=(10, 6)) for name in ("foot", "plate")}

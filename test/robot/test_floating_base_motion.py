@@ -6,16 +6,17 @@ import pytest
 from support.robots.floating_robots import diver, motion
 from support.robots.random_robots import random_model
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.robot.floating_base_motion import predict_floating
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 
 def test_torques_and_accelerations_are_those_of_the_whole_robot():
     """Nothing acts on the base from outside, and joints take what inverse dynamics says; wheels may be anywhere."""
     model = diver(np.random.default_rng(0))
-    whole = load_model(model.urdf, ModelOptions(base="free", gravity=(0.0, 0.0, 0.0)))
+    whole = load_model(model.urdf, RobotOptions(base="free", gravity=(0.0, 0.0, 0.0)))
     q, v, a = motion(model, 3).sample(np.linspace(0.05, 0.95, 7))
     found = predict_floating(model, model.body_prior, q, v, a)
     names = [*model.joint_names, *model.wheels.names]
@@ -45,7 +46,7 @@ def test_base_parameters_decide_the_prediction():
 
 def test_gravity_does_not_matter_in_free_fall():
     model = diver(np.random.default_rng(3))
-    falling = load_model(model.urdf, ModelOptions(base="free", wheels=model.options.wheels))
+    falling = load_model(model.urdf, RobotOptions(base="free", wheels=model.options.wheels))
     motions = motion(model, 3).sample(np.linspace(0.05, 0.95, 7))
     one, two = (predict_floating(robot, model.body_prior, *motions) for robot in (model, falling))
     np.testing.assert_allclose(two.torque, one.torque, atol=1e-9)

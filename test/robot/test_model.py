@@ -11,9 +11,10 @@ from support.robots.example_robots import ARMS, all_locked, load_with_locks
 from support.robots.random_robots import random_model, random_urdf
 
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.structuring import structure
 from inertid_ros.core.errors import ModelError, log_once
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf.joints import locked_joints
 
 LEADER = "panda_finger_joint1"
@@ -53,7 +54,7 @@ def test_lumped_and_locked_arms_move_as_the_whole_robot_does(arm, robots):
 def test_random_trees_keep_their_torques_when_joints_are_locked(seed):
     rng = np.random.default_rng(seed)
     text, locked = random_urdf(rng, 7), {"joint2": 0.7, "joint5": -0.4}
-    model = load_model(text, ModelOptions(locked_joints=locked))
+    model = load_model(text, RobotOptions(locked_joints=locked))
     assert not set(locked) & set(model.joint_names) and model.joints == 5
     q, v, a = rng.uniform(-1, 1, 5), *rng.normal(size=(2, 5))
     values = {name: (position, 0.0, 0.0) for name, position in locked.items()}
@@ -73,7 +74,7 @@ def test_the_locked_part_is_what_lies_behind_the_locked_joint():
     rng = np.random.default_rng(1)
     text = random_urdf(rng, 4, branched=False)
     whole = load_model(text)
-    model = load_model(text, ModelOptions(locked_joints={"joint3": 0.3}))
+    model = load_model(text, RobotOptions(locked_joints={"joint3": 0.3}))
     assert model.body_locked[2, 0] == pytest.approx(whole.body_prior[3, 0])
     assert np.allclose((model.body_prior - model.body_locked)[2], whole.body_prior[2])
     assert not model.body_locked[:2].any()
@@ -109,7 +110,7 @@ def test_the_hash_knows_kinematics_and_nothing_else():
         re.sub('(<joint name="joint1".*?)rpy="[^"]*"', r'\1rpy="0 0 1"', text),
     ):
         assert load_model(other).hash != model.hash
-    locked = ModelOptions(locked_joints={"joint2": 0.1})
+    locked = RobotOptions(locked_joints={"joint2": 0.1})
     assert load_model(text, locked).hash != model.hash
 
 
@@ -137,7 +138,7 @@ def test_friction_of_the_urdf_is_the_prior_of_the_drives():
 def test_mimic_joints_follow_a_locked_leader_which_is_held_by_default(robots, caplog):
     path = robots / ARMS[0]
     log_once.cache_clear()
-    given, near, far = (load_model(path, ModelOptions(x)) for x in ({}, *({LEADER: x} for x in (0.0, 0.04))))
+    given, near, far = (load_model(path, RobotOptions(x)) for x in ({}, *({LEADER: x} for x in (0.0, 0.04))))
     assert given.joint_names == near.joint_names == far.joint_names
     assert np.array_equal(given.body_prior, near.body_prior) and given.options == near.options
     assert not np.allclose(near.body_prior[-1], far.body_prior[-1]), "the fingers' place counts"

@@ -10,9 +10,10 @@ from lxml import etree
 from support.robots.example_robots import ARMS, all_locked, load_with_locks, without_geometry
 from support.robots.random_robots import random_urdf
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_inertia
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf import text as markup
 from inertid_ros.robot.urdf_writing import write_urdf
 
@@ -84,7 +85,7 @@ def test_random_trees_with_some_joints_locked(seed):
     joints = int(rng.integers(2, 8))
     text = random_urdf(rng, joints)
     locked = {f"joint{k}": float(rng.uniform(-1, 1)) for k in range(1, joints) if rng.random() < 0.3}
-    urdf = _check(load_model(text, ModelOptions(locked_joints=locked)), rng)
+    urdf = _check(load_model(text, RobotOptions(locked_joints=locked)), rng)
     before, after = (markup.locate(content.encode()) for content in (text, urdf))
     for old, new in zip(before.all("link"), after.all("link"), strict=True):
         index = old.attributes["name"].removeprefix("link")

@@ -5,9 +5,8 @@ import pytest
 from support.robots.floating_robots import diver, floating, satellite, wheel_urdf
 
 from inertid_ros.config.robot import RobotOptions, WheelOptions
-from inertid_ros.core.errors import ModelError
-from inertid_ros.robot.model import ModelOptions, load_model, model_options
-from inertid_ros.robot.rotors import Wheel
+from inertid_ros.core.errors import ConfigurationError, ModelError
+from inertid_ros.robot.model import load_model
 
 
 def test_wheels_of_the_urdf_are_held_and_known():
@@ -23,7 +22,7 @@ def test_wheels_of_the_urdf_are_held_and_known():
 def test_wheels_of_the_configuration():
     wheels = {"a": WheelOptions(0.2, "L0", (0.0, 0.0, 2.0)), "b": WheelOptions(0.1, "L2", (1.0, 0.0, 0.0))}
     options = RobotOptions(base="free", wheels=wheels)
-    model = load_model(satellite(np.random.default_rng(0), 3).urdf, model_options(options))
+    model = load_model(satellite(np.random.default_rng(0), 3).urdf, options)
     np.testing.assert_allclose(model.wheels.axes, [[0, 0, 0.2], [0.1, 0, 0]])
     assert model.wheels.bodies == (0, 2)
 
@@ -31,24 +30,24 @@ def test_wheels_of_the_configuration():
 @pytest.mark.parametrize(
     ("wheel", "message"),
     [
-        (Wheel("w"), "inertia is missing, and without it no momentum is known"),
-        (Wheel("w", 0.1), "no link; give w=link:NAME"),
-        (Wheel("w", 0.1, "L0"), "no axis; give"),
-        (Wheel("w", 0.1, "nowhere", (1, 0, 0)), "no link 'nowhere'; its links are L0"),
+        (WheelOptions(), "inertia is missing, and without it no momentum is known"),
+        (WheelOptions(0.1), "no link; give w=link:NAME"),
+        (WheelOptions(0.1, "L0"), "no axis; give"),
+        (WheelOptions(0.1, "nowhere", (1, 0, 0)), "no link 'nowhere'; its links are L0"),
     ],
 )
 def test_what_is_missing_is_named(wheel, message):
     urdf = satellite(np.random.default_rng(0), 2).urdf
     with pytest.raises(ModelError, match=message):
-        floating(urdf, (wheel,))
+        floating(urdf, {"w": wheel})
 
 
 def test_wheel_of_the_urdf_without_inertia():
     urdf = satellite(np.random.default_rng(0), 2).urdf
     bare = '<link name="r"/><joint name="w" type="continuous"><parent link="L0"/><child link="r"/></joint></robot>'
     with pytest.raises(ModelError, match="wheel 'w': its inertia is missing"):
-        floating(urdf.replace("</robot>", bare), (Wheel("w"),))
-    model = floating(urdf.replace("</robot>", bare), (Wheel("w", 0.3),))
+        floating(urdf.replace("</robot>", bare), {"w": WheelOptions()})
+    model = floating(urdf.replace("</robot>", bare), {"w": WheelOptions(0.3)})
     np.testing.assert_allclose(model.wheels.axes, [[0.3, 0, 0]], atol=1e-12)
 
 
@@ -57,13 +56,9 @@ def test_wheel_out_of_balance():
         "</robot>", wheel_urdf("w", "L0", "0 0 1", across=0.03) + "</robot>"
     )
     with pytest.raises(ModelError, match="out of balance by 0.005"):
-        floating(urdf, (Wheel("w"),))
+        floating(urdf, {"w": WheelOptions()})
 
 
 def test_wheels_need_a_free_base():
-    with pytest.raises(ModelError, match=r"set robot\.base to free"):
-        ModelOptions(wheels=(Wheel("w", 0.1, "L0", (1, 0, 0)),))
-    with pytest.raises(ModelError, match="is given twice"):
-        floating(satellite(np.random.default_rng(0), 2).urdf, (Wheel("w", 0.1, "L0", (1, 0, 0)),) * 2)
-    with pytest.raises(ModelError, match="give a positive one"):
-        Wheel("w", -1.0)
+    with pytest.raises(ConfigurationError, match="set base to free"):
+        RobotOptions(wheels={"w": WheelOptions(0.1, "L0", (1, 0, 0))})

@@ -9,6 +9,7 @@ from support.robots.quick_plans import FINGERS, PANDA_START, panda, panda_limits
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.excitation import ExcitationOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.inertial_parameters import geodesic_distance, is_consistent
 from inertid_ros.data.preparation.prepare import prepare
@@ -17,7 +18,7 @@ from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
@@ -31,7 +32,7 @@ OPTIONS = ExcitationOptions(duration_s=10.0, starts=8, improved=1, iterations=20
 def test_calibration_of_a_wrong_urdf(robots, seed):
     truth = panda(robots)
     given = load_model(
-        write_urdf(truth, perturb(truth, np.random.default_rng(seed))), ModelOptions(locked_joints=FINGERS)
+        write_urdf(truth, perturb(truth, np.random.default_rng(seed))), RobotOptions(locked_joints=FINGERS)
     )
     limits = panda_limits(given)
     plan = plan_excitation(given, limits, PANDA_START, OPTIONS)

@@ -7,6 +7,7 @@ import pinocchio as pin
 import pytest
 from support.robots.example_robots import load_with_locks
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.robot.model import load_model
@@ -55,10 +56,9 @@ def test_inverse_dynamics_agree(robots, name):
 
 def test_locked_joints_stay_where_they_are_locked(robots):
     path = robots / "panda_description" / "urdf" / "panda.urdf"
-    from inertid_ros.robot.model import ModelOptions
 
     locks = {"panda_joint3": 0.7, "panda_finger_joint1": 0.03, "panda_finger_joint2": 0.01}
-    robot = load_model(path, ModelOptions(locked_joints=locks))
+    robot = load_model(path, RobotOptions(locked_joints=locks))
     assert robot.joints == 6
     q, v, a = states(robot)
     data = robot.pinocchio.createData()
@@ -67,9 +67,8 @@ def test_locked_joints_stay_where_they_are_locked(robots):
 
 
 def test_gravity_is_that_of_the_options(robots):
-    from inertid_ros.robot.model import ModelOptions
 
-    options = ModelOptions(gravity=(1.0, -2.0, -3.0))
+    options = RobotOptions(gravity=(1.0, -2.0, -3.0))
     robot = load_model(robots / "ur_description/urdf/ur10_robot.urdf", options)
     q = states(robot)[0]
     zero = np.zeros_like(q)

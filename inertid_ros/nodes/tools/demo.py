@@ -37,7 +37,7 @@ from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes import MODULES
-from inertid_ros.robot.model import RobotModel, load_model, model_options
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.topics import LATCHED
 
@@ -201,7 +201,7 @@ class Comparison:
             node.destroy_node()
         finally:
             rclpy.try_shutdown()
-        model = load_model(description[0].data, model_options(robot))
+        model = load_model(description[0].data, robot)
         return cls(model, from_inertial_parameters(truth[0]).bodies)
 
     def content(self, report: Mapping[str, Any]) -> dict[str, Any]:

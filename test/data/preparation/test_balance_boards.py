@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -17,15 +18,14 @@ from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.contacts import UNMEASURED, Contact, Plate
-from inertid_ros.robot.model import load_model, model_options
+from inertid_ros.robot.contacts import UNMEASURED, Contact, Plate, contacts_of
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.rotors import Rotor
 
 
 def on_board(model, plate):
     """The robot with its last link on a balance board."""
-    contacts = (Contact("board", model.link_names[-1], replace(plate, partial=True)),)
-    return load_model(model.urdf, replace(model.options, contacts=contacts))
+    return replace(model, contacts=(Contact("board", model.link_names[-1], replace(plate, partial=True)),))
 
 
 @pytest.mark.parametrize("rotors", [False, True])
@@ -35,7 +35,7 @@ def test_base_rows_are_the_wrench_about_the_board(seed, rotors):
     rng, given = np.random.default_rng(seed), free_model(seed, 4)
     if rotors:
         rotor = Rotor("motor", given.joint_names[1], given.link_names[0], 9.0, 0.2, (1e-4, 0, 0, 1e-4, 0, 1e-4))
-        given = load_model(given.urdf, replace(given.options, rotors=(rotor,)))
+        given = replace(given, layout=replace(given.layout, rotors=(rotor,)))
     plate = Plate(tuple(rng.normal(size=3)), tuple(rng.normal(size=3)))
     model = on_board(given, plate)
     samples = random_flight(rng, model, 12)
@@ -81,17 +81,17 @@ def test_boards_show_as_many_combinations_as_whole_plates():
 
 def test_boards_in_several_planes_are_refused():
     given = free_model(0, 3)
-    boards = (
-        Contact("a", given.link_names[1], Plate(partial=True)),
-        Contact("b", given.link_names[2], Plate((0, 0, 0.1), partial=True)),
-    )
+    boards = {
+        "a": PlateOptions(given.link_names[1], measures="pressure"),
+        "b": PlateOptions(given.link_names[2], (0, 0, 0.1), measures="pressure"),
+    }
     with pytest.raises(ModelError, match="do not lie in one plane"):
-        load_model(given.urdf, replace(given.options, contacts=boards))
+        load_model(given.urdf, attrs.evolve(given.options, plates=boards))
 
 
 def test_options_of_a_board():
     given = RobotOptions(plates={"board": PlateOptions("foot", (0.0, 0.1, 0.0), measures="pressure")})
-    (contact,) = model_options(given).contacts
+    (contact,) = contacts_of(given)
     assert contact.plate == Plate((0.0, 0.1, 0.0), partial=True)
     with pytest.raises(ConfigurationError, match="measures is 'weight'; choose from wrench, pressure"):
         PlateOptions("foot", measures="weight")
@@ -107,10 +107,8 @@ def recorded_biped():
 
 def boards(model):
     """The robot on balance boards instead of plates."""
-    contacts = tuple(
-        replace(contact, plate=replace(contact.plate, partial=True)) for contact in model.options.contacts
-    )
-    return load_model(model.urdf, replace(model.options, contacts=contacts))
+    contacts = tuple(replace(contact, plate=replace(contact.plate, partial=True)) for contact in model.contacts)
+    return replace(model, contacts=contacts)
 
 
 def without_the_unmeasured(recording):

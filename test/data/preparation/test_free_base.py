@@ -3,13 +3,15 @@
 import logging
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pinocchio as pin
 import pytest
-from support.recordings.biped import biped, com_error, model_options, prior, truth
+from support.recordings.biped import biped, com_error, prior, robot_options, truth
 from support.robots.free_base import free_model
 
 from inertid_ros.config.recordings import BaseMotionOptions, PrepareOptions, WrenchOptions
+from inertid_ros.config.robot import PlateOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError
 from inertid_ros.data.preparation.filtered_motion import base_acceleration
 from inertid_ros.data.preparation.prepare import prepare
@@ -127,9 +129,7 @@ def test_a_plate_that_is_dead_for_a_second_is_masked(caplog, value):
 
 
 def test_a_plate_that_nobody_stands_on_may_report_zero(caplog):
-    empty = Contact("third", "left_foot", Plate((1.0, 0.0, 0.0)))
-    robot = legged_robot("biped")
-    model = load_model(robot.urdf, replace(model_options(robot), contacts=(*truth().options.contacts, empty)))
+    model = replace(truth(), contacts=(*truth().contacts, Contact("third", "left_foot", Plate((1.0, 0.0, 0.0)))))
     recording = replace(biped(), wrenches={**biped().wrenches, "third": np.zeros((len(biped()), 6))})
     caplog.set_level(logging.WARNING)
     samples = prepare(recording, model, options())
@@ -184,13 +184,13 @@ def test_what_is_missing_is_named(change, source, message):
 
 def test_frames_that_do_not_exist_are_named():
     robot = legged_robot("biped")
-    lost = (Contact("left_plate", "left_flipper", Plate()),)
+    lost = attrs.evolve(robot_options(robot), plates={"left_plate": PlateOptions("left_flipper")})
     with pytest.raises(ModelError, match="contact 'left_plate': the robot has no frame 'left_flipper'"):
-        load_model(robot.urdf, replace(model_options(robot), contacts=lost))
+        load_model(robot.urdf, lost)
     for frame, message in (("antenna", "no frame of the robot"), ("left_foot", "carried by joint 'left_ankle_ever")):
         with pytest.raises(InertidError, match=message):
             prepare(biped(), prior(), PrepareOptions(base=BaseMotionOptions(motion_from="imu", imu_frame=frame)))
-    nothing = load_model(robot.urdf, replace(model_options(robot), contacts=()))
+    nothing = replace(truth(), contacts=())
     with pytest.raises(RecordingError, match="what holds the robot up is not known"):
         prepare(replace(biped(), wrenches={}), nothing, options())
 

@@ -9,6 +9,7 @@ from support.recordings.synthetic import Motion, random_motion, record
 from support.recordings.synthetic_calibration import held_recording, synthetic_case
 from support.robots.random_robots import random_urdf
 
+from inertid_ros.config.robot import CouplingOptions, RobotOptions, TermOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Severity
 from inertid_ros.data.preparation.prepare import prepare
@@ -17,8 +18,7 @@ from inertid_ros.data.screening.channel_checks import check_locked, check_positi
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
 from inertid_ros.data.screening.stamp_checks import check_stamps
-from inertid_ros.robot.layout import Coupling, UserTerm
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_a_joint_without_limits_is_left_alone(case):
 
 
 def test_a_locked_joint_counts_by_the_torque_that_it_changes(case):
-    given = load_model(case.given.urdf, ModelOptions(locked_joints={"joint1": 0.3}))
+    given = load_model(case.given.urdf, RobotOptions(locked_joints={"joint1": 0.3}))
     assert not check_locked(held_recording(case.truth, {"joint1": 0.3}), given)
     (finding,) = check_locked(case.recordings[0], given)
     assert finding.severity is Severity.REFUSE and finding.subjects == ("joint1",)
@@ -84,7 +84,7 @@ def test_a_joint_that_is_locked_since_others_mimic_it_counts_alike(mass, severit
         own = re.search(f'<link name="{link}">.*?</link>', text, flags=re.DOTALL)[0]
         light = re.sub('(value|i[xyz]{2})="([^"]*)"', lambda x: f'{x[1]}="{float(x[2]) * mass!r}"', own)
         text = text.replace(own, light)
-    model = load_model(text, ModelOptions(locked_joints={"joint2": 0.0} if by_option else {}))
+    model = load_model(text, RobotOptions(locked_joints={"joint2": 0.0} if by_option else {}))
     assert model.joint_names == ("joint0", "joint1")
     time = np.arange(0.0, 10.0, 0.01)
     position = np.sin(np.outer(time, [1.0, 1.4, 0.8]) + [0.0, 1.0, 2.0])
@@ -136,7 +136,7 @@ def test_a_drive_that_turns_with_two_joints_is_named():
     assert [finding.cause for finding in found] == ["coupling"], found
     assert found[0].subjects == ("joint2", "joint3") and "ratios: [1, 1]" in found[0].remedy
     declared = load_model(
-        case.given.urdf, ModelOptions(couplings=(Coupling("wrist", ("joint2", "joint3"), (1.0, 1.0)),))
+        case.given.urdf, RobotOptions(couplings={"wrist": CouplingOptions(("joint2", "joint3"), (1.0, 1.0))})
     )
     assert not check_efforts(prepare(replace(recording, effort=effort), declared), declared)
 
@@ -154,8 +154,8 @@ def test_a_counterbalance_that_is_declared_explains_what_gravity_does_not():
     recording = case.recordings[0]
     size = 2.0 * np.std(recording.effort[:, 1])
     effort = recording.effort + size * np.outer(np.sin(recording.position[:, 1]), [0, 1, 0, 0])
-    spring = UserTerm("counterbalance", "joint1", ("sin(q)",))
-    declared = load_model(case.given.urdf, ModelOptions(terms=(spring,)))
+    spring = TermOptions("joint1", expressions=("sin(q)",))
+    declared = load_model(case.given.urdf, RobotOptions(terms={"counterbalance": spring}))
     assert not check_efforts(prepare(replace(recording, effort=effort), declared), declared)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 from support.recordings.synthetic_calibration import calibrated_case
-from support.robots.imperial_units import in_pounds_and_inches
+from support.robots.imperial_units import in_pounds_and_feet
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.config.identification import LeastSquaresOptions
@@ -131,7 +131,7 @@ def test_moves_are_counted_in_prior_deviations():
 @pytest.mark.parametrize("seed", range(3))
 def test_units_change_no_entry(seed):
     model, samples, _ = _robot(seed, 100, 0.5)
-    other, converted, _ = in_pounds_and_inches(model, samples)
+    other, converted, _ = in_pounds_and_feet(model, samples)
     entries, again = _estimate(model, samples).identifiability, _estimate(other, converted).identifiability
     assert [s.verdict for s in again] == [s.verdict for s in entries]
     np.testing.assert_allclose([s.share for s in again], [s.share for s in entries], atol=1e-6)

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.robots.random_robots import random_bodies, random_model, random_states
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
 from inertid_ros.identification.information.information import IncrementalQR, compress
 from inertid_ros.regressors.force_equations import predict_torque
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 
 def _measured(seed: int, joints: int = 4, count: int = 300):
@@ -84,10 +85,10 @@ def test_base_parameters_predict_as_well_as_all(seed):
 
 def test_counts_of_known_robots(robots):
     """Seven revolute joints with skew axes: 43 base inertial parameters (Gautier's rules); UR10: 36."""
-    no_drive = ModelOptions(drive_terms=())
+    no_drive = RobotOptions(drive_terms=())
     ur10 = load_model(robots / "ur_description/urdf/ur10_robot.urdf", no_drive)
     assert structural_base_parameters(ur10).count == 36
-    locked = ModelOptions(drive_terms=(), locked_joints={"panda_finger_joint1": 0.0})
+    locked = RobotOptions(drive_terms=(), locked_joints={"panda_finger_joint1": 0.0})
     assert structural_base_parameters(load_model(robots / "panda_description/urdf/panda.urdf", locked)).count == 43
 
 

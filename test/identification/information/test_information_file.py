@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_model, random_states, random_urdf
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import IdentificationError, OutputError
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.information_file import read_information, write_information
 from inertid_ros.robot.layout import Coupling
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.rotors import Rotor
 
 
@@ -36,7 +37,7 @@ def _same(first: Information, second: Information) -> bool:
 def test_information_comes_back_whole(tmp_path):
     extras = {
         "couplings": (Coupling("wrist", ("joint1", "joint2"), (1.0, -0.3)),),
-        "rotors": (Rotor.cylinder("motor", "joint0", "base", 9.1, 0.4, (0.03, 0.05), axis=(0.0, 1.0, 0.0)),),
+        "rotors": (Rotor("motor", "joint0", "base", 9.1, 0.4, (2e-4, 0.0, 0.0, 2e-4, 0.0, 2e-4), axis=(0.0, 1.0, 0)),),
     }
     for information in (_information(), _information(1, drive_terms=()), _information(2, **extras)):
         path = write_information(information, tmp_path / "information.npz")
@@ -59,7 +60,7 @@ def test_sessions_add_up_across_files(tmp_path):
 def test_same_names_are_not_the_same_robot():
     rng = np.random.default_rng(0)
     text = random_urdf(rng, 2)
-    upright, tilted = load_model(text), load_model(text, ModelOptions(gravity=(0.0, 9.81, 0.0)))
+    upright, tilted = load_model(text), load_model(text, RobotOptions(gravity=(0.0, 9.81, 0.0)))
     for other in (tilted, load_model(random_urdf(rng, 2))):
         assert other.layout == upright.layout
         with pytest.raises(IdentificationError, match="different robots"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_urdf
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
@@ -16,7 +17,7 @@ from inertid_ros.identification.prior.coordinates import prior_coordinates, prio
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 RATE_HZ = 250.0
 
@@ -25,7 +26,7 @@ RATE_HZ = 250.0
 def recorded():
     """A robot, what it really is, and 12 s of exact positions and torques."""
     rng = np.random.default_rng(2)
-    model = load_model(random_urdf(rng, 3, branched=False), ModelOptions(drive_terms=("viscous", "coulomb", "offset")))
+    model = load_model(random_urdf(rng, 3, branched=False), RobotOptions(drive_terms=("viscous", "coulomb", "offset")))
     parameters = np.concatenate([perturb(model, rng).ravel(), np.zeros(9)])
     time = np.arange(0.0, 12.0, 1 / RATE_HZ)
     omega = 2 * np.pi * rng.uniform(0.1, 0.6, (4, 3))

@@ -7,6 +7,7 @@ import pytest
 from support.robots.random_robots import random_model, random_states, random_urdf
 
 from inertid_ros.config.identification import SOLVERS, IdentifyOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import (
     Ellipsoid,
@@ -25,7 +26,7 @@ from inertid_ros.identification.solvers.interior_point import solve
 from inertid_ros.identification.solvers.third_party import solve_with_clarabel
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.link_shapes import collision_ellipsoids
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 
 
 def _body_of_points(points: np.ndarray, masses: np.ndarray) -> np.ndarray:
@@ -204,7 +205,7 @@ def test_collision_geometry_bounds_real_links(robots, datasets):
     shapes = collision_ellipsoids(model)
     assert len(shapes["lwr_1_link"]) == 3
     folder = robots / "panda_description"
-    panda = load_model(folder / "urdf/panda.urdf", ModelOptions(locked_joints={"panda_finger_joint1": 0.0}))
+    panda = load_model(folder / "urdf/panda.urdf", RobotOptions(locked_joints={"panda_finger_joint1": 0.0}))
     for link, ellipsoids in collision_ellipsoids(panda, (str(robots.parent.parent),)).items():
         com = mass_com_inertia(panda.body_prior[panda.link_names.index(link)]).com
         radius = min((com - e.centre) @ np.linalg.solve(e.shape, com - e.centre) for e in ellipsoids)

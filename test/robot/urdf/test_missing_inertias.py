@@ -7,9 +7,10 @@ import pytest
 from support.robots.example_robots import ARMS
 from support.robots.random_robots import random_urdf
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ModelError, log_once
 from inertid_ros.core.inertial_parameters import is_consistent, mass_com_inertia
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf import missing_inertias
 from inertid_ros.robot.urdf.missing_inertias import DENSITY, convex_hull
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -50,7 +51,7 @@ def test_links_without_shapes_are_bars_and_a_locked_link_counts_with_its_body():
     first = INERTIAL.sub("", text, count=1)
     others = load_model(text).body_prior[1:]
     assert load_model(first).body_prior[1:] == pytest.approx(others)
-    locked = load_model(INERTIAL.sub("", text), ModelOptions(locked_joints={"joint2": 0.0}))
+    locked = load_model(INERTIAL.sub("", text), RobotOptions(locked_joints={"joint2": 0.0}))
     assert is_consistent(locked.body_prior).all()
 
 

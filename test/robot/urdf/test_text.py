@@ -6,6 +6,7 @@ from support.base_parameter_spans import angle_between
 from support.recordings.synthetic_calibration import calibrated_case
 from support.robots.space_robot import TABLE, TABLE_5, space_robot, table_5
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.rotations import skew
@@ -14,7 +15,7 @@ from inertid_ros.identification.base_parameters.kinematic_tree import KinematicT
 from inertid_ros.identification.base_parameters.numeric import base_parameters
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.layout import ParameterLayout
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf.text import DhJoint, dh_urdf, urdf_changes
 
 ORDER = (4, 6, 9, 5, 8, 7, 0, 1, 2, 3)  # B's (xx, yy, zz, xy, yz, zx, m, x, y, z) in ours
@@ -84,7 +85,7 @@ def test_closed_form_is_the_recursion_of_the_literature(seed):
 def test_closed_form_spans_the_momentum(seed):
     rng = np.random.default_rng(seed)
     table, bodies = random_table(rng, 4), np.tile([2.0, 0, 0, 0, 1, 0, 1, 0, 0, 1], (5, 1))
-    model = load_model(dh_urdf("random", table, bodies), ModelOptions(base="free", drive_terms=()))
+    model = load_model(dh_urdf("random", table, bodies), RobotOptions(base="free", drive_terms=()))
     tree = denavit_hartenberg_tree(table)
     np.testing.assert_allclose(tree.rotations, kinematic_tree(model).rotations, atol=1e-12)
     np.testing.assert_allclose(tree.translations, kinematic_tree(model).translations, atol=1e-12)

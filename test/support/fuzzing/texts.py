@@ -11,14 +11,14 @@ from lxml import etree
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.config.configuration import Configuration, ExcitationConfiguration
-from inertid_ros.config.robot import TERM_SIGNALS
+from inertid_ros.config.robot import TERM_SIGNALS, RobotOptions
 from inertid_ros.config.yaml_files import load_configuration
 from inertid_ros.core.errors import ConfigurationError
 from inertid_ros.core.expressions import Expression
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.plan_file import joint_trajectory_text, load_motion, plan_text
-from inertid_ros.robot.model import ModelOptions, load_model, model_options
+from inertid_ros.robot.model import load_model
 
 from .target import Target, from_file
 from .values import NAMES, NUMBERS, changed_data
@@ -89,7 +89,7 @@ _FORMULA_WORDS = (
 
 def _read_description(path):
     model = load_model(path)
-    load_model(path, ModelOptions(base="free"))
+    load_model(path, RobotOptions(base="free"))
     return model
 
 
@@ -129,7 +129,6 @@ def _other_description(content: bytes, rng: random.Random) -> bytes:
 def _read_configuration(path):
     for tree in (Configuration, ExcitationConfiguration):
         config = load_configuration(path, tree)
-        model_options(config.robot)
     return config
 
 

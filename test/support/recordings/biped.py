@@ -5,25 +5,25 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 
+from inertid_ros.config.robot import PlateOptions, RobotOptions
 from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions, PerturbationOptions
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.contacts import Contact, Plate
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import LeggedRobotDescription, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot, simulate_movements
 
 
-def model_options(robot: LeggedRobotDescription, **changes) -> ModelOptions:
+def robot_options(robot: LeggedRobotDescription, **changes) -> RobotOptions:
     """A free base on the robot's plates, joints without friction."""
     plates = {plate.name: plate for plate in robot.plates}
-    contacts = []
+    standing = {}
     for sole in robot.soles:
         plate = plates[sole.plate]
         rpy = tuple(float(angle) for angle in pin.rpy.matrixToRpy(np.array(plate.rotation)))
-        contacts.append(Contact(plate.name, sole.frame, Plate(tuple(plate.origin), rpy)))
-    return ModelOptions(base="free", contacts=tuple(contacts), drive_terms=(), **changes)
+        standing[plate.name] = PlateOptions(sole.frame, tuple(map(float, plate.origin)), rpy)
+    return RobotOptions(base="free", plates=standing, drive_terms=(), **changes)
 
 
 @cache
@@ -37,7 +37,7 @@ def biped(movements: int = 8, noise: bool = True, seed: int = 1) -> Recording:
 def truth() -> RobotModel:
     """The biped as it is."""
     robot = legged_robot("biped")
-    return load_model(robot.urdf, model_options(robot))
+    return load_model(robot.urdf, robot_options(robot))
 
 
 @cache

@@ -8,10 +8,11 @@ from support.recordings.spoiling import Case
 from support.robots.quick_plans import FINGERS, PANDA_START, quick_plan
 
 from inertid_ros.config.excitation import LimitOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, load_model
+from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.example_robots import PANDA, example_urdf
 from inertid_ros.simulation.plan_recording import simulate
@@ -26,7 +27,7 @@ _ACCELERATION = 8.0  # rad/s^2
 def simulated_case(name: str, seed: int = 0) -> Case:
     """``panda`` or ``ur10``; the seed chooses drives, errors of the URDF and motions."""
     urdf, start, locked = {"panda": (PANDA, PANDA_START, FINGERS), "ur10": (UR10, _UR10_START, {})}[name]
-    truth = load_model(example_urdf(urdf), ModelOptions(locked_joints=locked))
+    truth = load_model(example_urdf(urdf), RobotOptions(locked_joints=locked))
     given = load_model(write_urdf(truth, perturb(truth, np.random.default_rng(seed))), truth.options)
     limits = motion_limits(truth, LimitOptions(acceleration=dict.fromkeys(truth.joint_names, _ACCELERATION)))
     robot = SimulatedRobot(truth, SimulationOptions(seed=seed), start=start)

@@ -8,10 +8,11 @@ from support.recordings.synthetic import inverse_dynamics, random_motion
 from support.robots.random_robots import random_urdf
 
 from inertid_ros.calibration.calibrate import calibrate
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import CalibrationOutcome
 from inertid_ros.robot.body_changes import perturb
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 
 VISCOUS, COULOMB = 0.4, 0.3
@@ -37,7 +38,7 @@ def synthetic_case(seed: int = 0, joints: int = 3, recordings: int = 2, duration
 
 def held_recording(truth: RobotModel, locked: dict[str, float], seed: int = 0, duration: float = 15.0) -> Recording:
     """Recording of the same robot with some joints held at a position."""
-    held = load_model(truth.urdf, ModelOptions(locked_joints=locked))
+    held = load_model(truth.urdf, RobotOptions(locked_joints=locked))
     return _recorded(held, np.random.default_rng(seed), duration, "held")
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from support.robots.random_robots import load_with
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import Ellipsoid, mass_com_inertia
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.rotors import Rotor
 
 LINKS, ROTORS = ("abad", "thigh", "shank"), ("abad_rotor", "hip_rotor", "knee_rotor")
@@ -43,7 +44,7 @@ def leg_model(leg: dict[str, Any], drive_terms: tuple[str, ...] = ("viscous", "c
         for index, (joint, pi) in enumerate(zip(leg["joints"], prior[3:], strict=True))
     )
     gravity = tuple(leg["gravity"])
-    return load_model(_urdf(leg, prior[:3]), ModelOptions(drive_terms=drive_terms, gravity=gravity, rotors=rotors))
+    return load_with(_urdf(leg, prior[:3]), rotors=rotors, drive_terms=drive_terms, gravity=gravity)
 
 
 def _rotor(index: int, joint: dict[str, Any], pi: Array, gear: float) -> Rotor:

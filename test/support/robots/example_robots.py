@@ -4,7 +4,8 @@ from pathlib import Path
 
 from lxml import etree
 
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.config.robot import RobotOptions
+from inertid_ros.robot.model import RobotModel, load_model
 
 ARMS = (
     "panda_description/urdf/panda.urdf",
@@ -30,7 +31,7 @@ ARMS = (
 def load_with_locks(path: Path, position: float = 0.01) -> RobotModel:
     """Model of a robot; leaders of mimic joints are held at ``position``."""
     leaders = load_model(path).options.locked_joints
-    return load_model(path, ModelOptions(locked_joints=dict.fromkeys(leaders, position)))
+    return load_model(path, RobotOptions(locked_joints=dict.fromkeys(leaders, position)))
 
 
 def all_locked(model: RobotModel) -> dict[str, float]:

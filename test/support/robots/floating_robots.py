@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 from support.robots.random_robots import random_bodies
 
+from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.core.inertial_parameters import transform
 from inertid_ros.excitation.planning.interval_motion import IntervalMotion, direction_combinations
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.rotors import Wheel
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.text import DhJoint, dh_urdf
 
 UP = np.pi / 2
 
 
-def floating(urdf: str, wheels: tuple[Wheel, ...]) -> RobotModel:
+def floating(urdf: str, wheels: dict[str, WheelOptions]) -> RobotModel:
     """Model of a URDF on a free base without gravity."""
     return load_model(
-        urdf, ModelOptions(drive_terms=(), gravity=(0.0, 0.0, 0.0), base="free", wheels=wheels)
+        urdf, RobotOptions(drive_terms=(), gravity=(0.0, 0.0, 0.0), base="free", wheels=wheels)
     )
 
 
@@ -28,7 +28,8 @@ def satellite(rng: np.random.Generator, joints: int = 7) -> RobotModel:
         table.append(DhJoint(index, alpha=UP * (-1) ** index, d=0.4 * (index % 2), a=0.05))
     bodies = random_bodies(rng, joints + 1)
     bodies[0] *= 20 / bodies[0, 0]
-    wheels = tuple(Wheel(f"wheel_{axis}", 0.1, "L0", tuple(row)) for axis, row in zip("xyz", np.eye(3), strict=True))
+    axes = zip("xyz", np.eye(3), strict=True)
+    wheels = {f"wheel_{axis}": WheelOptions(0.1, "L0", tuple(row)) for axis, row in axes}
     return floating(dh_urdf("satellite", table, bodies), wheels)
 
 
@@ -48,7 +49,7 @@ def diver(rng: np.random.Generator) -> RobotModel:
               ("spin_d", "boom", "0 0.6 0.8"))
     for name, link, axis in wheels:
         text = text.replace("</robot>", wheel_urdf(name, link, axis) + "</robot>")
-    return floating(text, tuple(Wheel(name) for name, _, _ in wheels))
+    return floating(text, {name: WheelOptions() for name, _, _ in wheels})
 
 
 def wheel_urdf(name: str, link: str, axis: str, inertia: float = 0.05, across: float | None = None) -> str:

@@ -1,10 +1,10 @@
 """Random robots on a free base, and random states of them."""
 
 import numpy as np
-from support.robots.random_robots import random_bodies, random_urdf
+from support.robots.random_robots import load_with, random_bodies, random_urdf
 
 from inertid_ros.core.samples import Samples
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel
 
 
 def free_urdf(seed: int, joints: int) -> str:
@@ -18,7 +18,7 @@ def free_urdf(seed: int, joints: int) -> str:
 
 
 def free_model(seed: int, joints: int, **options) -> RobotModel:
-    return load_model(free_urdf(seed, joints), ModelOptions(base="free", **options))
+    return load_with(free_urdf(seed, joints), base="free", **options)
 
 
 def random_flight(rng: np.random.Generator, model: RobotModel, count: int) -> Samples:

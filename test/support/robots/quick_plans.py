@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 
 from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.motions import LinearTrajectory
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning.planner import random_shape
 from inertid_ros.excitation.planning.planning_problem import make_basis, scale_to_limits
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 PANDA_START = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 FINGERS = {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02}
@@ -18,7 +19,7 @@ FINGERS = {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.02}
 
 def panda(robots: Path) -> RobotModel:
     """The Panda arm with its fingers held."""
-    return load_model(robots / "panda_description" / "urdf" / "panda.urdf", ModelOptions(locked_joints=FINGERS))
+    return load_model(robots / "panda_description" / "urdf" / "panda.urdf", RobotOptions(locked_joints=FINGERS))
 
 
 def simple_limits(joints: int, acceleration: float = 8.0) -> MotionLimits:

@@ -1,10 +1,13 @@
 """Random robots for property tests: trees of revolute and prismatic joints with bodies that could exist."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.inertial_parameters import from_pseudo_inertia, mass_com_inertia
 from inertid_ros.core.samples import Samples
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
+from inertid_ros.robot.model import RobotModel, load_model
 
 
 def random_bodies(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -53,14 +56,20 @@ def special_urdf(rng: np.random.Generator, joints: int) -> str:
     return f'<robot name="special">{"".join(links + elements)}</robot>'
 
 
+def load_with(urdf: str, couplings=(), rotors=(), terms=(), **options) -> RobotModel:
+    """Model with these drives, rotors and terms in its layout."""
+    model = load_model(urdf, RobotOptions(**options))
+    return replace(model, layout=replace(model.layout, couplings=couplings, rotors=rotors, terms=terms))
+
+
 def special_model(rng: np.random.Generator, joints: int, **options) -> RobotModel:
     """Model of a tree with special geometry."""
-    return load_model(special_urdf(rng, joints), ModelOptions(**options))
+    return load_with(special_urdf(rng, joints), **options)
 
 
 def random_model(rng: np.random.Generator, joints: int, branched: bool = True, **options) -> RobotModel:
     """Model of a random tree."""
-    return load_model(random_urdf(rng, joints, branched), ModelOptions(**options))
+    return load_with(random_urdf(rng, joints, branched), **options)
 
 
 def random_states(rng: np.random.Generator, model: RobotModel, count: int) -> Samples:

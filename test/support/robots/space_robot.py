@@ -7,11 +7,11 @@ is -0.04 m, where table 3 has -0.45 m.
 
 import numpy as np
 
+from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.robot.model import ModelOptions, RobotModel, load_model
-from inertid_ros.robot.rotors import Wheel
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.text import DhJoint, dh_urdf
 
 QUARTER = np.pi / 2
@@ -70,9 +70,8 @@ def bodies(table: tuple) -> Array:
 
 def space_robot(table: tuple = TRUE) -> RobotModel:
     """The robot with the parameters of a table as its prior."""
-    axes = np.eye(3)
-    wheels = tuple(Wheel(name, 1.0, "L0", tuple(axis.tolist())) for name, axis in zip(WHEELS, axes, strict=True))
-    options = ModelOptions(drive_terms=(), gravity=(0.0, 0.0, 0.0), base="free", wheels=wheels)
+    wheels = {name: WheelOptions(1.0, "L0", tuple(axis)) for name, axis in zip(WHEELS, np.eye(3), strict=True)}
+    options = RobotOptions(drive_terms=(), gravity=(0.0, 0.0, 0.0), base="free", wheels=wheels)
     return load_model(dh_urdf("space_robot", TABLE, bodies(table)), options)
 
 
