@@ -12,7 +12,7 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import mass_com_inertia
-from inertid_ros.data.screening.recording_health import EffortSpectrum, RecordingHealth
+from inertid_ros.data.screening.recording_health import EffortSpectrum
 from inertid_ros.identification.assessment.curves import FrictionCurve, PredictionCurves
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.outcome import IdentificationOutcome, decide
@@ -91,7 +91,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
             "significant": estimate.delay_found.significant,
             "removed": estimate.delay,
         },
-        "health": list(map(_health, outcome.health)),
+        "health": [health.figures for health in outcome.health],
     }
     report: dict[str, Any] = plain(content)
     return report
@@ -236,13 +236,6 @@ def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
     gains = [*(decide(history[: index + 1], options).gain for index in range(len(history) - 1)), last.gain]
     done = [{**asdict(entry), "gain": gain} for entry, gain in zip(history, gains, strict=True)]
     return {"done": done, "stopped": last.reason}
-
-
-def _health(health: RecordingHealth) -> dict[str, Any]:
-    """Figures of a recording; its spectrum is a curve."""
-    content = {key: value for key, value in vars(health).items() if key != "spectrum"}
-    content["cutoff_hz"] = None if health.spectrum is None else health.spectrum.cutoff_hz
-    return content
 
 
 def plain(value: Any) -> Any:

@@ -127,7 +127,7 @@ def test_changes_of_the_urdf_are_shown_attribute_by_attribute(page, outcome):
 def test_health_has_a_row_for_every_recording(page, outcome):
     text = section(page, "health")
     for each in outcome.health:
-        assert f'<th scope="row">{each.name}</th>' in text
+        assert f'<th scope="row">{each.figures["name"]}</th>' in text
     assert all(f'data-label="{words}"' in text for words in ("rate [Hz]", "jitter", "gaps", "cutoff [Hz]"))
     assert "Delay of effort after motion" in text
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import LITTLE_LEAKAGE, Samples
@@ -140,40 +139,14 @@ class EffortNoise:
 
 @dataclass(frozen=True)
 class RecordingHealth:
-    """Figures of one recording.
+    """Figures of one recording, plain data as in ``report.json``, and the spectrum of its efforts if any was recorded.
 
-    Attributes
-    ----------
-    name : name of the recording, with its span if it is part of a longer one.
-    rate_hz : rate by the median step.
-    jitter : standard deviation of steps without gaps over the median step.
-    gaps : steps in which samples were lost.
-    longest_gap_s : 0 without gaps.
-    lost_share : share of the time in gaps.
-    reordered, repeated, other_clock : int
-        Stamps put in order, and samples left out because their stamp is repeated or of another clock.
-    joints : the ``n`` joints of the following figures.
-    not_finite, spikes, held, saturated : mapping of str to ndarray of int, shape (n,)
-        Samples by channel (``position``, ``velocity``, ``effort``, as far as recorded); ``saturated`` of effort only.
-    effort_noise : (n,), standard deviation of the noise of effort below the cutoff [N m or N]; NaN if unknown.
-    spectrum : spectrum of the efforts; None if none was recorded.
+    ``jitter`` is the standard deviation of steps without gaps over the median step. ``not_finite``, ``spikes``,
+    ``held`` and ``saturated`` count samples of the ``joints`` by channel (``position``, ``velocity``, ``effort``).
+    ``effort_noise`` is the standard deviation below the cutoff [N m or N]; NaN if unknown.
     """
 
-    name: str
-    rate_hz: float
-    jitter: float
-    gaps: int
-    longest_gap_s: float
-    lost_share: float
-    reordered: int
-    repeated: int
-    other_clock: int
-    joints: tuple[str, ...]
-    not_finite: Mapping[str, NDArray[np.int64]]
-    spikes: Mapping[str, NDArray[np.int64]]
-    held: Mapping[str, NDArray[np.int64]]
-    saturated: Mapping[str, NDArray[np.int64]]
-    effort_noise: Array
+    figures: Mapping[str, Any]
     spectrum: EffortSpectrum | None
 
 
@@ -192,21 +165,23 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     time, name = recording.time[recording.own_rows], recording.name
     if any(recording.continued):
         name += f", {time[0]:.0f} s to {time[-1]:.0f} s"
-    return RecordingHealth(
-        name=name,
-        rate_hz=1.0 / usual,
-        jitter=float(np.std(steps[~lossy]) / usual),
-        gaps=len(gaps),
-        longest_gap_s=float(gaps.max(initial=0.0)),
-        lost_share=float((gaps.sum() - len(gaps) * usual) / recording.duration),
-        reordered=repairs.late,
-        repeated=repairs.repeated,
-        other_clock=repairs.elsewhere,
-        joints=joints,
-        not_finite={key: np.sum(~np.isfinite(values), axis=0) for key, values in channels.items()},
-        spikes={key: joint_spikes(recording.time, key, values).sum(axis=0) for key, values in finite.items()},
-        held={key: held(values, steps=key == "effort").sum(axis=0) for key, values in finite.items()},
-        saturated={"effort": saturated(effort).sum(axis=0)},
-        effort_noise=noise if noise is not None and len(noise) == len(joints) else np.full(len(joints), np.nan),
-        spectrum=effort_spectrum(name, recording.time, effort, samples.cutoff_hz) if effort.any() else None,
-    )
+    spectrum = effort_spectrum(name, recording.time, effort, samples.cutoff_hz) if effort.any() else None
+    figures = {
+        "name": name,
+        "rate_hz": 1.0 / usual,
+        "jitter": float(np.std(steps[~lossy]) / usual),
+        "gaps": len(gaps),
+        "longest_gap_s": float(gaps.max(initial=0.0)),
+        "lost_share": float((gaps.sum() - len(gaps) * usual) / recording.duration),
+        "reordered": repairs.late,
+        "repeated": repairs.repeated,
+        "other_clock": repairs.elsewhere,
+        "joints": joints,
+        "not_finite": {key: np.sum(~np.isfinite(values), axis=0) for key, values in channels.items()},
+        "spikes": {key: joint_spikes(recording.time, key, values).sum(axis=0) for key, values in finite.items()},
+        "held": {key: held(values, steps=key == "effort").sum(axis=0) for key, values in finite.items()},
+        "saturated": {"effort": saturated(effort).sum(axis=0)},
+        "effort_noise": noise if noise is not None and len(noise) == len(joints) else np.full(len(joints), np.nan),
+        "cutoff_hz": None if spectrum is None else spectrum.cutoff_hz,
+    }
+    return RecordingHealth(figures, spectrum)

@@ -22,11 +22,13 @@ def samples(case):
 
 def test_a_clean_recording(case, samples):
     found = recording_health(case.recordings[0], samples, case.given)
-    assert found.rate_hz == pytest.approx(100.0) and found.jitter < 1e-6
-    assert (found.gaps, found.longest_gap_s, found.lost_share, found.reordered, found.repeated) == (0, 0, 0, 0, 0)
-    for fault in (found.not_finite, found.spikes, found.held, found.saturated):
-        assert not any(counts.any() for counts in fault.values())
-    assert found.joints == case.given.joint_names and found.spectrum.cutoff_hz == samples.cutoff_hz
+    figures = found.figures
+    assert figures["rate_hz"] == pytest.approx(100.0) and figures["jitter"] < 1e-6
+    for key in ("gaps", "longest_gap_s", "lost_share", "reordered", "repeated", "other_clock"):
+        assert figures[key] == 0
+    for fault in ("not_finite", "spikes", "held", "saturated"):
+        assert not any(counts.any() for counts in figures[fault].values())
+    assert figures["joints"] == case.given.joint_names and found.spectrum.cutoff_hz == samples.cutoff_hz
 
 
 def test_faults_are_counted_where_they_are(case, samples):
@@ -38,18 +40,18 @@ def test_faults_are_counted_where_they_are(case, samples):
     effort[:, 2] = np.minimum(effort[:, 2], limit)
     time[500:] += 0.5
     spoilt = replace(recording, effort=effort, time=time)
-    found = recording_health(spoilt, samples, case.given)
-    assert found.spikes["effort"][1] == 6 and found.not_finite["effort"].tolist() == [7, 0, 0]
-    assert found.saturated["effort"][2] > 50 and not found.saturated["effort"][:2].any()
-    assert found.gaps == 1 and found.longest_gap_s == pytest.approx(0.51)
-    assert found.lost_share == pytest.approx(0.5 / spoilt.duration)
+    found = recording_health(spoilt, samples, case.given).figures
+    assert found["spikes"]["effort"][1] == 6 and found["not_finite"]["effort"].tolist() == [7, 0, 0]
+    assert found["saturated"]["effort"][2] > 50 and not found["saturated"]["effort"][:2].any()
+    assert found["gaps"] == 1 and found["longest_gap_s"] == pytest.approx(0.51)
+    assert found["lost_share"] == pytest.approx(0.5 / spoilt.duration)
 
 
 def test_jitter_is_that_of_the_stamps(case, samples):
     recording, rng = case.recordings[0], np.random.default_rng(0)
     moved = recording.time + 0.01 * rng.uniform(-0.2, 0.2, len(recording))
-    found = recording_health(replace(recording, time=moved), samples, case.given)
-    assert found.jitter == pytest.approx(0.2 * np.sqrt(2 / 3), rel=0.1) and found.gaps == 0
+    found = recording_health(replace(recording, time=moved), samples, case.given).figures
+    assert found["jitter"] == pytest.approx(0.2 * np.sqrt(2 / 3), rel=0.1) and found["gaps"] == 0
 
 
 def test_a_spectrum_shows_amplitude_and_noise():
