@@ -27,7 +27,7 @@ from inertid_ros.identification.information.data_checks import (
 )
 from inertid_ros.identification.information.delay import Delay, without_delay
 from inertid_ros.identification.information.information import ROUNDING_SHARE, Information, compress
-from inertid_ros.identification.information.residuals import band_fraction, block_scores, effective_fraction
+from inertid_ros.identification.information.residuals import band_fraction, effective_fraction, noise_levels
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, prior_coordinates
@@ -309,14 +309,13 @@ class MapFit:
         one factor by the scores of all weighs data against the prior.
         """
         recordings, residuals, weighting = self.data.recordings, self._residuals, self.weighting
-        scores = block_scores(self.data.equations, recordings, residuals)
         covariance = self._covariance(self.normalised_equations(weighting.weights)[0], self._solved)
         # Noise that varies scores as much as the residuals do, over the noise by the correlation of the residuals.
-        noise = scores.noise_level(covariance, weighting.weights**2)
+        small, largest = noise_levels(self.data.equations, recordings, residuals, covariance, weighting.weights**2)
         independent = effective_fraction(residuals, [samples.mask for samples in recordings])
         fraction = np.minimum(independent, weighting.fraction)
-        excess = float(np.mean(noise.small * fraction / weighting.deviation**2))
-        ratio = np.where(noise.largest > 0, noise.largest / weighting.deviation**2, 1 / fraction)
+        excess = float(np.mean(small * fraction / weighting.deviation**2))
+        ratio = np.where(largest > 0, largest / weighting.deviation**2, 1 / fraction)
         if excess < 1.0:
             fraction = np.minimum(fraction / max(excess, 1e-9), weighting.fraction)
         weighting = replace(weighting, fraction=fraction, discount=1 / max(excess, 1.0))

@@ -12,7 +12,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Information, compress
-from inertid_ros.identification.information.residuals import band_fraction, block_scores, effective_fraction
+from inertid_ros.identification.information.residuals import band_fraction, effective_fraction, noise_levels
 from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
 from inertid_ros.payload.posterior import sample_bodies, shortest_interval
 from inertid_ros.regressors.equations import Equations, equations_of
@@ -187,8 +187,8 @@ def _noise(robot: CalibratedRobot, data: _Data, parameters: Array, covariance: A
     weight = np.minimum(robot.counts, _MAX_PRIOR_COUNT)
     squared = (weight * robot.deviation**2 + fraction * counts * mean_square) / (weight + fraction * counts)
     variance = squared / fraction
-    scores = block_scores(data.equations, data.recordings, residuals).noise_level(covariance, 1 / variance)
-    return np.maximum(variance, scores.largest), np.sqrt(squared)
+    _, largest = noise_levels(data.equations, data.recordings, residuals, covariance, 1 / variance)
+    return np.maximum(variance, largest), np.sqrt(squared)
 
 
 def payload_content(payload: Payload) -> dict[str, Any]:

@@ -12,6 +12,7 @@ back with every pass, and more data of the same motion does not average it out.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -30,9 +31,6 @@ _WINDOW_CORRELATION_TIMES = 5.0  # summation window in integrated correlation ti
 MAD_TO_DEVIATION = 1.4826  # standard deviation over median absolute deviation of normal noise
 _TIME_PIECES, _LONG_TIME_PIECES = 16, 4  # short and long pieces of a recording
 _REGIONS_PER_DIRECTION = 16  # of a joint's range, for each direction
-_STRAIGHT_TOLERANCE = 0.01  # of a channel: largest distance of its mean over a window from its middle's value
-_MAX_TURNING_SHARE = 0.02  # share of the windows in which friction may turn round
-_MAX_WINDOW_SAMPLES, _MIN_WINDOWS = 16, 1000  # samples, and windows; wider ones save hardly any more time
 _MAX_TIME_PIECES = 64  # of all recordings together: memory does not grow with their number
 
 
@@ -48,26 +46,26 @@ class Residuals:
         values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
         return cls(tuple(recordings), values)
 
-    def joint(self, joint: int) -> Array:
-        pairs = zip(self.recordings, self.values, strict=True)
-        return np.concatenate([values[samples.mask[:, joint], joint] for samples, values in pairs])
+    @cached_property
+    def sizes(self) -> list[Array]:
+        """``n`` arrays of the absolute residuals that count."""
+        pairs = list(zip(self.recordings, self.values, strict=True))
+        joints = range(self.values[0].shape[1])
+        return [np.concatenate([np.abs(values[s.mask[:, joint], joint]) for s, values in pairs]) for joint in joints]
 
     def scale(self, least: Array) -> Array:
         """``(n,)`` robust standard deviation, never below ``least``."""
-        sizes = [np.abs(self.joint(joint)) for joint in range(len(least))]
-        return np.maximum([MAD_TO_DEVIATION * np.median(size) if len(size) else 0.0 for size in sizes], least)
+        return np.maximum([MAD_TO_DEVIATION * np.median(size) if len(size) else 0.0 for size in self.sizes], least)
 
     def clipped_share(self, scale: Array) -> Array:
         """``(n,)`` share of the residuals beyond the limit: at most half, by definition of the scale."""
-        sizes = [np.abs(self.joint(joint)) for joint in range(len(scale))]
-        limits = HUBER_TUNING * scale
-        return np.array([np.mean(size > most) if len(size) else 0.0 for size, most in zip(sizes, limits, strict=True)])
+        limits = zip(self.sizes, HUBER_TUNING * scale, strict=True)
+        return np.array([np.mean(size > limit) if len(size) else 0.0 for size, limit in limits])
 
     def objective(self, scale: Array, weights: Array) -> float:
         """Huber's loss, over all joints."""
         total = 0.0
-        for joint, (s, weight) in enumerate(zip(scale, weights, strict=True)):
-            size, limit = np.abs(self.joint(joint)), HUBER_TUNING * s
+        for size, limit, weight in zip(self.sizes, HUBER_TUNING * scale, weights, strict=True):
             total += weight**2 * float(np.sum(np.where(size <= limit, 0.5 * size**2, limit * (size - 0.5 * limit))))
         return total
 
@@ -156,118 +154,102 @@ def _correlate(signal: Array, lags: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """Sums over the blocks of one channel.
+class BlockSums:
+    """Sums over blocks of samples, by pieces of time or by regions of motion.
+
+    Small blocks are many and show the variation of each channel. Larger ones, such as whole recordings, are few: they
+    give one factor for all channels, by which scores vary more than in small blocks.
 
     Attributes
     ----------
-    expansion : ndarray, shape (s, p)
-        Map from the parameter vector to the ``s`` columns summed up.
-    grams : ndarray, shape (k, s + 1, s + 1)
-        ``[A_b r_b]^T [A_b r_b]`` of every block.
+    grams : tuple of ndarray, shape (k, s + 1, s + 1)
+        ``[A_b r_b]^T [A_b r_b]`` of every small block per channel, in the columns of the equations' writer.
+    larger : tuple of ndarray of int, shape (k,)
+        For every partition into larger blocks the larger block of each small one.
     """
 
-    expansion: Array
-    grams: Array
+    grams: tuple[Array, ...]
+    larger: tuple[NDArray[np.intp], ...]
 
-    def merged(self, into: NDArray[np.intp]) -> "Blocks":
-        """Merge blocks; ``into`` ``(k,)`` is the larger block that each belongs to."""
-        grams = np.zeros((int(into.max(initial=-1)) + 1, *self.grams.shape[1:]))
-        np.add.at(grams, into, self.grams)
-        return replace(self, grams=grams)
-
-    def variation(self, covariance: Array, weight: float) -> tuple[float, float]:
-        """Sum of squared scores in the metric of the parameters' covariance, and its expectation under noise of unit
-        variance.
-
-        The fit takes from every block's score what its own samples contribute to the parameters; for scores that vary
-        in proportion to the information of their blocks, the expectation is exact.
+    def levels(self, metrics: Sequence[Array], weights: Array) -> tuple[Array, float]:
+        """Level ``(c,)`` of the noise by small blocks, zero without them, and the factor of larger ones, at least one.
 
         Parameters
         ----------
-        covariance : ndarray, shape (p, p)
-            Covariance of the fit.
-        weight : float
-            Weight of the squared residuals of this channel in the fit.
+        metrics : sequence of ndarray, shape (s, s)
+            Covariance of the fit in the columns of each channel.
+        weights : ndarray, shape (c,)
+            Weights of the squared residuals in the fit.
         """
-        metric = self.expansion @ covariance @ self.expansion.T
-        information = self.grams[:, :-1, :-1]
-        scores = self.grams[:, :-1, -1]
-        shares = metric @ information
-        expected = np.einsum("bii->", shares) - weight * np.einsum("bij,bji->", shares, shares)
-        return float(np.einsum("bi,ij,bj->", scores, metric, scores)), max(float(expected), 0.0)
+        levels, growth = np.zeros(len(weights)), np.zeros((len(self.larger), 2))
+        for channel, (small, metric, weight) in enumerate(zip(self.grams, metrics, weights, strict=True)):
+            varied, expected = _variation(small, metric, weight)
+            if varied > 0 and expected > 0:
+                levels[channel] = varied / expected
+                for sums, into in zip(growth, self.larger, strict=True):
+                    merged = np.zeros((int(into.max(initial=-1)) + 1, *small.shape[1:]))
+                    np.add.at(merged, into, small)
+                    varied, expected = _variation(merged, metric, weight)
+                    sums += weight * varied / levels[channel], weight * expected
+        return levels, max([1.0, *(varied / expected for varied, expected in growth if expected > 0)])
 
 
-@dataclass(frozen=True)
-class BlockScores:
-    """Scores of all channels, by pieces of time and by regions of motion.
+def _variation(grams: Array, metric: Array, weight: float) -> tuple[float, float]:
+    """Sum of squared scores in the metric of the parameters' covariance, and its expectation under noise of unit
+    variance.
 
-    Short pieces and narrow regions are many and show the variation of each channel. Longer pieces, whole recordings and
-    wide regions are few: they give one factor for all channels, by which scores vary more than in small blocks.
-
-    Attributes
-    ----------
-    times, regions : tuple of Blocks
-        Small blocks per channel.
-    longer, wider : tuple of ndarray of int, shape (k,)
-        For every partition into larger blocks, in time and in regions, the larger block of each small one.
+    The fit takes from every block's score what its own samples contribute to the parameters; for scores that vary
+    in proportion to the information of their blocks, the expectation is exact.
     """
-
-    times: tuple[Blocks, ...]
-    regions: tuple[Blocks, ...]
-    longer: tuple[NDArray[np.intp], ...]
-    wider: tuple[NDArray[np.intp], ...]
-
-    def noise_level(self, covariance: Array, weights: Array) -> "NoiseLevel":
-        """Variance of independent noise whose scores vary as much as those of the residuals."""
-        times, growth = _levels(self.times, self.longer, covariance, weights)
-        regions, widening = _levels(self.regions, self.wider, covariance, weights)
-        return NoiseLevel(np.maximum(times, regions), np.maximum(growth * times, widening * regions))
+    scores = grams[:, :-1, -1]
+    shares = metric @ grams[:, :-1, :-1]
+    expected = np.einsum("bii->", shares) - weight * np.einsum("bij,bji->", shares, shares)
+    return float(np.einsum("bi,ij,bj->", scores, metric, scores)), max(float(expected), 0.0)
 
 
-@dataclass(frozen=True)
-class NoiseLevel:
-    """Variances of independent noise that scores amount to.
+def noise_levels(
+    equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array], covariance: Array, weights: Array
+) -> tuple[Array, Array]:
+    """Variances ``(c,)`` of independent noise whose scores vary as much as those of residuals: by small blocks, and by
+    those of any size; zero without blocks.
 
-    Attributes
+    Parameters
     ----------
-    small, largest : ndarray, shape (c,)
-        By small blocks, and by those of any size; zero without blocks.
+    covariance : ndarray, shape (p, p)
+        Covariance of the fit.
+    weights : ndarray, shape (c,)
+        Weights of the squared residuals in the fit.
     """
-
-    small: Array
-    largest: Array
-
-
-def _levels(
-    blocks: Sequence[Blocks], larger: Sequence[NDArray[np.intp]], covariance: Array, weights: Array
-) -> tuple[Array, float]:
-    """Level ``(c,)`` by small blocks, and the factor of larger blocks over it, at least one."""
-    levels, growth = np.zeros(len(weights)), np.zeros((len(larger), 2))
-    for channel, (small, weight) in enumerate(zip(blocks, weights, strict=True)):
-        if len(small.grams) == 0:
-            continue
-        varied, expected = small.variation(covariance, weight)
-        if varied > 0 and expected > 0:
-            levels[channel] = varied / expected
-            for sums, into in zip(growth, larger, strict=True):
-                varied, expected = small.merged(into).variation(covariance, weight)
-                sums += weight * varied / levels[channel], weight * expected
-    return levels, max([1.0, *(varied / expected for varied, expected in growth if expected > 0)])
+    metrics = [
+        expansion @ covariance[np.ix_(columns, columns)] @ expansion.T
+        for expansion, columns in zip(equations.writer().expansions, equations.columns, strict=True)
+    ]
+    (times, longer), (regions, wider) = (
+        sums.levels(metrics, weights) for sums in block_sums(equations, recordings, residuals)
+    )
+    return np.maximum(times, regions), np.maximum(longer * times, wider * regions)
 
 
-def block_scores(equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> BlockScores:
-    """Compute scores of the blocks of recordings."""
-    thinned = [_thinned(samples, values) for samples, values in zip(recordings, residuals, strict=True)]
-    pieces, count, longer = _pieces([len(samples) for samples, _ in thinned])
-    thinned_samples = [samples for samples, _ in thinned]
-    regions = [_Regions.from_samples(equations, channel, thinned_samples) for channel in range(equations.count)]
+def block_sums(
+    equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]
+) -> tuple[BlockSums, BlockSums]:
+    """Sums over pieces of time and over regions of motion.
+
+    A low-passed signal holds no more than its band: so many samples are taken, each for its stride.
+    """
+    strides = [samples.stride_of_products for samples in recordings]
+    thinned = [
+        replace(samples, tau=values).select(slice(None, None, stride))
+        for samples, values, stride in zip(recordings, residuals, strides, strict=True)
+    ]
+    pieces, count, longer = _pieces([len(samples) for samples in thinned])
+    regions = [_Regions.from_samples(equations, channel, thinned) for channel in range(equations.count)]
     writer = equations.writer()
     sizes = [span.stop - span.start for span in writer.spans]
     of_times = [np.zeros((count, size, size)) for size in sizes]
     of_regions = [np.zeros((region.count, size, size)) for region, size in zip(regions, sizes, strict=True)]
     work = np.zeros((equations.count, writer.width, BATCH))
-    for (samples, stride), piece in zip(thinned, pieces, strict=True):
+    for samples, stride, piece in zip(thinned, strides, pieces, strict=True):
         for rows in batches(len(samples)):
             new = work[..., : rows.stop - rows.start]
             writer.write(samples, rows, new)
@@ -280,16 +262,8 @@ def block_scores(equations: Equations, recordings: Sequence[Samples], residuals:
                 _add(of_times[channel], piece[used], columns, stride)
                 if regions[channel].count:
                     _add(of_regions[channel], regions[channel].index(samples, used), columns, stride)
-    expansions = []
-    for columns, expansion in zip(equations.columns, writer.expansions, strict=True):
-        expansions.append(np.zeros((len(expansion), equations.model.layout.size)))
-        expansions[-1][:, columns] = expansion
-    return BlockScores(
-        tuple(Blocks(*pair) for pair in zip(expansions, of_times, strict=True)),
-        tuple(Blocks(*pair) for pair in zip(expansions, of_regions, strict=True)),
-        longer,
-        (np.arange(2 * _REGIONS_PER_DIRECTION) // 4 * 2 + np.arange(2 * _REGIONS_PER_DIRECTION) % 2,),
-    )
+    pairs = np.arange(2 * _REGIONS_PER_DIRECTION) // 4 * 2 + np.arange(2 * _REGIONS_PER_DIRECTION) % 2
+    return BlockSums(tuple(of_times), longer), BlockSums(tuple(of_regions), (pairs,))
 
 
 def band_fraction(recordings: Sequence[Samples]) -> Array:
@@ -330,48 +304,6 @@ class _Regions:
     def index(self, samples: Samples, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         within = np.searchsorted(self.edges, samples.q[rows, self.position])
         return np.asarray(2 * within + (samples.v[rows, self.velocity] > 0))
-
-
-def _thinned(samples: Samples, residuals: Array) -> tuple[Samples, int]:
-    """Thin samples, with residuals for what is measured, as far as scores allow; also return the number that each
-    stands for.
-
-    A low-passed signal holds no more than its band. Without a low-pass, residuals hold noise up to half of the sample
-    rate; but over a window of nearly straight motion, the middle's regressor times the mean residual is the score.
-    """
-    if samples.cutoff_hz > 0:
-        stride = samples.stride_of_products
-        return replace(samples, tau=residuals).select(slice(None, None, stride)), stride
-    width = _straight_window(samples)
-    if width == 1:
-        return replace(samples, tau=residuals), 1
-    count = len(samples) // width
-    used = samples.mask[: count * width].reshape(count, width, -1)
-    counts = used.sum(axis=1)
-    sums = np.einsum("kij,kij->kj", residuals[: count * width].reshape(used.shape), used)
-    middles = samples.select(slice(width // 2, count * width, width))
-    return replace(middles, tau=sums / np.maximum(counts, 1), mask=2 * counts > width), width
-
-
-def _straight_window(samples: Samples) -> int:
-    """Largest number of samples, a power of two, over which regressors are nearly straight lines."""
-    turns = np.mean(np.signbit(samples.v[1:]) != np.signbit(samples.v[:-1]), axis=0)  # of friction, per sample
-    motion = (samples.q, samples.v, samples.a)
-    width = _MAX_WINDOW_SAMPLES
-    while width > 1:
-        if (
-            len(samples) >= _MIN_WINDOWS * width
-            and width * turns.max(initial=0.0) <= _MAX_TURNING_SHARE
-            and all(_is_straight(values, width // 2) for values in motion)
-        ):
-            return width
-        width //= 2
-    return 1
-
-
-def _is_straight(values: Array, half: int) -> bool:
-    bend = np.diff(values[::half], 2, axis=0)  # six times the difference of the two
-    return bool((np.abs(bend).mean(axis=0) <= 6 * _STRAIGHT_TOLERANCE * np.abs(values[::half]).mean(axis=0)).all())
 
 
 def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[NDArray[np.intp], ...]]:

@@ -11,13 +11,11 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.filtering import low_pass
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.information.residuals import (
-    BlockScores,
-    _thinned,
     band_fraction,
-    block_scores,
+    block_sums,
     effective_fraction,
+    noise_levels,
 )
-from inertid_ros.regressors.body_equations import MatrixEquations
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel
@@ -97,8 +95,8 @@ def ratio(model: RobotModel, recordings: list[Samples]) -> tuple[np.ndarray, flo
     inverse = np.linalg.pinv(R / scale, rcond=1e-7) / scale[:, None]
     fit = inverse @ z
     residuals = [samples.tau - equations.predict(fit, samples) for samples in recordings]
-    noise = block_scores(equations, recordings, residuals).noise_level(inverse @ inverse.T, np.ones(model.joints))
-    return noise.largest / information.rms_error(fit) ** 2, float(np.max(noise.largest / noise.small))
+    small, largest = noise_levels(equations, recordings, residuals, inverse @ inverse.T, np.ones(model.joints))
+    return largest / information.rms_error(fit) ** 2, float(np.max(largest / small))
 
 
 @pytest.fixture(scope="module")
@@ -114,42 +112,12 @@ def test_white_noise_is_white(model):
     assert 0.95 < np.mean(found) < 1.25  # the larger one of two that are both right on average
 
 
-def test_means_over_straight_motion_show_what_all_samples_do(model, monkeypatch):
-    """Noise that is white, friction that depends on position, and gross outliers that are masked."""
-    rng = np.random.default_rng(3)
-    samples = motion(model, 3, 40.0, rate=1e3)
-    error = rng.normal(size=samples.q.shape) + 0.3 * np.sin(3 * samples.q) * np.sign(samples.v)
-    outliers = rng.uniform(size=samples.q.shape) < 0.02
-    samples = replace(samples, tau=np.where(outliers, 1e3, error), mask=~outliers)
-    thinned, width = _thinned(samples, samples.tau)
-    assert width == 16 and len(thinned) == len(samples) // 16
-    by_means = ratio(model, [samples])
-    monkeypatch.setattr("inertid_ros.identification.information.residuals._MAX_WINDOW_SAMPLES", 1)
-    by_all = ratio(model, [samples])
-    np.testing.assert_allclose(by_means[0], by_all[0], rtol=0.05)
-    assert by_means[1] == pytest.approx(by_all[1], rel=0.05)
-
-
-def test_noisy_motion_is_not_taken_for_straight(model):
-    samples = motion(model, 4, 40.0, rate=1e3)
-    noisy = replace(samples, a=samples.a + np.random.default_rng(0).normal(size=samples.a.shape))
-    assert _thinned(noisy, samples.q)[1] == 1
-
-
-def test_rows_of_matrices_that_are_no_smooth_motion_are_all_used(model):
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(20_000, model.layout.size))
-    equations, samples = MatrixEquations.from_matrix(rows, rows @ model.prior, model)
-    assert _thinned(samples, samples.tau)[1] == 1
-    assert np.isfinite(block_scores(equations, [samples], [samples.tau]).times[0].grams).all()
-
-
 @pytest.mark.parametrize("counts", [[5], [12, 40], [3] * 100])
 def test_recordings_of_fewer_samples_than_pieces(model, counts):
     recordings = [motion(model, seed, 1.0).select(slice(count)) for seed, count in enumerate(counts)]
-    scores = block_scores(ForceEquations(model), recordings, [samples.q for samples in recordings])
-    noise = scores.noise_level(np.eye(model.layout.size), np.ones(model.joints))
-    assert np.isfinite(noise.small).all() and np.isfinite(noise.largest).all()
+    covariance, weights = np.eye(model.layout.size), np.ones(model.joints)
+    residuals = [samples.q for samples in recordings]
+    assert np.isfinite(noise_levels(ForceEquations(model), recordings, residuals, covariance, weights)).all()
 
 
 def test_filtered_noise_counts_as_two_samples_per_period_of_the_cutoff(model):
@@ -197,21 +165,21 @@ def test_what_changes_from_recording_to_recording_shows_between_them(model):
 def test_memory_does_not_grow_with_recordings(model):
     equations = ForceEquations(model)
     short = [motion(model, seed, 1.0) for seed in range(100)]
-    many = block_scores(equations, short, [samples.q for samples in short])
-    long = block_scores(equations, [motion(model, 0, 50.0)], [motion(model, 0, 50.0).q])
-    assert len(many.times[0].grams) <= 64 and len(long.times[0].grams) == 16
-    assert isinstance(many, BlockScores) and np.isfinite(many.times[0].grams).all()
+    many, _ = block_sums(equations, short, [samples.q for samples in short])
+    long, _ = block_sums(equations, [motion(model, 0, 50.0)], [motion(model, 0, 50.0).q])
+    assert len(many.grams[0]) <= 64 and len(long.grams[0]) == 16
+    assert np.isfinite(many.grams[0]).all()
 
 
 def test_sums_of_blocks_are_those_of_all_samples(model):
     equations, samples = ForceEquations(model), motion(model, 0, 10.0)
     mask = np.random.default_rng(0).uniform(size=samples.q.shape) > 0.3
     samples = replace(samples, mask=mask, tau=np.cos(samples.q))
-    scores = block_scores(equations, [samples], [samples.tau])
-    for channel, own in enumerate(compress(equations, [samples]).channels):
-        for blocks in (scores.times[channel], scores.regions[channel]):
-            whole = blocks.grams.sum(axis=0)
-            columns = blocks.expansion[:, own.columns]
-            expected = own.r_factor.T @ own.r_factor
-            np.testing.assert_allclose(columns.T @ whole[:-1, :-1] @ columns, expected[:-1, :-1], atol=1e-8)
-            np.testing.assert_allclose(columns.T @ whole[:-1, -1], expected[:-1, -1], atol=1e-8)
+    expansions = equations.writer().expansions
+    for sums in block_sums(equations, [samples], [samples.tau]):
+        for grams, expansion, own in zip(
+            sums.grams, expansions, compress(equations, [samples]).channels, strict=True
+        ):
+            whole, expected = grams.sum(axis=0), own.r_factor.T @ own.r_factor
+            np.testing.assert_allclose(expansion.T @ whole[:-1, :-1] @ expansion, expected[:-1, :-1], atol=1e-8)
+            np.testing.assert_allclose(expansion.T @ whole[:-1, -1], expected[:-1, -1], atol=1e-8)
