@@ -71,11 +71,6 @@ class DriveGains:
         """``(n,)`` standard deviation as a share of the gain."""
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
 
-    def widened_to(self, deviation: Array) -> "DriveGains":
-        """Widen the covariance to relative standard deviations of at least ``deviation`` ``(n,)``."""
-        factor = np.maximum(deviation / self.relative_deviation, 1.0)
-        return replace(self, covariance=self.covariance * np.outer(factor, factor))
-
     def widened(self, estimate: Estimate, efforts: Array) -> Estimate:
         """Add the uncertainty of the gains to the covariance of an estimate that was fitted with them.
 
@@ -121,21 +116,26 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
         replace(samples, tau=samples.tau + load_torque(model, load, samples))
         for samples, load in zip(recordings, loads, strict=True)
     ]
+    padded = [np.append(load, np.zeros(model.layout.size - load.size)) for load in loads]
     blocks = [
         (load, compress(equations, [block]))
-        for samples, load in zip(reported, loads, strict=True)
+        for samples, load in zip(reported, padded, strict=True)
         for block in samples.blocks(max(min(_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS // len(reported)), 1))
         if block.mask.any()
     ]
     # Gains by least squares, their covariance by independent noise, widened to the scatter of the jackknife.
     fit = GainFit.from_blocks(equations, blocks)
-    fraction = effective_fraction(fit.residuals(reported, loads), [samples.mask for samples in reported])
+    residuals = [
+        samples.tau - fit.inverse * equations.predict(fit.parameters + load, samples)
+        for samples, load in zip(reported, padded, strict=True)
+    ]
+    fraction = effective_fraction(residuals, [samples.mask for samples in reported])
     covariance = fit.log_covariance(fraction)
     identified = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_GAIN_SHARE
-    gains = DriveGains(model.joint_names, 1 / fit.inverse, covariance, tuple(map(bool, identified)))
-    widened = gains.widened_to(fit.scatter())
-    wider = float((widened.relative_deviation / gains.relative_deviation).max())
-    return replace(widened, findings=_misplaced_loads(fit, fraction, wider))
+    wider = np.maximum(fit.scatter(blocks) / np.sqrt(np.diagonal(covariance)), 1.0)
+    findings = _misplaced_loads(fit, fraction, float(wider.max()))
+    covariance *= np.outer(wider, wider)
+    return DriveGains(model.joint_names, 1 / fit.inverse, covariance, tuple(map(bool, identified)), findings)
 
 
 def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
@@ -157,7 +157,7 @@ class GainFit:
     Attributes
     ----------
     blocks : list of (ndarray, Information)
-        Parameters ``(p,)`` of the load of each block of samples, and its information with efforts as reported.
+        Parameters ``(p,)`` of each load, and the information of its samples with efforts as reported.
     root : ndarray, shape (p, p)
         Root of the covariance of the parameters, nearly flat.
     inverse : ndarray, shape (n,)
@@ -172,21 +172,15 @@ class GainFit:
 
     @classmethod
     def from_blocks(cls, equations: Equations, blocks: Sequence[tuple[Array, Information]]) -> "GainFit":
-        """Fit blocks of samples, each with its load, starting at the gains as given."""
+        """Fit blocks of samples, each with its load ``(p,)``, starting at the gains as given."""
         model = equations.model
-        padded = []
-        for load, information in blocks:
-            parameters = np.zeros(model.layout.size)
-            parameters[: load.size] = load.ravel()
-            padded.append((parameters, information))
         coordinates = prior_coordinates(model, merged(information for _, information in blocks))
         root = _FLAT_PRIOR_FACTOR * prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD)
-        return cls(equations, padded, root, model.prior, np.ones(model.joints)).converged()
+        return cls(equations, _by_load(blocks), root, model.prior, np.ones(model.joints)).converged()
 
     def converged(self) -> "GainFit":
         """Iterate Gauss-Newton steps to the minimum."""
-        fit, root = replace(self, blocks=self.merged()), self.root
-        weights = fit.weights(1.0)
+        fit, root, weights = self, self.root, self.weights(1.0)
         for _ in range(_MAX_GAIN_STEPS):
             J, r = fit.system(weights)
             step = np.linalg.lstsq(J, -r)[0]
@@ -196,23 +190,23 @@ class GainFit:
             fit = replace(fit, parameters=fit.parameters + root @ step[:size], inverse=inverse)
             weights = fit.weights(1.0)
             if change < _GAIN_TOLERANCE:
-                return replace(fit, blocks=self.blocks)
+                return fit
         raise IdentificationError(
             "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts"
         )
 
-    def scatter(self) -> Array:
-        """Relative standard deviation ``(n,)`` of the gains by the jackknife over blocks.
+    def scatter(self, blocks: Sequence[tuple[Array, Information]]) -> Array:
+        """Relative standard deviation ``(n,)`` of the gains by the jackknife over blocks of samples.
 
         It counts errors of the model that residuals as independent noise would hide. Blocks are few, and some carry
         more information than others: the deviation is that of a normal distribution whose interval of 95 % is as wide
         as that of Student's t distribution with the degrees of freedom of their scatter ([Cameron2015]_ sec. VI).
         """
-        count = len(self.blocks)
+        count = len(blocks)
         if count < _MIN_JACKKNIFE_BLOCKS:
             return np.zeros_like(self.inverse)
         without = [
-            replace(self, blocks=[*self.blocks[:index], *self.blocks[index + 1 :]]).converged().inverse
+            replace(self, blocks=_by_load([*blocks[:index], *blocks[index + 1 :]])).converged().inverse
             for index in range(count)
         ]
         squares = (np.log(without) - np.log(without).mean(axis=0)) ** 2
@@ -220,27 +214,17 @@ class GainFit:
         wider = scipy.special.stdtrit(np.clip(freedom, 1.0, count - 1), 0.5 + 0.5 * INTERVAL_COVERAGE) / NORMAL_95
         return np.asarray(wider * np.sqrt((count - 1) / count * squares.sum(axis=0)))
 
-    def merged(self) -> list[tuple[Array, Information]]:
-        loads = {load.tobytes(): load for load, _ in self.blocks}
-        return [
-            (load, merged(information for of_block, information in self.blocks if of_block.tobytes() == key))
-            for key, load in loads.items()
-        ]
-
-    def deviation(self) -> Array:
-        squares = sum(np.array([np.sum(r**2) for _, r in self.channels(block)]) for block in self.blocks)
-        counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
-        return np.asarray(np.sqrt(squares / counts))
-
     def weights(self, fraction: Array | float) -> Array:
         """Residual weights ``(n,)``, by the independent share ``(n,)`` of samples."""
-        return np.asarray(np.sqrt(fraction) / np.maximum(self.deviation(), 1e-9))
+        squares = sum(np.array([np.sum(r**2) for _, r in self.channels(block)]) for block in self.blocks)
+        counts = np.maximum(sum(information.counts for _, information in self.blocks), 1)
+        return np.asarray(np.sqrt(fraction) / np.maximum(np.sqrt(squares / counts), 1e-9))
 
     def system(self, weights: Array) -> tuple[Array, Array]:
         """Jacobian by the parameters, in units of the root, and by ``-log g``; weighted residuals, prior included."""
         size, joints = len(self.root), len(self.inverse)
         rows, residuals = [], []
-        for block in self.merged():
+        for block in self.blocks:
             for joint, (jacobian, residual) in enumerate(self.channels(block)):
                 row = np.zeros((len(residual), size + joints))
                 row[:, :size] = self.inverse[joint] * jacobian @ self.root
@@ -265,19 +249,20 @@ class GainFit:
             pairs.append((columns, inverse * columns @ (self.parameters + load) - channel.r_factor[:, -1]))
         return pairs
 
-    def residuals(self, reported: Sequence[Samples], loads: Sequence[Array]) -> list[Array]:
-        residuals = []
-        for samples, load in zip(reported, loads, strict=True):
-            parameters = self.parameters.copy()
-            parameters[: load.size] += load.ravel()
-            residuals.append(samples.tau - self.inverse * self.equations.predict(parameters, samples))
-        return residuals
-
     def log_covariance(self, fraction: Array) -> Array:
         """``(n, n)`` covariance of the logarithms of the gains, by the independent share ``(n,)`` of samples."""
         J, _ = self.system(self.weights(fraction))
         size = len(self.root)
         return np.asarray(np.linalg.inv(J.T @ J)[size:, size:], dtype=float)
+
+
+def _by_load(blocks: Sequence[tuple[Array, Information]]) -> list[tuple[Array, Information]]:
+    """Merge the information of blocks with equal loads."""
+    loads = {load.tobytes(): load for load, _ in blocks}
+    return [
+        (load, merged(information for of_block, information in blocks if of_block.tobytes() == key))
+        for key, load in loads.items()
+    ]
 
 
 def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Finding, ...]:
@@ -296,7 +281,6 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
     wider : float
         Factor of the deviations over those by residuals as independent noise.
     """
-    fit = replace(fit, blocks=fit.merged())
     declared = [load for load, _ in fit.blocks if len(_bodies(load)) == 1]
     if not declared:
         return ()
@@ -345,7 +329,7 @@ def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: 
     J, residuals = fit.system(weights)
     count = _UNKNOWNS_PER_LOAD * len(loads)
     K, row = np.zeros((len(J), count)), 0
-    for block in fit.merged():
+    for block in fit.blocks:
         for weight, inverse, (columns, _) in zip(weights, fit.inverse, fit.channels(block), strict=True):
             for number, (load, body) in enumerate(zip(loads, bodies, strict=True)):
                 if np.array_equal(block[0], load):
