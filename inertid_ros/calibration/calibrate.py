@@ -135,7 +135,7 @@ def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
         return part.with_checked_efforts(with_gains(model, gains.values, part.load, samples))
 
     scale = dict(zip(model.joint_names, (model.effort_scale * gains.values).tolist(), strict=True))
-    scaled_model = replace(model, options=replace(model.options, effort_scale=scale))
+    scaled_model = replace(model, options=attrs.evolve(model.options, effort_scale=scale))
     return replace(dataset.changed(scaled), model=scaled_model), gains
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import attrs
 import numpy as np
 import pytest
 from support.nodes.two_links import two_links
@@ -20,7 +21,7 @@ RATE_HZ, SECONDS = 200.0, 20.0
 
 def model_of(**options: object) -> RobotModel:
     model, _ = two_links()
-    return replace(model, options=replace(model.options, **options))
+    return replace(model, options=attrs.evolve(model.options, **options))
 
 
 def recording(model: RobotModel, still: tuple[int, ...] = (), seed: int = 0) -> Recording:

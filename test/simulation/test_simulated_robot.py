@@ -76,11 +76,8 @@ def test_it_becomes_heavier_in_motion(model):
     gravity = pin.computeGeneralizedGravity(pinocchio, pinocchio.createData(), state.position)
     assert state.effort == pytest.approx(gravity, abs=0.05)
     with pytest.raises(ModelError, match="cannot become one of other joints"):
-        robot.become(
-            load_model(
-                model.urdf, replace(model.options, locked_joints={**model.options.locked_joints, "panda_joint7": 0.0})
-            )
-        )
+        locked = {**model.options.locked_joints, "panda_joint7": 0.0}
+        robot.become(load_model(model.urdf, attrs.evolve(model.options, locked_joints=locked)))
 
 
 def test_it_tracks_well_but_not_perfectly(model):

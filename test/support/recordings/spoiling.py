@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import attrs
 import numpy as np
 
 from inertid_ros.config.robot import LoadOptions
@@ -241,13 +242,13 @@ def _mounted(case: Case, gravity: tuple[float, ...]) -> Case:
 def _locked(case: Case, joint: str) -> Case:
     middle = float(np.median(case.train[0].position[:, case.train[0].joint_names.index(joint)]))
     options = case.given.options
-    couplings = tuple(coupling for coupling in options.couplings if joint not in coupling.joints)
+    couplings = {name: drive for name, drive in options.couplings.items() if joint not in drive.joints}
     locked = {**options.locked_joints, joint: middle}
     return replace(case, given=_loaded(case.given, locked_joints=locked, couplings=couplings))
 
 
 def _loaded(given: RobotModel, **options: object) -> RobotModel:
-    return load_model(given.urdf, replace(given.options, **options))  # type: ignore[arg-type]
+    return load_model(given.urdf, attrs.evolve(given.options, **options))  # type: ignore[arg-type]
 
 
 def _visible(
