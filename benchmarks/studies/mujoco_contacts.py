@@ -16,12 +16,11 @@ import scipy
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import locked_joints
-from inertid_ros.robot.urdf.shapes import CollisionShape, collision_shape, with_surfaces
+from inertid_ros.robot.urdf.shapes import CollisionShape, read_shapes
 from inertid_ros.simulation.mujoco_model import fix_joints, import_mujoco, joint_indices
 
 STEP_S = 0.002
@@ -92,16 +91,10 @@ def contacts_of(model: RobotModel, plan: Plan, floor: float, folders: Sequence[s
 
 def _shapes(model: RobotModel, folders: Sequence[str]) -> list[CollisionShape]:
     """Shapes of all links, each placed in its own link; those that cannot be read the planner has told."""
-    found = []
-    for link in parsing.parse_description(model.urdf).findall("link"):
-        for element in link.findall("collision"):
-            try:
-                at = -1, pin.SE3.Identity()
-                found.append(collision_shape(element, str(link.get("name")), at, (folders, model.folder)))
-            except ModelError as error:  # told by the planner, whose checks leave them out as well
-                print(f"left out: {error}")
-    usable, problems = with_surfaces(found)
-    for problem in problems.values():
+    root = parsing.parse_description(model.urdf)
+    frames = {str(link.get("name")): (-1, pin.SE3.Identity()) for link in root.findall("link")}
+    usable, unreadable, unusable = read_shapes(root, frames, (folders, model.folder))
+    for problem in (*unusable.values(), *unreadable.values()):  # told by the planner, whose checks leave them out too
         print(f"left out: {problem}")
     return usable
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import Ellipsoid
 from inertid_ros.robot.urdf import parsing
-from inertid_ros.robot.urdf.shapes import CollisionShape, collision_shape, corners, with_surfaces
+from inertid_ros.robot.urdf.shapes import CollisionShape, corners, read_shapes
 from inertid_ros.robot.urdf.units import longest_chain
 
 from .model import RobotModel
@@ -28,21 +27,16 @@ def collision_shapes(
     ----------
     packages : folders that are searched first for ``package://`` meshes, see :func:`.locate_mesh`.
     """
-    robot = model.pinocchio
-    placed: list[CollisionShape] = []
-    unusable: dict[str, str] = {}
-    for link in parsing.parse_description(model.urdf).findall("link"):
-        name = str(link.get("name"))
-        frame = robot.frames[robot.getFrameId(name, pin.FrameType.BODY)]
-        body = int(frame.parentJoint) - 1, frame.placement
-        for element in link.findall("collision"):
-            try:
-                placed.append(collision_shape(element, name, body, (packages, model.folder)))
-            except ModelError as error:
-                unusable.setdefault(name, str(error))
-    shapes, problems = with_surfaces(placed)
-    usable = [shape for shape in shapes if not _is_in_millimetres(model, shape, problems)]
-    return tuple(usable), {**problems, **unusable}
+    root = parsing.parse_description(model.urdf)
+    shapes, unreadable, unusable = read_shapes(root, _frames(model), (packages, model.folder))
+    usable = [shape for shape in shapes if not _is_in_millimetres(model, shape, unreadable)]
+    return tuple(usable), {**unreadable, **unusable}
+
+
+def _frames(model: RobotModel) -> dict[str, tuple[int, pin.SE3]]:
+    """Link to the body that it moves with, -1 for the fixed root, and its placement in that body."""
+    frames = [frame for frame in model.pinocchio.frames if frame.type == pin.FrameType.BODY]
+    return {str(frame.name): (int(frame.parentJoint) - 1, frame.placement) for frame in frames}
 
 
 def _is_in_millimetres(model: RobotModel, shape: CollisionShape, problems: dict[str, str]) -> bool:
@@ -76,12 +70,11 @@ def collision_ellipsoids(
     margin : factor on all semi-axes.
     """
     shapes, problems = collision_shapes(model, packages)
-    frames = [frame for frame in model.pinocchio.frames if frame.type == pin.FrameType.BODY]
-    bodies = {str(frame.name): int(frame.parentJoint) - 1 for frame in frames}
-    unbounded: set[str] = set()
+    frames, unbounded = _frames(model), set[str]()
     for link, problem in problems.items():
-        if bodies[link] >= 0:
-            name = model.link_names[bodies[link]]
+        body, _ = frames[link]
+        if body >= 0:
+            name = model.link_names[body]
             unbounded.add(name)
             _log.warning("%s; '%s' is not bounded", problem, name)
     ellipsoids: dict[str, list[Ellipsoid]] = {link: [] for link in model.link_names}

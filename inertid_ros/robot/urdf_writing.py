@@ -10,6 +10,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf import text as markup
+from inertid_ros.robot.urdf.joints import rigidly_joined
 
 from .model import RobotModel
 
@@ -36,40 +37,24 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
     """
     unlocked = np.asarray(bodies, dtype=float) - model.body_locked
     _check(model, bodies, unlocked)
-    text = model.urdf.encode("utf-8")
-    robot = markup.locate(text)
-    links = {link.attributes["name"]: link for link in robot.all("link")}
-    edits: list[markup.Edit] = []
+    children: dict[tuple[str, str, str], list[str]] = {}
     for name, pi in zip(model.link_names, unlocked, strict=True):
-        edits += _set_child(text, links[name], "inertial", markup.inertial_lines(pi))
+        children["link", name, "inertial"] = markup.inertial_lines(pi)
     for name in _lumped_links(model):
-        edits += _set_child(text, links[name], "inertial", markup.inertial_lines(np.zeros(10)))
+        children["link", name, "inertial"] = markup.inertial_lines(np.zeros(10))
     if friction is not None:
-        joints = {joint.attributes["name"]: joint for joint in robot.all("joint")}
-        for index, name in enumerate(model.joint_names):
-            values = [float(friction[term][index]) for term in ("viscous", "coulomb")]
-            if not all(np.isfinite(values)):
-                continue
-            content = ['<dynamics damping="{!r}" friction="{!r}"/>'.format(*values)]
-            edits += _set_child(text, joints[name], "dynamics", content)
-    return markup.apply(text, edits).decode("utf-8")
+        for name, *values in zip(model.joint_names, friction["viscous"], friction["coulomb"], strict=True):
+            if np.isfinite(values).all():
+                line = '<dynamics damping="{!r}" friction="{!r}"/>'.format(*map(float, values))
+                children["joint", name, "dynamics"] = [line]
+    return markup.with_children(model.urdf, children)
 
 
 def _lumped_links(model: RobotModel) -> list[str]:
     """Links fixed to a moving link that have an inertia, or a collision shape that MuJoCo would compute one from."""
     root = parsing.parse_description(model.urdf)
-    fixed: dict[str, list[str]] = {}
-    for joint in root.findall("joint"):
-        if joint.get("type") == "fixed":
-            fixed.setdefault(joint.find("parent").get("link"), []).append(joint.find("child").get("link"))
-    lumped: list[str] = []
-    waiting = list(model.link_names)
-    while waiting:
-        children = fixed.get(waiting.pop(), [])
-        lumped += children
-        waiting += children
     massive = {link.get("name") for link in root.findall("link") if _has_inertia(link)}
-    return [name for name in lumped if name in massive]
+    return [name for link in model.link_names for name in rigidly_joined(root, link)[1:] if name in massive]
 
 
 def _has_inertia(link: etree._Element) -> bool:
@@ -90,14 +75,3 @@ def _check(model: RobotModel, bodies: Array, unlocked: Array) -> None:
                 f"link '{name}': parameters are less than those of its links behind locked joints;"
                 " lock fewer joints or correct those links"
             )
-
-
-def _set_child(text: bytes, parent: markup.Element, tag: str, content: list[str]) -> list[markup.Edit]:
-    """Edits that give ``parent`` exactly one child with a tag."""
-    present = parent.all(tag)
-    if present:
-        first, *others = present
-        lines = f"\n{markup.indentation(text, first.start).decode()}".join(content).encode()
-        return [markup.Edit(first.start, first.end, lines), *(markup.remove(text, element) for element in others)]
-    margin = markup.indentation(text, parent.start).decode() + "  "
-    return [markup.insert_first(text, parent, f"\n{margin}".join(content).encode())]

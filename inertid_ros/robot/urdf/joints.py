@@ -46,15 +46,16 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
         if not np.isfinite(position):
             raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
         locked[name] = float(position)
-    leaders = _leaders(root)
-    for name in leaders:
-        chain = {name: None}  # in order: the joint, the one that it mimics, and so on
-        leader = leaders[name]
-        while leader in leaders and leader not in locked and leader not in chain:
-            chain[leader] = None
-            leader = leaders[leader]
-        for follower in reversed(chain):
-            _follow(follower, joints, locked)
+    mimics = _mimics(root)
+    fixed = {name for name, joint in joints.items() if joint.get("type") not in parsing.MOVABLE}
+    while ready := [
+        name for name, mimic in mimics.items() if name not in locked and mimic.get("joint") in fixed | locked.keys()
+    ]:
+        for name in ready:
+            where, mimic = f"URDF joint '{name}'", mimics[name]
+            factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
+            offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
+            locked[name] = factor * locked.get(mimic.get("joint"), 0.0) + offset
     return locked
 
 
@@ -70,17 +71,15 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
         Joints mimic one another in a circle.
     """
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
-    held, leaders = {}, _leaders(root)
-    for name, leader in leaders.items():
-        if name in locked:
-            continue
-        last, seen = name, {name}
-        while leader in leaders and leader not in locked:
-            if leader in seen:
+    held, leaders = {}, {name: str(mimic.get("joint")) for name, mimic in _mimics(root).items()}
+    for name in leaders:
+        chain = [name]
+        while chain[-1] in leaders and chain[-1] not in locked:
+            leader = leaders[chain[-1]]
+            if leader in chain:
                 raise ModelError(f"URDF joint '{name}': mimics itself by way of '{leader}'; fix the URDF")
-            seen.add(leader)
-            last, leader = leader, leaders[leader]
-        first = leader if leader in joints else last
+            chain.append(leader)
+        first = chain[-1] if chain[-1] in joints else chain[-2]
         if first not in locked and joints[first].get("type") in parsing.MOVABLE:
             held[first] = float(np.clip(0.0, *position_range(joints[first])))
     return held
@@ -89,7 +88,8 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
 def followers(root: etree._Element, leaders: Collection[str]) -> tuple[str, ...]:
     """Joints that mimic one of these leaders, or a joint that does not exist."""
     names = {joint.get("name") for joint in root.findall("joint")}
-    return tuple(name for name, leader in _leaders(root).items() if leader in leaders or leader not in names)
+    mimicked = {name: mimic.get("joint") for name, mimic in _mimics(root).items()}
+    return tuple(name for name, leader in mimicked.items() if leader in leaders or leader not in names)
 
 
 def position_range(joint: etree._Element) -> tuple[float, float]:
@@ -101,29 +101,20 @@ def position_range(joint: etree._Element) -> tuple[float, float]:
     return lower, upper
 
 
-def _leaders(root: etree._Element) -> dict[str, str]:
-    """Joint to the one that it mimics."""
-    mimics = ((str(joint.get("name")), _mimic(joint)) for joint in root.findall("joint"))
-    return {name: str(mimic.get("joint")) for name, mimic in mimics if mimic is not None}
+def _mimics(root: etree._Element) -> dict[str, etree._Element]:
+    """Joint to its ``<mimic>``; simplified robots leave it behind on joints made fixed, which do not count."""
+    movable = [joint for joint in root.findall("joint") if joint.get("type") in parsing.MOVABLE]
+    return {str(joint.get("name")): joint.find("mimic") for joint in movable if joint.find("mimic") is not None}
 
 
-def _follow(name: str, joints: Mapping[str, etree._Element], locked: dict[str, float]) -> None:
-    """Lock a joint that mimics one that is locked or cannot move."""
-    mimic = _mimic(joints[name])
-    if name in locked or mimic is None:
-        return
-    leader = str(mimic.get("joint"))
-    fixed = leader in joints and joints[leader].get("type") not in parsing.MOVABLE
-    if leader in locked or fixed:
-        where = f"URDF joint '{name}'"
-        factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
-        offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
-        locked[name] = factor * locked.get(leader, 0.0) + offset
-
-
-def _mimic(joint: etree._Element) -> etree._Element | None:
-    """The ``<mimic>`` of a joint that can move; simplified robots leave it behind on joints made fixed."""
-    return joint.find("mimic") if joint.get("type") in parsing.MOVABLE else None
+def rigidly_joined(root: etree._Element, link: str, held: Collection[str] = ()) -> list[str]:
+    """A link, and those that joints which are fixed or ``held`` connect behind it."""
+    rigid = [joint for joint in root.findall("joint") if joint.get("type") == "fixed" or joint.get("name") in held]
+    links = [link]
+    for parent in links:  # grows
+        children = [joint.find("child") for joint in rigid if joint.find("parent").get("link") == parent]
+        links += [str(child.get("link")) for child in children]
+    return links
 
 
 def check_supported(root: etree._Element) -> None:
@@ -216,15 +207,13 @@ def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Arra
 def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
     """Limits of joints; position limits of continuous joints are infinite."""
     elements = {joint.get("name"): joint for joint in root.findall("joint")}
-    rows = []
-    for name in joints:
+    rows = np.full((len(joints), 4), np.inf)
+    for row, name in zip(rows, joints, strict=True):
+        row[:2] = position_range(elements[name])
         limit = elements[name].find("limit")
-        row = [-np.inf, np.inf, np.inf, np.inf]
-        if limit is not None:
-            where = f"URDF joint '{name}'"
-            row[:2] = position_range(elements[name])
-            for column, key in ((2, "velocity"), (3, "effort")):
-                value = parsing.number(limit, key, where, "limit", default=0.0)
-                row[column] = value if value > 0 else np.inf
-        rows.append(row)
-    return JointLimits(*np.array(rows).reshape(-1, 4).T)
+        for column, key in ((2, "velocity"), (3, "effort")):
+            value = 0.0
+            if limit is not None:
+                value = parsing.number(limit, key, f"URDF joint '{name}'", "limit", default=0.0)
+            row[column] = value if value > 0 else np.inf
+    return JointLimits(*rows.T)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,8 @@ from inertid_ros.core.inertial_parameters import from_pseudo_inertia
 
 from . import parsing
 from . import text as markup
-from .shapes import CollisionShape, collision_shape, corners, with_surfaces
+from .joints import rigidly_joined
+from .shapes import corners, read_shapes
 
 DENSITY = 1200.0  # kg/m^3; median of mass over volume of convex hulls of 946 links of example-robot-data is 1190
 _BAR_WIDTH_RATIO = 0.2  # of its length, for the bar instead of a link without shape
@@ -41,55 +41,27 @@ def with_inertias(
     folder : folder of the URDF, for its meshes.
     shapes : whether shapes are used; otherwise all links are bars.
     """
-    joined = {body: _rigidly_joined(root, body, held) for body in bodies}
+    joined = {body: rigidly_joined(root, body, held) for body in bodies}
     names = {name for links in joined.values() for name in links} if shapes else set[str]()
-    points = _shape_points(root, names, folder)
-    edits: list[markup.Edit] = []
-    content = text.encode()
-    elements = {link.attributes["name"]: link for link in markup.locate(content).all("link")}
-    for body in bodies:
-        inertias = {
-            name: sum((convex_hull(shape, DENSITY) for shape in points[name]), np.zeros(10))
-            for name in joined[body]
-            if name in points
-        }
-        for name, parameters in (inertias or {body: _bars(root, body)}).items():
-            lines = "\n".join(markup.inertial_lines(parameters)).encode()
-            present = elements[name].all("inertial")
-            edits += [markup.Edit(element.start, element.end, lines) for element in present[:1]]
-            edits += [markup.remove(content, element) for element in present[1:]]
-            if not present:
-                edits.append(markup.insert_first(content, elements[name], lines))
-    return markup.apply(content, edits).decode()
+    hulls = _hulls(root, names, folder)
+    inertials = {}
+    for body, links in joined.items():
+        inertias = {name: hulls[name] for name in links if name in hulls} or {body: _bars(root, body)}
+        for name, parameters in inertias.items():
+            inertials["link", name, "inertial"] = markup.inertial_lines(parameters)
+    return markup.with_children(text, inertials)
 
 
-def _rigidly_joined(root: etree._Element, body: str, held: Mapping[str, float]) -> list[str]:
-    """A link and those that fixed or locked joints connect to it."""
-    links = [body]
-    for link in links:  # grows
-        links += [
-            str(joint.find("child").get("link"))
-            for joint in root.findall("joint")
-            if joint.find("parent").get("link") == link and (joint.get("type") == "fixed" or joint.get("name") in held)
-        ]
-    return links
-
-
-def _shape_points(root: etree._Element, names: Collection[str], folder: Path | None) -> dict[str, list[Array]]:
-    """Points whose hulls are the shapes of links, in their frames [m]; ``<visual>`` only without ``<collision>``."""
-    placed: list[CollisionShape] = []
-    for link in root.findall("link"):
-        name = str(link.get("name"))
-        for element in (link.findall("collision") or link.findall("visual")) if name in names else ():
-            with suppress(ModelError):  # reported where planning and identification use the shape
-                placed.append(collision_shape(element, name, (0, pin.SE3.Identity()), ((), folder)))
-    shapes, problems = with_surfaces(placed)
-    for problem in problems.values():
+def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) -> dict[str, Array]:
+    """Inertias ``(10,)`` of the shapes of links; shapes that cannot be used are reported by those who need them."""
+    frames = dict.fromkeys(names, (0, pin.SE3.Identity()))
+    shapes, unreadable, _ = read_shapes(root, frames, ((), folder), visual=True)
+    for problem in unreadable.values():
         log_once(logging.WARNING, problem)
-    out: dict[str, list[Array]] = {}
+    out: dict[str, Array] = {}
     for shape in shapes:
         points = corners(shape) @ shape.placement[:3, :3].T + shape.placement[:3, 3]
-        out.setdefault(shape.link, []).append(points)
+        out[shape.link] = out.get(shape.link, np.zeros(10)) + convex_hull(points, DENSITY)
     return out
 
 

@@ -3,7 +3,7 @@
 Capsules make distances between links fast and smooth ([Ayusawa2017]_ eq. 53).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -88,6 +88,37 @@ def collision_shape(
     return CollisionShape(link, body, placement, geometry, size)
 
 
+def read_shapes(
+    root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]], folders: tuple[Sequence[str], Path | None],
+    visual: bool = False,
+) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
+    """Shapes of links, with their meshes.
+
+    Parameters
+    ----------
+    frames : link to its frame as in :func:`collision_shape`; other links are left out.
+    visual : whether links without ``<collision>`` have the shapes of their ``<visual>``.
+
+    Returns
+    -------
+    shapes : list of CollisionShape
+    unreadable, unusable : dict of str to str
+        Link to a problem with a mesh file, and to one with a geometry or with the place of a mesh.
+    """
+    placed: list[CollisionShape] = []
+    unusable: dict[str, str] = {}
+    for link in root.findall("link"):
+        name = str(link.get("name"))
+        elements = link.findall("collision") or (link.findall("visual") if visual else [])
+        for element in elements if name in frames else ():
+            try:
+                placed.append(collision_shape(element, name, frames[name], folders))
+            except ModelError as error:
+                unusable.setdefault(name, str(error))
+    shapes, unreadable = with_surfaces(placed)
+    return shapes, unreadable, unusable
+
+
 def with_surfaces(shapes: Sequence[CollisionShape]) -> tuple[list[CollisionShape], dict[str, str]]:
     """Shapes with their meshes, all read together, and for links with an unreadable mesh the reason."""
     files = {id(shape): mesh_file(shape.mesh, shape.scale) for shape in shapes if shape.mesh is not None}
@@ -104,8 +135,7 @@ def with_surfaces(shapes: Sequence[CollisionShape]) -> tuple[list[CollisionShape
 
 @dataclass(frozen=True)
 class Capsule:
-    """Points within ``radius`` of a segment.
-    """
+    """Points within ``radius`` of a segment."""
 
     start: Array
     end: Array

@@ -2,13 +2,12 @@
 Denavit-Hartenberg tables."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 import numpy as np
 import pinocchio as pin
-from lxml import etree
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
@@ -17,12 +16,13 @@ from inertid_ros.core.inertial_parameters import mass_com_inertia
 from .parsing import parse_description
 
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
-# What calibration writes: elements of links and of joints, and their attributes.
-_LINK_ATTRIBUTES = {
-    "inertial/mass": ("value",), "inertial/origin": ("xyz", "rpy"),
-    "inertial/inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+_WRITTEN = {  # by calibration, in links and joints: path of an element, and its attributes
+    "link": (
+        ("inertial/mass", ("value",)), ("inertial/origin", ("xyz", "rpy")),
+        ("inertial/inertia", ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")),
+    ),
+    "joint": (("dynamics", ("damping", "friction")),),
 }
-_JOINT_ATTRIBUTES = {"dynamics": ("damping", "friction")}
 _MAX_RELATIVE_ROUNDING = 1e-9  # smaller changes of a number are those of its notation
 
 
@@ -43,23 +43,9 @@ class Element:
     end: int = 0
     children: list["Element"] = field(default_factory=list)
 
-    @property
-    def is_empty_tag(self) -> bool:
-        """Whether it is written as ``<a/>``."""
-        return self.inside == self.end
-
     def all(self, tag: str) -> list["Element"]:
         """Direct children of one tag."""
         return [child for child in self.children if child.tag == tag]
-
-
-@dataclass(frozen=True)
-class Edit:
-    """Replace ``text[start:end]``."""
-
-    start: int
-    end: int
-    replacement: bytes
 
 
 def locate(text: bytes) -> Element:
@@ -91,38 +77,46 @@ def locate(text: bytes) -> Element:
     return top.children[0]
 
 
-def apply(text: bytes, edits: list[Edit]) -> bytes:
-    """Text with all edits, which must not overlap."""
+def with_children(text: str, children: Mapping[tuple[str, str, str], Sequence[str]]) -> str:
+    """URDF in which links and joints have exactly one child of a tag; all other bytes stay.
+
+    Parameters
+    ----------
+    children : mapping of (str, str, str) to sequence of str
+        Tag and name of a link or joint, and tag of the child, to the lines of that child.
+    """
+    content = text.encode()
+    parents = {(element.tag, element.attributes.get("name")): element for element in locate(content).children}
+    edits: list[tuple[int, int, bytes]] = []  # start and end of what is replaced
+    for (tag, name, child), lines in children.items():
+        parent = parents[tag, name]
+        present = parent.all(child)
+        edits += [(len(content[: other.start].rstrip()), other.end, b"") for other in present[1:]]
+        if present:
+            edits.append((present[0].start, present[0].end, _joined(lines, _margin(content, present[0].start))))
+            continue
+        margin = _margin(content, parent.start)
+        first = b"\n" + margin + b"  " + _joined(lines, margin + b"  ")
+        if parent.inside < parent.end:
+            edits.append((parent.inside, parent.inside, first))
+        else:  # <link name="a"/>
+            opening = content[parent.start : parent.inside - 2].rstrip() + b">"
+            edits.append((parent.start, parent.end, opening + first + b"\n" + margin + f"</{tag}>".encode()))
     pieces, position = [], 0
-    for edit in sorted(edits, key=lambda e: e.start):
-        pieces += [text[position : edit.start], edit.replacement]
-        position = edit.end
-    return b"".join([*pieces, text[position:]])
+    for start, end, replacement in sorted(edits):
+        pieces += [content[position:start], replacement]
+        position = end
+    return b"".join([*pieces, content[position:]]).decode()
 
 
-def indentation(text: bytes, position: int) -> bytes:
+def _joined(lines: Sequence[str], margin: bytes) -> bytes:
+    return (b"\n" + margin).join(line.encode() for line in lines)
+
+
+def _margin(content: bytes, position: int) -> bytes:
     """Blanks from the last line break to ``position``; empty if there is other text."""
-    line = text[text.rfind(b"\n", 0, position) + 1 : position]
+    line = content[content.rfind(b"\n", 0, position) + 1 : position]
     return line if not line.strip() else b""
-
-
-def remove(text: bytes, element: Element) -> Edit:
-    """Edit that removes an element and the blanks before it."""
-    start = element.start
-    while start > 0 and text[start - 1 : start].isspace():
-        start -= 1
-    return Edit(start, element.end, b"")
-
-
-def insert_first(text: bytes, parent: Element, content: bytes) -> Edit:
-    """Edit that adds the first child of ``parent``, on a separate line."""
-    margin = indentation(text, parent.start)
-    line = b"\n" + margin + b"  " + content
-    if not parent.is_empty_tag:
-        return Edit(parent.inside, parent.inside, line)
-    opening = text[parent.start : parent.inside - 2].rstrip() + b">"
-    closing = b"\n" + margin + b"</" + parent.tag.encode() + b">"
-    return Edit(parent.start, parent.end, opening + line + closing)
 
 
 def inertial_lines(pi: Array) -> list[str]:
@@ -165,21 +159,17 @@ def urdf_changes(before: str, after: str) -> tuple[UrdfChange, ...]:
     """
     first, second = (parse_description(text) for text in (before, after))
     changes = []
-    for element, parts in (("link", _LINK_ATTRIBUTES), ("joint", _JOINT_ATTRIBUTES)):
-        earlier = {node.get("name"): node for node in first.findall(element)}
-        for node in second.findall(element):
-            name = node.get("name", "")
-            for part, attributes in parts.items():
-                for attribute in attributes:
-                    values = [_value(earlier.get(name), part, attribute), _value(node, part, attribute)]
+    for tag, written in _WRITTEN.items():
+        earlier = {element.get("name"): element for element in first.findall(tag)}
+        for element in second.findall(tag):
+            name = element.get("name", "")
+            for path, keys in written:
+                children = [None if parent is None else parent.find(path) for parent in (earlier.get(name), element)]
+                for key in keys:
+                    values = ["" if child is None else str(child.get(key, "")) for child in children]
                     if not _equal(*values):
-                        changes.append(UrdfChange(element, name, f"{part} {attribute}", *values))
+                        changes.append(UrdfChange(tag, name, f"{path} {key}", *values))
     return tuple(changes)
-
-
-def _value(element: etree._Element | None, part: str, attribute: str) -> str:
-    child = None if element is None else element.find(part)
-    return "" if child is None else str(child.get(attribute, ""))
 
 
 def _equal(before: str, after: str) -> bool:
