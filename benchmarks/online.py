@@ -9,15 +9,16 @@ from studies.online_study import Detection, OnlineRun, Stream, detection, holdin
 from studies.payload_study import CalibratedPanda, random_box
 from tables import machine, publish, table
 
+from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.monitoring.causal_filter import CausalFilter
-from inertid_ros.monitoring.change_detector import Cause, ChangeDetector, DetectorOptions
-from inertid_ros.monitoring.online_information import Forgetting
+from inertid_ros.monitoring.change_detector import Cause, ChangeDetector
+from inertid_ros.monitoring.online_identification import NOTHING_FORGOTTEN
 
 ARMS, QUIET_S, CHANGE_S = 10, 61.0, 6.0
 FORGETTING = {
-    "nothing forgotten": Forgetting(),
-    "time constant 5 s": Forgetting(time_constant_s=5.0),
-    "window 10 s": Forgetting(window_s=10.0),
+    "nothing forgotten": NOTHING_FORGOTTEN,
+    "time constant 5 s": OnlineNodeOptions(time_constant_s=5.0),
+    "window 10 s": OnlineNodeOptions(window_s=10.0),
 }
 AT = 3.0  # s of simulated time
 
@@ -29,7 +30,7 @@ def cost_rows(stream: Stream) -> list[list[str]]:
     for name, forgetting in FORGETTING.items():
         run: OnlineRun = online_run(stream, robot, recording, forgetting)
         sample, solve = 1e6 * run.sample, 1e3 * run.solve
-        difference = f"{run.difference:.0e}" if forgetting == Forgetting() else ""
+        difference = f"{run.difference:.0e}" if forgetting is NOTHING_FORGOTTEN else ""
         rows.append(
             [
                 name,
@@ -63,7 +64,7 @@ def changes(stream: Stream, rng: np.random.Generator) -> dict[str, tuple[Detecti
 def quiet(stream: Stream, rng: np.random.Generator, seconds: float) -> tuple[float, int]:
     """Seconds of a stream without change, with drifted friction, and the alarms in it."""
     recording, _ = stream.record(90, seconds, stream.arm.drifted(rng))
-    detector, alarms = ChangeDetector(stream.robot(), DetectorOptions()), 0
+    detector, alarms = ChangeDetector(stream.robot()), 0
     for block in stream.blocks(recording):
         alarms += detector.add(block) is not None
     return recording.duration, alarms

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import attrs
 import numpy as np
 
+from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import is_consistent
@@ -15,9 +16,8 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
-from inertid_ros.monitoring.change_detector import Change, ChangeDetector, DetectorOptions, with_stream_noise
-from inertid_ros.monitoring.online_identification import OnlineIdentification, OnlineOptions
-from inertid_ros.monitoring.online_information import Forgetting
+from inertid_ros.monitoring.change_detector import Change, ChangeDetector, with_stream_noise
+from inertid_ros.monitoring.online_identification import OnlineIdentification
 from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.results import Result
@@ -132,7 +132,7 @@ def detection(
     stream: Stream, robot: CalibratedRobot, recording: Recording, at: float, drift: object = None
 ) -> Detection:
     """Run the detector over a recording, until it has settled on a change."""
-    detector = ChangeDetector(robot, DetectorOptions())
+    detector = ChangeDetector(robot)
     arrival, first, early = np.inf, None, 0
     for block in stream.blocks(recording):
         now = float(block.time[-1]) + CausalFilter(stream.result.model, stream.options).delay
@@ -160,11 +160,10 @@ class OnlineRun:
     consistent: bool
 
 
-def online_run(stream: Stream, robot: CalibratedRobot, recording: Recording, forgetting: Forgetting) -> OnlineRun:
+def online_run(stream: Stream, robot: CalibratedRobot, recording: Recording, forget: OnlineNodeOptions) -> OnlineRun:
     """Identify along a recording; processor time, so that other processes do not count."""
     options = stream.options
-    fraction = 2 * options.cutoff_hz * options.period
-    online = OnlineIdentification(robot, OnlineOptions(forgetting=forgetting, independent_fraction=fraction))
+    online = OnlineIdentification(robot, forget, options.independent_share)
     causal = CausalFilter(stream.result.model, options)
     blocks, begun, solves, spent, steps, consistent = [], time.process_time(), [], [], [], True
     for now, *state in zip(recording.time, recording.position, recording.velocity, recording.effort, strict=True):

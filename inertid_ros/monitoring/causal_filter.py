@@ -55,6 +55,11 @@ class StreamOptions:
                 " times the sample rate"
             )
 
+    @property
+    def independent_share(self) -> float:
+        """Independent share of the samples: two in a period of the cutoff."""
+        return min(1.0, 2 * self.cutoff_hz * self.period)
+
 
 class CausalFilter:
     """Filter joint states one by one into blocks of samples, for a robot on a fixed base.

@@ -9,19 +9,20 @@ generalised likelihood ratio of each is chi-squared with as many degrees of free
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
 import numpy as np
 import scipy
 
+from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import semidefinite_root
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION
-from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift
+from inertid_ros.payload.equations import CalibratedRobot, friction_drift_root
 from inertid_ros.robot.layout import ParameterLayout
 
 _BODY_COLUMNS = 4  # mass and first moments, which gravity shows within a window
@@ -40,22 +41,6 @@ class Cause(Enum):
     LOST_PART = "lost part"
     RISING_FRICTION = "rising friction"
     FALLING_FRICTION = "falling friction"
-
-
-@dataclass(frozen=True)
-class DetectorOptions:
-    """Sensitivity of a detector.
-
-    Attributes
-    ----------
-    window_s : float
-    false_alarms_per_hour : float
-        Largest expected number while noise is normal and friction drifts by ``drift``.
-    """
-
-    window_s: float = 0.4
-    false_alarms_per_hour: float = 0.01
-    drift: FrictionDrift = field(default_factory=FrictionDrift)
 
 
 @dataclass(frozen=True)
@@ -89,16 +74,17 @@ class Change:
 class ChangeDetector:
     """Compare blocks of samples with a calibrated robot.
 
+    While noise is normal and friction drifts by ``options.drift``, it gives ``options.false_alarms_per_hour`` at most.
+
     Attributes
     ----------
     tested : bool
         Whether the last window held enough samples for a test; at rest it does not.
     """
 
-    def __init__(self, robot: CalibratedRobot, options: DetectorOptions | None = None) -> None:
-        self._robot, self._options = robot, options or DetectorOptions()
-        drift = self._options.drift
-        drift_root = drift.root(robot.layout, robot.parameters, drift.since_calibration)
+    def __init__(self, robot: CalibratedRobot, options: OnlineNodeOptions | None = None) -> None:
+        self._robot, self._options = robot, options or OnlineNodeOptions()
+        drift_root = friction_drift_root(robot.layout, robot.parameters, self._options.drift)
         self._uncertainty_root = np.hstack([semidefinite_root(robot.covariance).T, drift_root])
         self._writer = robot.equations.writer()
         self._hypotheses = _hypotheses(robot.layout)
@@ -113,7 +99,7 @@ class ChangeDetector:
         Masked equations do not count. Blocks come in the order of time.
         """
         self._take(samples)
-        while self._window and self._window[-1].time - self._window[0].time > self._options.window_s + 1e-9:
+        while self._window and self._window[-1].time - self._window[0].time > self._options.change_window_s + 1e-9:
             self._window.popleft()
         period = float(samples.time[-1] - samples.time[0]) * len(samples) / max(len(samples) - 1, 1)
         change = self._test(period)

@@ -3,9 +3,10 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import RecordingError
@@ -18,22 +19,13 @@ from inertid_ros.report.results import Result
 from inertid_ros.robot.model import RobotModel
 
 from .causal_filter import CausalFilter, StreamOptions
-from .change_detector import Change, ChangeDetector, ChangeHistory, DetectorOptions, with_stream_noise
-from .online_identification import OnlineEstimate, OnlineIdentification, OnlineOptions
+from .change_detector import Change, ChangeDetector, ChangeHistory, with_stream_noise
+from .online_identification import NOTHING_FORGOTTEN, OnlineEstimate, OnlineIdentification
 from .stream_checks import CheckedState, JointState, StreamChecks, StreamFault
 
 _log = logging.getLogger(__name__)
 _BLOCK_S = 0.125  # length of the blocks of samples
 _CAUSAL_NOISE_FACTOR = 1.5  # upper bound of the residuals of a causal filter relative to those of one without delay
-
-
-@dataclass(frozen=True)
-class FollowOptions:
-    """Options of a followed robot; ``solve_period_s`` is the stream time between two solutions [s]."""
-
-    online: OnlineOptions = field(default_factory=OnlineOptions)
-    detector: DetectorOptions = field(default_factory=DetectorOptions)
-    solve_period_s: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -70,14 +62,16 @@ class FollowedRobot:
         Its delay is that of all results.
     """
 
-    def __init__(self, robot: CalibratedRobot, stream: StreamOptions, options: FollowOptions | None = None) -> None:
-        self.robot, self.options = robot, options or FollowOptions()
+    def __init__(
+        self, robot: CalibratedRobot, stream: StreamOptions, options: OnlineNodeOptions = NOTHING_FORGOTTEN
+    ) -> None:
+        self.robot, self._solve_period_s = robot, options.solve_period_s
         model = robot.equations.model
         self.filter = CausalFilter(model, stream)
         self.changes, self.faults = ChangeHistory(), Counter[StreamFault]()
         self._checks = StreamChecks(model, self.filter.longest_gap)
-        self._online = OnlineIdentification(robot, self.options.online)
-        self._detector = ChangeDetector(robot, self.options.detector)
+        self._online = OnlineIdentification(robot, options, stream.independent_share)
+        self._detector = ChangeDetector(robot, options)
         self._solved = 0.0
 
     @property
@@ -110,7 +104,7 @@ class FollowedRobot:
         news = self.changes.add(change, self._detector.tested, block)
         estimate = None
         half = 0.5 * len(block) * self.filter.period
-        due = block.time[-1] - self._solved >= self.options.solve_period_s - half
+        due = block.time[-1] - self._solved >= self._solve_period_s - half
         if due and block.mask.any() and not self._online.stream.empty:
             self._solved, estimate = float(block.time[-1]), self._online.solve()
         return Followed(checked, block, estimate, news)
@@ -123,7 +117,7 @@ class FollowedRobot:
 
 @one_thread()
 def followed_robot(
-    result: Result, rate_hz: float, recordings: Sequence[str] = (), options: FollowOptions | None = None
+    result: Result, rate_hz: float, recordings: Sequence[str] = (), options: OnlineNodeOptions = NOTHING_FORGOTTEN
 ) -> FollowedRobot:
     """Follow the robot of a result, with the filter and the noise of its joint states.
 
@@ -134,18 +128,15 @@ def followed_robot(
     recordings : sequence of str
         Paths of recordings of the robot as calibrated, whose residuals are the noise; by default those that the result
         was fitted to and that still exist.
-    options : FollowOptions, optional
-        The independent share of the samples follows from the filter.
 
     Raises
     ------
     InertidError
         The result or a recording cannot be used, or the rate is too low for the cutoff.
     """
-    robot, options = calibrated_robot(result), options or FollowOptions()
-    model, cutoff = result.model, result.cutoff_hz
+    robot, model = calibrated_robot(result), result.model
     block = max(1, round(_BLOCK_S * rate_hz))
-    stream = StreamOptions(1 / rate_hz, cutoff, block=block, effort_delay_s=result.effort_delay_s)
+    stream = StreamOptions(1 / rate_hz, result.cutoff_hz, block=block, effort_delay_s=result.effort_delay_s)
     paths = recordings or [name for name in result.fitted_recordings.values() if Path(name).exists()]
     if paths:
         calibration = (load_recording(path, joints=model.recorded_joints) for path in paths)
@@ -158,8 +149,7 @@ def followed_robot(
             " residuals. Name a recording of the robot as it was calibrated for the stated rate of false alarms",
             result.directory, _CAUSAL_NOISE_FACTOR,
         )  # fmt: skip
-    online = replace(options.online, independent_fraction=min(1.0, 2 * cutoff / rate_hz))
-    return FollowedRobot(robot, stream, replace(options, online=online))
+    return FollowedRobot(robot, stream, options)
 
 
 def _blocks(recording: Recording, model: RobotModel, stream: StreamOptions) -> Iterator[Samples]:

@@ -26,7 +26,6 @@ from inertid_ros.robot.model import RobotModel
 from .causal_filter import CausalFilter, StreamOptions
 
 _STREAM = StreamOptions(period=0.02, cutoff_hz=5.0, block=50)  # motions of calibrations are slower than 1 Hz
-_INDEPENDENT_SHARE = 2 * _STREAM.cutoff_hz * _STREAM.period  # of the samples: two in a period of the cutoff
 _TORQUE_STATES = 100
 _WEIGHT_ITERATIONS, _WEIGHT_TOLERANCE = 10, 0.02  # per call; relative change of the residuals' deviation
 _MIN_RESIDUAL_SHARE = 1e-3  # of a channel's torque
@@ -119,7 +118,7 @@ class LiveCoverage:
         deviation = np.maximum(information.deviation(prior) if self._deviation is None else self._deviation, least)
         for _ in range(_WEIGHT_ITERATIONS):
             whole[:] = 0.0
-            weights = self._measured * _INDEPENDENT_SHARE / deviation**2
+            weights = self._measured * _STREAM.independent_share / deviation**2
             for place, gram, weight in zip(places, grams, weights, strict=True):
                 whole[place] += weight * gram
             normal, right = whole[:-1, :-1], whole[:-1, -1]

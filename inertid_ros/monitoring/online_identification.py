@@ -1,28 +1,30 @@
 """Parameters that follow a robot: information of a stream, solved again from the last optimum by Newton's method.
 
-With the entropic regularizer every bound is a barrier of fixed weight: the objective is smooth inside, a start near
-the optimum needs few steps, and each of them stays inside.
+Forgetting scales R factors: unlike updates of a covariance, this loses no digits, and directions without excitation do
+not grow. With the entropic regularizer every bound is a barrier of fixed weight: the objective is smooth inside, a
+start near the optimum needs few steps, and each of them stays inside.
 """
 
 import time
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
+from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.information.information import Compressor, Information, information_so_far, merged
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.map_problem import MapProblem
-from inertid_ros.monitoring.online_information import Forgetting, OnlineInformation
 from inertid_ros.payload.equations import CalibratedRobot
-from inertid_ros.regressors.equations import equations_of
+from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
 _MAX_WARM_STEPS = 60
@@ -31,23 +33,59 @@ _MAX_BORDER_SHARE = 0.9  # of the way to the border, in one step
 _BARRIER_SHARE, _LIFTED_START = 0.98, 0.03  # gradient share that shows a start too low, and the start used instead
 _ARMIJO_SHARE = 1e-4  # of the predicted decrease
 _ROUNDING = 1e-13
+_WINDOW_SEGMENTS = 10  # a window slides by one of them
+NOTHING_FORGOTTEN = OnlineNodeOptions(time_constant_s=0.0)
 
 
-@dataclass(frozen=True)
-class OnlineOptions:
-    """Options of parameters that follow a robot.
+class OnlineInformation:
+    """Information of the blocks of a stream, with exponential forgetting or a sliding window.
 
-    Attributes
+    Parameters
     ----------
-    prior_spread : float
-        Standard deviation of the bodies' geodesic distance from the calibration.
-    independent_fraction : float
-        Independent share of the samples: two per period of the cutoff.
+    options : OnlineNodeOptions
+        Its ``window_s``, to a tenth of it, or else ``time_constant_s``; zero forgets nothing.
     """
 
-    prior_spread: float = 0.3
-    forgetting: Forgetting = Forgetting()
-    independent_fraction: float = 1.0
+    def __init__(self, equations: Equations, options: OnlineNodeOptions = NOTHING_FORGOTTEN) -> None:
+        self._equations, self._window_s = equations, options.window_s
+        self._time_constant_s = 0.0 if options.window_s else options.time_constant_s
+        self._current, self._begin, self._newest = Compressor(equations), np.inf, -np.inf
+        self._segments: deque[tuple[float, Information]] = deque()  # of a window, by their newest sample
+        self._older: Information | None = None  # of all segments
+
+    def add(self, samples: Samples) -> None:
+        """Append a block, in the order of time."""
+        end = float(samples.time[-1])
+        if self._time_constant_s and np.isfinite(self._newest):
+            self._current.forget(np.exp(-(end - self._newest) / self._time_constant_s))
+        self._newest, self._begin = end, min(self._begin, float(samples.time[0]))
+        self._current.add(samples)
+        if self._window_s:
+            self._slide(end, float(np.median(np.diff(samples.time))) if len(samples) > 1 else 0.0)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no joint has moved yet."""
+        return not (self._current.counts.any() or (self._older is not None and self._older.counts.any()))
+
+    @property
+    def information(self) -> Information:
+        """Information so far."""
+        current = information_so_far(self._equations, self._current)
+        return current if self._older is None else self._older + current
+
+    def _slide(self, end: float, period: float) -> None:
+        """Close the current segment if it is long enough, and drop those that have left the window."""
+        count = len(self._segments)
+        if end + period - self._begin >= self._window_s / _WINDOW_SEGMENTS * (1 - 1e-9):
+            self._segments.append((end, information_so_far(self._equations, self._current)))
+            self._current, self._begin = Compressor(self._equations), np.inf
+        while self._segments and self._segments[0][0] < end - self._window_s:
+            self._segments.popleft()
+            count = -1
+        if len(self._segments) != count:
+            segments = [information for _, information in self._segments]
+            self._older = merged(segments) if segments else None
 
 
 @dataclass(frozen=True)
@@ -89,18 +127,22 @@ class OnlineIdentification:
     ----------
     robot : CalibratedRobot
         Its parameters are the prior, its residuals the weights.
+    independent_share : float
+        Independent share of the samples.
     """
 
-    def __init__(self, robot: CalibratedRobot, options: OnlineOptions | None = None) -> None:
-        self.options = options or OnlineOptions()
+    def __init__(
+        self, robot: CalibratedRobot, options: OnlineNodeOptions = NOTHING_FORGOTTEN, independent_share: float = 1.0
+    ) -> None:
+        self._prior_spread = options.prior_spread
         model, layout = robot.equations.model, robot.layout
         drives = {term: robot.parameters[layout.drive(term)] for term in layout.drive_terms}
         self._model: RobotModel = replace(
             model.with_prior_bodies(layout.bodies(robot.parameters)), drive_prior={**model.drive_prior, **drives}
         )
         self.equations = equations_of(self._model, robot.equations.equation_type)
-        self.weights: Array = np.sqrt(self.options.independent_fraction) / robot.deviation
-        self.stream = OnlineInformation(self.equations, self.options.forgetting)
+        self.weights: Array = np.sqrt(independent_share) / robot.deviation
+        self.stream = OnlineInformation(self.equations, options)
         self._parameters, self._time = robot.parameters.copy(), -np.inf
         start = self._parameters[layout.non_negative]
         self._parameters[layout.non_negative] = np.maximum(start, 1e-6)  # inside the bounds
@@ -140,7 +182,7 @@ class OnlineIdentification:
 
     def map_problem(self, information: Information) -> tuple[Coordinates, Regularization]:
         """Coordinates and regularization of a fit to some information."""
-        regularization = Regularization("entropic", self.options.prior_spread, 1.0, 1 / ENERGY_SHARE)
+        regularization = Regularization("entropic", self._prior_spread, 1.0, 1 / ENERGY_SHARE)
         return prior_coordinates(self._model, information), regularization
 
 

@@ -66,16 +66,17 @@ class FrictionDrift:
     since_calibration: float = 0.1
     between_recordings: float = 0.03
 
-    def root(self, layout: ParameterLayout, parameters: Array, share: float) -> Array:
-        """``(p, k)`` root of the covariance: a share of friction; offsets by that share of Coulomb friction."""
-        deviation = np.zeros(layout.size)
-        for term in _DRIFTING_TERMS:
-            deviation[layout.drive(term)] = share * np.abs(parameters[layout.drive(term)])
-        if "coulomb" in layout.drive_terms and "offset" in layout.drive_terms:
-            deviation[layout.drive("offset")] = share * np.abs(parameters[layout.drive("coulomb")])
-        couplings = slice(layout.coupling_start, layout.term_start)
-        deviation[couplings] = share * np.abs(parameters[couplings])
-        return np.diag(deviation)[:, deviation > 0]
+
+def friction_drift_root(layout: ParameterLayout, parameters: Array, share: float) -> Array:
+    """``(p, k)`` root of the covariance of drift by a share of friction; offsets by that share of Coulomb friction."""
+    deviation = np.zeros(layout.size)
+    for term in _DRIFTING_TERMS:
+        deviation[layout.drive(term)] = share * np.abs(parameters[layout.drive(term)])
+    if "coulomb" in layout.drive_terms and "offset" in layout.drive_terms:
+        deviation[layout.drive("offset")] = share * np.abs(parameters[layout.drive("coulomb")])
+    couplings = slice(layout.coupling_start, layout.term_start)
+    deviation[couplings] = share * np.abs(parameters[couplings])
+    return np.diag(deviation)[:, deviation > 0]
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,8 @@ def payload_equations(
     """
     layout, x = robot.layout, robot.parameters
     # Columns of the deviations u from the calibration, then of the payload.
-    common = np.hstack([semidefinite_root(robot.covariance).T, drift.root(layout, x, drift.since_calibration)])
-    session = drift.root(layout, x, drift.between_recordings if len(recordings) > 1 else 0.0)
+    common = np.hstack([semidefinite_root(robot.covariance).T, friction_drift_root(layout, x, drift.since_calibration)])
+    session = friction_drift_root(layout, x, drift.between_recordings if len(recordings) > 1 else 0.0)
     shared, varying = common.shape[1], session.shape[1]
     size = shared + varying + BODY_PARAMETERS
     body = np.zeros((layout.size, BODY_PARAMETERS))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support.recordings.joint_state_stream import COULOMB, NOISE, PERIOD, known_arm, states
 
-from inertid_ros.core.errors import IdentificationError, RecordingError
+from inertid_ros.config.nodes import OnlineNodeOptions
+from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
@@ -17,11 +18,9 @@ from inertid_ros.monitoring.change_detector import (
     Change,
     ChangeDetector,
     ChangeHistory,
-    DetectorOptions,
     with_stream_noise,
 )
-from inertid_ros.monitoring.online_identification import OnlineIdentification, OnlineOptions
-from inertid_ros.monitoring.online_information import Forgetting, OnlineInformation
+from inertid_ros.monitoring.online_identification import OnlineIdentification, OnlineInformation
 
 STREAM = StreamOptions(PERIOD, 10.0, velocity_noise=0.0)
 PAYLOAD = Change(0.0, Cause.PAYLOAD, "hand", 2.0, 0.1, 100.0, 40.0, False)
@@ -102,7 +101,7 @@ def test_without_forgetting_it_is_the_batch_result(arm):
 
 def test_what_is_forgotten_counts_as_stated(arm):
     """The Gram matrix is the weighted sum of those of the blocks."""
-    stream = OnlineInformation(arm.equations, Forgetting(time_constant_s=1.5))
+    stream = OnlineInformation(arm.equations, OnlineNodeOptions(time_constant_s=1.5))
     taken = blocks(arm.equations.model, states(arm, 9.0))
     for block in taken:
         stream.add(block)
@@ -115,19 +114,17 @@ def test_what_is_forgotten_counts_as_stated(arm):
 
 
 def test_a_window_holds_its_length(arm):
-    stream = OnlineInformation(arm.equations, Forgetting(window_s=2.0))
+    stream = OnlineInformation(arm.equations, OnlineNodeOptions(window_s=2.0))
     for block in blocks(arm.equations.model, states(arm, 9.0)):
         stream.add(replace(block, mask=np.ones_like(block.mask)))
     assert 1.8 / PERIOD <= stream.information.counts[0] <= 2.4 / PERIOD
-    with pytest.raises(IdentificationError, match="give one of them above zero"):
-        Forgetting(time_constant_s=1.0, window_s=1.0)
 
 
 def test_parameters_follow_a_robot_that_changes(arm):
     layout, model = arm.layout, arm.equations.model
     bodies = layout.bodies(arm.parameters).copy()
     bodies[2] *= 1.5
-    online = OnlineIdentification(arm, OnlineOptions(forgetting=Forgetting(time_constant_s=1.0)))
+    online = OnlineIdentification(arm, OnlineNodeOptions(time_constant_s=1.0))
     for block in blocks(model, states(arm, 12.0, changes=[(4.0, bodies, COULOMB)])):
         online.add(block)
         estimate = online.solve()
@@ -183,7 +180,7 @@ def test_the_threshold_keeps_the_stated_rate_of_false_alarms(arm):
     certain = replace(arm, covariance=np.zeros_like(arm.covariance))
     (pattern,) = blocks(model, states(arm, 0.42))[:1]
     per_hour, tests, alarms = 864.0, 800, 0
-    detector = ChangeDetector(certain, DetectorOptions(window_s=0.12, false_alarms_per_hour=per_hour))
+    detector = ChangeDetector(certain, OnlineNodeOptions(change_window_s=0.12, false_alarms_per_hour=per_hour))
     pattern = replace(pattern, undecimated=None, mask=np.ones_like(pattern.mask))
     clean = arm.equations.predict(arm.parameters, pattern)
     for index in range(tests):

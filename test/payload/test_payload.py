@@ -12,7 +12,14 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia, inertia_about_origin, is_consistent, transform
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
-from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
+from inertid_ros.payload.equations import (
+    CalibratedRobot,
+    FrictionDrift,
+    PayloadEquations,
+    ToolFrame,
+    friction_drift_root,
+    payload_equations,
+)
 from inertid_ros.payload.payload import Payload, Quantity, as_robots_take_it
 from inertid_ros.payload.posterior import sample_bodies, shortest_interval
 from inertid_ros.regressors.equations import dense_equations, equations_of
@@ -60,8 +67,8 @@ def test_what_is_known_of_the_robot_is_marginalised_out(with_reference):
     found = payload_equations(robot, tool, tuple((compress(equations, [g]), weights) for g in groups), drift)
 
     A, b = zip(*(dense(equations, group) for group in groups), strict=True)
-    common = np.hstack([root, drift.root(model.layout, x, 0.2)])
-    own = drift.root(model.layout, x, 0.1) if with_reference else np.zeros((size, 1))
+    common = np.hstack([root, friction_drift_root(model.layout, x, 0.2)])
+    own = friction_drift_root(model.layout, x, 0.1) if with_reference else np.zeros((size, 1))
     errors = [np.hstack([A[0] @ common, A[0] @ own])]
     errors += [np.hstack([each @ common, np.zeros((len(each), own.shape[1]))]) for each in A[1:]]
     errors = np.vstack(errors)

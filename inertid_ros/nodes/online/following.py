@@ -11,10 +11,7 @@ from sensor_msgs.msg import JointState as JointStateMessage
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.worker import Worker, WorkerProcess
-from inertid_ros.monitoring.change_detector import DetectorOptions
-from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, FollowOptions, followed_robot
-from inertid_ros.monitoring.online_identification import OnlineOptions
-from inertid_ros.monitoring.online_information import Forgetting
+from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, followed_robot
 from inertid_ros.monitoring.payload_measurement import PayloadMeasurement, PayloadProgress
 from inertid_ros.monitoring.stream_checks import JointState
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame
@@ -34,13 +31,6 @@ _MAX_MEASUREMENT_S = 600.0
 def friction_drift(options: OnlineNodeOptions) -> FrictionDrift:
     """Return the drift of friction that does not count as a change."""
     return FrictionDrift(options.drift, options.payload.reference_drift)
-
-
-def follow_options(options: OnlineNodeOptions) -> FollowOptions:
-    """Return how a robot is followed; raise IdentificationError if the options contradict one another."""
-    forgetting = Forgetting(0.0 if options.window_s else options.time_constant_s, options.window_s)
-    detector = DetectorOptions(options.change_window_s, options.false_alarms_per_hour, friction_drift(options))
-    return FollowOptions(OnlineOptions(options.prior_spread, forgetting), detector, options.solve_period_s)
 
 
 class Following:
@@ -67,7 +57,7 @@ class Following:
 
     def __init__(self, directory: str, options: OnlineNodeOptions) -> None:
         self.result: Result = Result.load(directory)
-        self._recordings, self._follow_options = options.recordings, follow_options(options)
+        self._options = options
         model = self.result.model
         self._order = JointOrder(model.joint_names, recorded=model.recorded_joints)
         self._held = HeldJoints(tuple(model.options.locked_joints), model.recorded_joints)
@@ -129,7 +119,7 @@ class Following:
             self._reject(str(error))
 
     def _begin(self, rate_hz: float) -> None:
-        self.robot = followed_robot(self.result, rate_hz, self._recordings, self._follow_options)
+        self.robot = followed_robot(self.result, rate_hz, self._options.recordings, self._options)
         self.problem = ""
 
 

@@ -24,7 +24,7 @@ from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import LATCHED, PolledSubscription, recording_profile
 
 from . import messages
-from .following import Following, PayloadGoal, follow_options
+from .following import Following, PayloadGoal
 
 _STATES_PERIOD_S, _FEEDBACK_PERIOD_S, _FAULT_LOG_PERIOD_S = 0.02, 0.5, 2.0
 
@@ -35,7 +35,6 @@ class Online(GoalNode):
     def __init__(self) -> None:
         super().__init__("online")
         self.options = declare(self, OnlineNodeOptions)
-        follow_options(self.options)  # refuses contradictions before anything runs
         self.watch = StreamWatch()
         self.following: Following | None = None
         self.estimate: OnlineEstimate | None = None
