@@ -1,6 +1,5 @@
 """The simulated robot: tracking, modes, sensors, faults, repeatability."""
 
-from dataclasses import replace
 
 import attrs
 import numpy as np
