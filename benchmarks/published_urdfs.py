@@ -28,7 +28,7 @@ from inertid_ros.excitation.constraints.motion_constraints import motion_constra
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.planning.criterion import regressor_condition
+from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.planning.inspection import Inspection, inspect_plan
 from inertid_ros.excitation.planning.planner import plan_excitation
@@ -150,7 +150,7 @@ def exact_angles(text: str) -> str:
 def with_exact_angles(path: Path, found: Inspection, options: ExcitationOptions) -> tuple[str, ...]:
     """Condition numbers with exact angles: of the same plan, and of one made for them where that is quick."""
     exact = replace(load_model(exact_angles(path.read_text())), folder=path.parent)
-    criterion = regressor_condition(exact, motion_limits(exact))
+    criterion = make_criterion(exact, motion_limits(exact))
     same = criterion.evaluate(motion_samples(criterion, found.plan)).condition_number
     few = exact.joints <= REPLANNED
     numbers = [found.condition_number, same, *([planned(exact, options).condition_number] if few else [])]

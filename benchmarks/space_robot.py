@@ -14,7 +14,7 @@ from inertid_ros.config.excitation import CombinationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, is_consistent, nearest_consistent
 from inertid_ros.excitation.planning.floating_base import floating_problem
-from inertid_ros.excitation.planning.interval_motion import IntervalMotion, PruningRule, prune, rank_and_condition
+from inertid_ros.excitation.planning.interval_motion import IntervalMotion, prune, rank_and_condition
 from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_intervals
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.robot.model import RobotModel
@@ -106,7 +106,7 @@ def _shown(model: RobotModel, motion: IntervalMotion) -> tuple[int, float]:
 
 def _kept_by_the_algorithm(guess: RobotModel, plan: IntervalPlan) -> int:
     problem = floating_problem(guess, limits(), CombinationOptions())
-    return len(prune(problem.evaluate(plan.whole)[0], PruningRule()))
+    return len(prune(problem.evaluate(plan.whole)[0]))
 
 
 def _parameters(errors: dict[tuple[int, str], Errors], seeds: int) -> str:

@@ -3,12 +3,12 @@
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.excitation.planning.criterion import FixedScaling, pushforward_root
+from inertid_ros.excitation.planning.criterion import Scaling, pushforward_root
 
 SCALINGS = ("none", "diagonal", "invariant")
 
 
-def scaling_in(scaling: str, change: Array, base: Array, root: Array, prior: Array) -> FixedScaling:
+def scaling_in(scaling: str, change: Array, base: Array, root: Array, prior: Array) -> Scaling:
     """The scaling that one works out in parameters ``change @ x``, for rows of equations in ``x``.
 
     Parameters
@@ -23,12 +23,12 @@ def scaling_in(scaling: str, change: Array, base: Array, root: Array, prior: Arr
         Parameters of bodies in that frame.
     """
     if scaling == "none":
-        return FixedScaling(np.linalg.inv(change))
+        return Scaling(np.linalg.inv(change))
     if scaling == "diagonal":
-        return FixedScaling(np.linalg.inv(change) @ np.diag(np.abs(base @ prior)))
+        return Scaling(np.linalg.inv(change) @ np.diag(np.abs(base @ prior)))
     # Random bases are badly conditioned: results are transformed back with more digits than double has.
     wide = np.asarray(base, dtype=np.longdouble) @ np.asarray(root, dtype=np.longdouble)
-    return FixedScaling(pushforward_root(np.eye(len(root)), _solve(change, wide)))
+    return Scaling(pushforward_root(np.eye(len(root)), _solve(change, wide)))
 
 
 def _solve(matrix: Array, right: Array) -> Array:

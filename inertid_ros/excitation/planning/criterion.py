@@ -26,7 +26,7 @@ this open after eq. 17). The exact extremes have a kink there, at which descent 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,15 +65,6 @@ class EarlierInformation:
     root: Array
     weights: Array
 
-    def __post_init__(self) -> None:
-        if self.root.ndim != 2 or not np.isfinite(self.root).all():
-            raise ExcitationError("earlier information: is not a finite matrix; identify again")
-        if not (np.isfinite(self.weights).all() and (self.weights > 0).all()):
-            joints = len(self.weights)
-            raise ExcitationError(
-                f"earlier information: weights of the {joints} joints must be positive; identify again"
-            )
-
 
 def earlier_information(
     model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
@@ -97,37 +88,30 @@ def earlier_information(
     shares = counts / np.maximum(information.counts, 1)
     root, _ = information.whitened(np.sqrt(shares) / deviation)
     joints = [information.names.index(joint) for joint in model.joint_names]
-    return EarlierInformation(root, np.sqrt(counts[joints] / seconds) / deviation[joints])
+    weights = np.sqrt(counts[joints] / seconds) / deviation[joints]
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise ExcitationError(
+            f"earlier information: weights of the {len(weights)} joints must be positive; identify again"
+        )
+    return EarlierInformation(root, weights)
 
 
 @dataclass(frozen=True)
-class FixedScaling:
-    """Units that do not depend on the motion; ``root`` ``(r, r)`` is the matrix T."""
+class Scaling:
+    """Units of the base parameters: those of a matrix T, ``root`` ``(r, r)``; without it, columns of unit norm."""
 
-    root: Array
+    root: Array | None = None
 
     def scaled(self, rows: Array) -> Array:
         """``(m, r)`` rows in the units of the scaling."""
-        return rows @ self.root
+        return rows / _norms(rows) if self.root is None else np.asarray(rows @ self.root, dtype=float)
 
     def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
         """Derivative of a function with respect to ``rows``, from its derivative with respect to ``scaled``."""
-        return slope @ self.root.T
-
-
-@dataclass(frozen=True)
-class UnitColumns:
-    """Columns of unit norm, with the methods of :class:`FixedScaling`."""
-
-    def scaled(self, rows: Array) -> Array:
-        return rows / _norms(rows)
-
-    def slope(self, rows: Array, scaled: Array, slope: Array) -> Array:
+        if self.root is not None:
+            return slope @ self.root.T
         # The component that would only lengthen a column is removed.
         return (slope - scaled * np.einsum("mr,mr->r", scaled, slope)) / _norms(rows)
-
-
-Scaling = FixedScaling | UnitColumns
 
 
 def prior_scaling(
@@ -138,9 +122,9 @@ def prior_scaling(
     The criterion is about ``columns`` ``(c,)`` of the layout; B ``(r, c)`` regroups them into base parameters.
     """
     if scaling == "columns":
-        return UnitColumns()
+        return Scaling()
     if scaling == "none":
-        return FixedScaling(np.eye(len(base)))
+        return Scaling(np.eye(len(base)))
     layout = model.layout
     has_prior = np.zeros(layout.size, dtype=bool)
     has_prior[layout.non_negative] = model.prior[layout.non_negative] > 0
@@ -151,9 +135,9 @@ def prior_scaling(
     )
     root = pushforward_root(scaling_matrix("metric", coordinates)[np.ix_(columns, columns)], base)
     if scaling == "metric":
-        return FixedScaling(root)
+        return Scaling(root)
     prior = np.abs(base @ model.prior[columns])
-    return FixedScaling(np.diag(np.maximum(prior, _MIN_PRIOR_SHARE * np.linalg.norm(root, axis=1))))
+    return Scaling(np.diag(np.maximum(prior, _MIN_PRIOR_SHARE * np.linalg.norm(root, axis=1))))
 
 
 def pushforward_root(root: Array, base: Array) -> Array:
@@ -288,10 +272,6 @@ class Criterion:
         weights = by_motion.reshape(len(motion), -1, self.count)
         return self.measured.gradient(motion, self.columns, weights, joint_weights, base_weights)
 
-    def keeping(self, kept: int) -> "Criterion":
-        """Criterion of the ``kept`` best excited combinations of parameters only ([Lee2019]_ sec. 4.5.2)."""
-        return replace(self, optimality=replace(self.optimality, kept=min(kept, self.count)))
-
 
 def make_criterion(
     model: RobotModel,
@@ -300,6 +280,8 @@ def make_criterion(
     earlier: EarlierInformation | None = None,
 ) -> Criterion:
     """The criterion that the options name, for base parameters that show within ``limits``.
+
+    By default it is the condition number by which all motions of a robot are compared.
 
     Torques are weighted by the residual deviations of ``earlier``, else by the limits of effort; a wrench at the base
     by the deviations in the options.
@@ -326,8 +308,3 @@ def make_criterion(
     # The other columns are combinations of the base columns: these hold all the information of recordings.
     rows = np.zeros((0, len(columns))) if earlier is None else r_factor(earlier.root[:, measured.columns[columns]])
     return Criterion(measured, columns, B, scaling, optimality, rows)
-
-
-def regressor_condition(model: RobotModel, limits: MotionLimits) -> Criterion:
-    """The condition number by which all motions of a robot are compared."""
-    return make_criterion(model, limits, ExcitationOptions())

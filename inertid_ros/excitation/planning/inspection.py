@@ -14,7 +14,7 @@ from inertid_ros.excitation.constraints.motion_constraints import Surroundings
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion, regressor_condition
+from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion
 from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
@@ -94,27 +94,32 @@ def inspect_plan(
     ExcitationError
         The plan cannot be executed from some phase within the limits.
     """
-    constraint_usage = _usage(constraints, plan)
+    usages = _usage(constraints, plan)
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
-    criterion = regressor_condition(model, limits)
+    criterion = make_criterion(model, limits)
     information = criterion.evaluate(motion_samples(criterion, plan))
-    weak = weak_parameters(criterion, information, limits, _tightest(constraint_usage))
-    after, before, directions = _spectra(plan, model, limits, earlier)
+    weak = weak_parameters(criterion, information, limits, _tightest(usages))
+    condition_number, before = information.condition_number, None
+    if earlier is not None:
+        criterion = make_criterion(model, limits, earlier=earlier)
+        information = criterion.evaluate(motion_samples(criterion, plan))
+        before = np.linalg.svd(information.scaled[-len(criterion.earlier_rows) :], compute_uv=False)
+    shares = information.vectors.T[::-1] ** 2
     return Inspection(
         plan=plan,
         limits=limits,
         usage=np.array(channel_usage),
         effort=effort,
-        condition_number=information.condition_number,
-        spectrum=after,
+        condition_number=condition_number,
+        spectrum=np.sqrt(np.maximum(information.eigenvalues[::-1], 0.0)),
         longest_stop=HorizonTable(plan, limits).longest,
-        clearance=_clearance(constraint_usage),
+        clearance=_clearance(usages),
         spectrum_before=before,
-        constraint_usage=constraint_usage,
+        constraint_usage=usages,
         findings=(*(around.findings if around else ()), *weak),
         surroundings=around.sentences if around else (),
-        directions=directions,
+        directions=tuple(_main_parameters(weights, criterion.column_names) for weights in shares),
     )
 
 
@@ -122,7 +127,7 @@ def motion_findings(
     plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = ()
 ) -> tuple[Finding, ...]:
     """Findings of :func:`weak_parameters` on a plan."""
-    criterion = regressor_condition(model, limits)
+    criterion = make_criterion(model, limits)
     information = criterion.evaluate(motion_samples(criterion, plan))
     return weak_parameters(criterion, information, limits, _tightest(_usage(constraints, plan)))
 
@@ -168,22 +173,6 @@ def _tightest(usages: Sequence[ConstraintUsage]) -> ConstraintUsage | None:
     return max(tight, key=lambda usage: usage.used, default=None)
 
 
-def _spectra(
-    plan: Plan, model: RobotModel, limits: MotionLimits, earlier: EarlierInformation | None
-) -> tuple[Array, Array | None, tuple[tuple[str, ...], ...]]:
-    """Singular values with the motion and of earlier recordings alone, columns scaled to unit norm with the motion; and
-    the main base parameters of the directions of the former."""
-    criterion = make_criterion(model, limits, earlier=earlier)
-    information = criterion.evaluate(motion_samples(criterion, plan))
-    after = np.sqrt(np.maximum(information.eigenvalues[::-1], 0.0))
-    names = criterion.column_names
-    directions = tuple(_main_parameters(weights, names) for weights in information.vectors.T[::-1] ** 2)
-    if earlier is None:
-        return after, None, directions
-    earlier_rows = information.scaled[len(information.rows) - len(criterion.earlier_rows) :]
-    return after, np.asarray(np.linalg.svd(earlier_rows, compute_uv=False), dtype=float), directions
-
-
 def weak_parameters(
     criterion: Criterion,
     information: MotionInformation,
@@ -192,8 +181,8 @@ def weak_parameters(
 ) -> tuple[Finding, ...]:
     """Findings on parameters that barely show in a motion, and why; none if its condition number is good.
 
-    The criterion is :func:`.regressor_condition`, and has evaluated the ``information`` of the motion; ``constrained``
-    is the use of a constraint that may keep the motion small.
+    The criterion is the default of :func:`.make_criterion`, and has evaluated the ``information`` of the motion;
+    ``constrained`` is the use of a constraint that may keep the motion small.
     """
     findings = [_hidden_columns(criterion, limits)]
     if not information.condition_number <= WELL_CONDITIONED:

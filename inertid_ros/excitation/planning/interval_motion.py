@@ -137,33 +137,17 @@ def _steps(directions: Directions) -> Array:
     return np.vstack([np.zeros((1, directions.shape[1])), np.cumsum(directions, axis=0)])
 
 
-@dataclass(frozen=True)
-class PruningRule:
-    """Condition for keeping an interval.
-
-    Attributes
-    ----------
-    significant : float
-        Smallest fraction of the largest singular value that counts as significant (delta in the source).
-    neutral : int
-        Intervals in a row that are kept without gain, so that the motion depends less on the prior (u_max).
-    gain : float
-        Fraction by which an interval must lower the condition number; zero in the source.
-    """
-
-    significant: float = 1 / 300
-    neutral: int = 5
-    gain: float = 0.0
-
-
-def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> tuple[int, ...]:
+def prune(
+    blocks: Sequence[Array] | Array, significant: float = 1 / 300, neutral: int = 5, gain: float = 0.0
+) -> tuple[int, ...]:
     """Go through the intervals in their order and keep those that help; return their indices, ascending.
 
-    An interval is kept if with it there are more significant singular values, or if the condition number is lower by
-    ``rule.gain``, or if fewer than ``rule.neutral`` in a row were kept for no such reason. The first ones are kept
-    until there are more rows than columns. The neutral ones are counted until the number of significant values rises,
-    as in the source's text; its listing starts again after every dropped interval, which keeps at least six of seven.
-    ``blocks`` are the equations ``(rows, p)`` of each interval.
+    An interval is kept if with it there are more significant singular values, or if the condition number is lower by a
+    fraction ``gain`` (zero in the source), or if fewer than ``neutral`` in a row were kept for no such reason, so that
+    the motion depends less on the prior (u_max in the source). Singular values are ``significant`` from that fraction
+    of the largest on (delta). The first ones are kept until there are more rows than columns. The neutral ones are
+    counted until the number of significant values rises, as in the source's text; its listing starts again after every
+    dropped interval, which keeps at least six of seven. ``blocks`` are the equations ``(rows, p)`` of each interval.
 
     Raises
     ------
@@ -171,33 +155,33 @@ def prune(blocks: Sequence[Array] | Array, rule: PruningRule) -> tuple[int, ...]
         All intervals together have no more rows than columns.
     """
     columns = blocks[0].shape[1]
-    kept: list[int] = []
-    rows = 0
-    while rows <= columns:
-        if len(kept) == len(blocks):
-            raise ExcitationError(
-                f"excitation: {len(blocks)} intervals have {rows} equations for {columns} parameters; offer more"
-                " combinations or more samples per interval"
-            )
-        rows += len(blocks[len(kept)])
-        kept.append(len(kept))
+    rows = np.cumsum([len(block) for block in blocks])
+    if rows[-1] <= columns:
+        raise ExcitationError(
+            f"excitation: {len(blocks)} intervals have {rows[-1]} equations for {columns} parameters; offer more"
+            " combinations or more samples per interval"
+        )
+    kept = list(range(int(np.argmax(rows > columns)) + 1))
     factor = r_factor(np.vstack([blocks[index] for index in kept]))
-    count, condition, neutral = *rank_and_condition(factor, rule.significant), 0
+    count, condition = rank_and_condition(factor, significant)
+    without_gain = 0
     for index in range(len(kept), len(blocks)):
         longer = r_factor(np.vstack([factor, blocks[index]]))
-        count_now, condition_now = rank_and_condition(longer, rule.significant)
+        count_now, condition_now = rank_and_condition(longer, significant)
         if count_now > count:
-            neutral = 0
-        elif condition_now >= condition * (1 - rule.gain):
-            if count_now < count or neutral >= rule.neutral:
+            without_gain = 0
+        elif condition_now >= condition * (1 - gain):
+            if count_now < count or without_gain >= neutral:
                 continue
-            neutral += 1
+            without_gain += 1
         kept.append(index)
         factor, count, condition = longer, count_now, condition_now
     return tuple(kept)
 
 
-def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> tuple[int, ...]:
+def prune_to(
+    blocks: Sequence[Array] | Array, most: int, significant: float = 1 / 300, neutral: int = 5
+) -> tuple[int, ...]:
     """Prune to at most ``most`` intervals, by raising the required gain.
 
     Raises
@@ -205,13 +189,13 @@ def prune_to(blocks: Sequence[Array] | Array, rule: PruningRule, most: int) -> t
     ExcitationError
         So few intervals do not determine the parameters.
     """
-    pruned = prune(blocks, rule)
+    pruned = prune(blocks, significant, neutral)
     if len(pruned) <= most:
         return pruned
-    low, high, best = rule.gain, _MAX_PRUNING_GAIN, None
+    low, high, best = 0.0, _MAX_PRUNING_GAIN, None
     for _ in range(_GAIN_BISECTIONS):
         gain = 0.5 * (low + high)
-        pruned = prune(blocks, PruningRule(rule.significant, rule.neutral, gain))
+        pruned = prune(blocks, significant, neutral, gain)
         if len(pruned) <= most:
             high, best = gain, pruned
         else:

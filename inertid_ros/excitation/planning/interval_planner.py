@@ -24,7 +24,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Concatenation, QuinticRamp
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning import interval_motion as intervals
-from inertid_ros.excitation.planning.criterion import regressor_condition
+from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.descent import OutOfTimeError, criterion_value, feasible_share
 from inertid_ros.robot.model import RobotModel
 
@@ -144,8 +144,8 @@ def _with_order(
     directions = intervals.direction_combinations(order, options.offered)
     whole = improve_motion(problem, _best_start(problem, directions, rng), options.iterations // 4, deadline)
     blocks, _ = problem.evaluate(whole)
-    rule = intervals.PruningRule(options.significant, options.neutral)
-    pruned = whole.only(intervals.prune_to(blocks, rule, options.most or len(blocks)))
+    kept = intervals.prune_to(blocks, options.most or len(blocks), options.significant, options.neutral)
+    pruned = whole.only(kept)
     start = _best_start(problem, pruned.directions, rng, pruned)
     motion = improve_motion(problem, start, options.iterations, deadline)
     count, condition = intervals.rank_and_condition(_stacked(problem.evaluate(motion)[0]), options.significant)
@@ -209,7 +209,7 @@ def fixed_base_problem(
     model: RobotModel, limits: MotionLimits, options: ExcitationOptions, constraints: Sequence[Constraint]
 ) -> IntervalPlanningProblem:
     """The planning problem of a fixed base: start and range of all joints are variables, columns have unit norm."""
-    criterion = regressor_condition(model, limits)
+    criterion = make_criterion(model, limits)
 
     def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array]:
         motion = MotionSamples(criterion.measured.chain, q, v, a)
@@ -241,7 +241,7 @@ def plan_fixed_base(
     constraints = motion_constraints(model, limits, options)
     for constraint in constraints:
         constraint.check_start(start)
-    criterion = regressor_condition(model, limits)
+    criterion = make_criterion(model, limits)
     problem = fixed_base_problem(model, limits, options, constraints)
     best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
     ramp_limits = _RAMP_LIMIT_USE * problem.limits.velocity, _RAMP_LIMIT_USE * problem.limits.acceleration

@@ -154,7 +154,7 @@ class _Search:
                 f"excitation.criterion_bound {bound:g} cannot be reached for a single combination of parameters; raise"
                 " it"
             )
-        value = criterion.keeping(low).optimality.value(self._eigenvalues(reduced))
+        value = replace(criterion.optimality, kept=low).value(self._eigenvalues(reduced))
         self._kept, self.best = low, replace(reduced, value=value)
 
     def finish_interrupted(self) -> None:
@@ -184,7 +184,7 @@ class _Search:
     def _excited_count(self, candidate: Candidate, bound: float) -> int:
         """Largest number of combinations for which a motion keeps the bound."""
         criterion, values = self._problem.criterion, self._eigenvalues(candidate)
-        kept = (n for n in range(len(values), 0, -1) if criterion.keeping(n).optimality.value(values) <= bound)
+        kept = (n for n in range(len(values), 0, -1) if replace(criterion.optimality, kept=n).value(values) <= bound)
         return next(kept, 0)
 
     def _eigenvalues(self, candidate: Candidate) -> Array:

@@ -17,7 +17,7 @@ from inertid_ros.excitation import motions
 from inertid_ros.excitation.constraints.constraint import MotionSamples, Penalty
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion, regressor_condition
+from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
@@ -76,7 +76,7 @@ class PlanningProblem:
 
     @cached_property
     def comparison(self) -> Criterion:
-        return regressor_condition(self.model, self.limits)
+        return make_criterion(self.model, self.limits)
 
     def scaled_to_limits(self, shape: Array) -> Array:
         """Parameters ``(size, n)`` of a shape at about the size that just fits the limits; see :meth:`gradient`."""

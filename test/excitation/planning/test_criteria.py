@@ -12,8 +12,8 @@ from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planning.criterion import (
     EarlierInformation,
-    FixedScaling,
     OptimalityCriterion,
+    Scaling,
     make_criterion,
     prior_scaling,
     pushforward_root,
@@ -157,7 +157,7 @@ def test_metric_criteria_do_not_depend_on_the_base():
     reference = criterion.evaluate(motion)
     # Base parameters turned and stretched: the pushforward metric makes up for it.
     turn = rng.normal(size=(criterion.count, criterion.count))
-    other = FixedScaling(pushforward_root(criterion.scaling.root, turn))
+    other = Scaling(pushforward_root(criterion.scaling.root, turn))
     rows = reference.rows @ np.linalg.inv(turn)
     eigenvalues = MotionInformation(rows, other.scaled(rows), motion).eigenvalues
     assert eigenvalues == pytest.approx(reference.eigenvalues, rel=1e-6)

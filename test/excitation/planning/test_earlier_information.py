@@ -96,5 +96,3 @@ def test_information_of_another_robot_is_refused():
         earlier_information(other, information, np.ones(3), np.ones(3), 1.0)
     with pytest.raises(ExcitationError, match="must be positive"):
         earlier_information(model, information, np.ones(3), np.zeros(3), 1.0)
-    with pytest.raises(ExcitationError, match="not a finite matrix"):
-        EarlierInformation(np.full((2, 2), np.nan), np.ones(3))

@@ -17,7 +17,6 @@ from inertid_ros.excitation.planning.floating_base import floating_problem
 from inertid_ros.excitation.planning.interval_motion import (
     IntervalLimits,
     IntervalMotion,
-    PruningRule,
     direction_combinations,
     prune,
     prune_to,
@@ -84,15 +83,15 @@ def test_pruning_keeps_what_adds():
     same, third, last = one[:2], one[[2, 2]] * [[1.0], [0.1]], one[[3, 2]]
     blocks = [same, third, same, same, last, same, one[[3, 3]] * [[1.0], [0.0]]]
     # The first ones are kept until there are more rows than columns.
-    assert prune(blocks, PruningRule(neutral=0)) == (0, 1, 2, 4, 6)
+    assert prune(blocks, neutral=0) == (0, 1, 2, 4, 6)
     assert rank_and_condition(np.vstack([blocks[k] for k in (0, 1, 2, 4, 6)]), 1 / 300)[0] == 4
-    assert prune(blocks, PruningRule(neutral=2)) == (0, 1, 2, 3, 4, 5, 6)
-    assert prune(blocks, PruningRule(neutral=0, gain=0.5)) == (0, 1, 2, 4)
-    assert len(prune_to(blocks, PruningRule(neutral=0), 4)) == 4
+    assert prune(blocks, neutral=2) == (0, 1, 2, 3, 4, 5, 6)
+    assert prune(blocks, neutral=0, gain=0.5) == (0, 1, 2, 4)
+    assert len(prune_to(blocks, 4, neutral=0)) == 4
     with pytest.raises(ExcitationError, match="intervals are needed to identify the parameters, more than the 3"):
-        prune_to(blocks, PruningRule(neutral=0), 3)
+        prune_to(blocks, 3, neutral=0)
     with pytest.raises(ExcitationError, match="2 intervals have 4 equations for 4 parameters; offer more"):
-        prune(blocks[:2], PruningRule())
+        prune(blocks[:2])
 
 
 def test_space_robot_is_excited_with_a_quarter_of_the_intervals():

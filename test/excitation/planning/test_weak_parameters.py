@@ -10,7 +10,7 @@ from support.robots.quick_plans import quick_plan
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.excitation.constraints.constraint import ConstraintUsage, MotionSamples
 from inertid_ros.excitation.motion_limits import motion_limits
-from inertid_ros.excitation.planning.criterion import regressor_condition
+from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.inspection import WELL_CONDITIONED, motion_findings, weak_parameters
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.robot.model import load_model
@@ -33,7 +33,7 @@ def _exact(text):
 
 
 def _information(model, limits, count=300):
-    criterion, rng = regressor_condition(model, limits), np.random.default_rng(0)
+    criterion, rng = make_criterion(model, limits), np.random.default_rng(0)
     q = rng.uniform(limits.lower, limits.upper, (count, model.joints))
     v, a = (rng.uniform(-1, 1, q.shape) * bound for bound in (limits.velocity, limits.acceleration))
     return criterion, criterion.evaluate(MotionSamples(criterion.measured.chain, q, v, a))
