@@ -217,8 +217,7 @@ def cross_validation_sets(recordings: Sequence[Samples], count: int) -> tuple[Sa
     whole = recordings[0]
     if len(whole) < count:
         raise IdentificationError(f"{whole.name}: {len(whole)} samples cannot be cut into {count} pieces; record more")
-    bounds = [len(whole) * k // count for k in range(count + 1)]
-    return tuple(whole.select(slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+    return tuple(whole.blocks(count))
 
 
 def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:

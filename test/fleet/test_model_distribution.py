@@ -21,7 +21,7 @@ P_VALUES = st.lists(st.floats(0.0, 1.0), max_size=30).map(np.array)
 SIZE = 6
 LAYOUT = ParameterLayout((), tuple(f"joint{i}" for i in range(SIZE)), ("coulomb",))
 COORDINATES = BaseCoordinates(
-    BaseParameters(LAYOUT, np.arange(SIZE), np.zeros(0, dtype=int), np.zeros((SIZE, 0)), 1.0),
+    BaseParameters(np.arange(SIZE), np.zeros(0, dtype=int), np.zeros((SIZE, 0)), np.inf, LAYOUT, 1.0),
     np.zeros(SIZE),
     np.ones(SIZE),
     np.eye(SIZE),

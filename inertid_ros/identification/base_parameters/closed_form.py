@@ -99,7 +99,7 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
         # Columns regrouped have the effect of those kept, and that of the rest in the body's parent.
         kept, dropped = columns[choice.independent], columns[choice.dependent]
         projection[dropped, dropped] = 0.0
-        projection[np.ix_(kept, dropped)] = choice.mixing
+        projection[np.ix_(kept, dropped)] = choice.regrouping
         if parent >= 0:
             inertial = projection[:, columns_of_bodies[parent][1][:BODY_PARAMETERS]]
             rest = choice.null_space[:BODY_PARAMETERS]
@@ -111,7 +111,7 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     independent = np.setdiff1d(np.arange(layout.size), dependent)
     units = _units(tree, layout, length, gravity)
     regrouping = (projection * units[:, None] / units)[np.ix_(independent, dependent)]
-    return BaseParameters(layout, independent, dependent, regrouping, float("nan"), max(min(gaps), 1.0))
+    return BaseParameters(independent, dependent, regrouping, max(min(gaps), 1.0), layout, float("nan"))
 
 
 def _conditions(

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -32,43 +32,9 @@ _log = logging.getLogger(__name__)
 _NEGLIGIBLE_MIXING = 1e-9  # a coefficient below this share of its column is rounding
 
 
-class ColumnChoice(NamedTuple):
-    """Positions of columns kept and regrouped.
-
-    Attributes
-    ----------
-    independent, dependent : ndarray of int
-        Positions kept and regrouped.
-    mixing : ndarray, shape (kept, regrouped)
-        A column regrouped is ``kept @ mixing``.
-    gap : float
-        Ratio between the singular values of both.
-    """
-
-    independent: np.ndarray
-    dependent: np.ndarray
-    mixing: Array
-    gap: float
-
-    @property
-    def projection(self) -> Array:
-        """``(kept, n)`` map from all columns to those kept."""
-        matrix = np.zeros((len(self.independent), len(self.independent) + len(self.dependent)))
-        matrix[:, self.independent], matrix[:, self.dependent] = np.eye(len(self.independent)), self.mixing
-        return matrix
-
-    @property
-    def null_space(self) -> Array:
-        """``(n, regrouped)`` a unit of each column regrouped, and its compensation by those kept."""
-        matrix = np.zeros((len(self.independent) + len(self.dependent), len(self.dependent)))
-        matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
-        matrix[self.independent] = -self.mixing
-        return matrix
-
-
 @dataclass(frozen=True)
-class BaseParameters:
-    """Independent columns of a regressor and how the others depend on them.
+class ColumnChoice:
+    """Columns of a regressor that are kept, and how the others depend on them.
 
     Attributes
     ----------
@@ -78,38 +44,53 @@ class BaseParameters:
         Columns regrouped, ascending.
     regrouping : ndarray, shape (r, p - r)
         ``Y[:, dependent] = Y[:, independent] @ regrouping``.
-    condition_number : float
-        Condition of the kept columns, each scaled to unit norm; NaN in closed form, without data.
     gap : float
         Last singular value kept over the first one dropped, at least one; over the rounding error if none is dropped.
         In closed form the smallest such ratio of all decisions on the way.
     """
 
-    layout: ParameterLayout
     independent: np.ndarray
     dependent: np.ndarray
     regrouping: Array
-    condition_number: float
-    gap: float = float("inf")
+    gap: float
 
     @property
     def count(self) -> int:
         return len(self.independent)
 
-    @property
-    def clear(self) -> bool:
-        """Whether a visible gap separates what is kept from what is dropped."""
-        return self.gap >= VISIBLE_GAP
-
     @cached_property
     def projection(self) -> Array:
-        """``(r, p)`` matrix from the parameter vector to the base parameters."""
-        return ColumnChoice(self.independent, self.dependent, self.regrouping, self.gap).projection
+        """``(r, p)`` matrix from the parameter vector to the parameters kept."""
+        matrix = np.zeros((self.count, self.count + len(self.dependent)))
+        matrix[:, self.independent], matrix[:, self.dependent] = np.eye(self.count), self.regrouping
+        return matrix
 
     @cached_property
     def null_space(self) -> Array:
         """``(p, p - r)`` changes of the parameter vector that no motion shows: ``Y @ null_space = 0``."""
-        return ColumnChoice(self.independent, self.dependent, self.regrouping, self.gap).null_space
+        matrix = np.zeros((self.count + len(self.dependent), len(self.dependent)))
+        matrix[self.dependent, np.arange(len(self.dependent))] = 1.0
+        matrix[self.independent] = -self.regrouping
+        return matrix
+
+
+@dataclass(frozen=True)
+class BaseParameters(ColumnChoice):
+    """Base parameters of a layout.
+
+    Attributes
+    ----------
+    condition_number : float
+        Condition of the kept columns, each scaled to unit norm; NaN in closed form, without data.
+    """
+
+    layout: ParameterLayout
+    condition_number: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether a visible gap separates what is kept from what is dropped."""
+        return self.gap >= VISIBLE_GAP
 
     @cached_property
     def without_effect(self) -> np.ndarray:
@@ -243,9 +224,7 @@ def base_parameters(layout: ParameterLayout, R: Array, structure: BaseParameters
     kept = np.zeros((excited.count, structure.count))
     kept[:, ~regrouped], kept[:, regrouped] = np.eye(excited.count), excited.regrouping
     projection = kept @ structure.projection
-    return BaseParameters(
-        layout, excited.independent, dependent, projection[:, dependent], excited.condition_number, excited.gap
-    )
+    return replace(excited, dependent=dependent, regrouping=projection[:, dependent])
 
 
 def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0) -> BaseParameters:
@@ -298,7 +277,7 @@ def _of_columns(layout: ParameterLayout, R: Array, columns: np.ndarray | None = 
     if len(kept):
         weakest = np.linalg.svd(scaled[:, kept], compute_uv=False)
         condition = float(weakest[0] / weakest[-1])
-    result = BaseParameters(layout, independent, dependent, regrouping, condition, gap)
+    result = BaseParameters(independent, dependent, regrouping, gap, layout, condition)
     if not result.clear:
         _log.warning(
             "base parameters: no visible gap in the singular values (the widest is a factor %.0f, after %d);"

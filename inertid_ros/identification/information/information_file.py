@@ -107,19 +107,15 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
 
 
 def _layout(fields: dict[str, list]) -> ParameterLayout:
+    """Layout from the lists of JSON."""
+    nested = {"couplings": Coupling, "rotors": Rotor, "terms": UserTerm}
     return ParameterLayout(
-        links=tuple(fields["links"]),
-        joints=tuple(fields["joints"]),
-        drive_terms=tuple(fields["drive_terms"]),
-        couplings=tuple(Coupling(**_tuples(coupling)) for coupling in fields["couplings"]),
-        rotors=tuple(Rotor(**_tuples(rotor)) for rotor in fields["rotors"]),
-        stribeck_speeds=tuple(fields.get("stribeck_speeds", ())),
-        terms=tuple(UserTerm(**_tuples(term)) for term in fields.get("terms", ())),
-        without_stribeck=tuple(fields.get("without_stribeck", ())),
-        transition_speeds=tuple(fields.get("transition_speeds", ())),
+        **{
+            name: tuple(nested[name](**_tuples(value)) if name in nested else value for value in values)
+            for name, values in fields.items()
+        }
     )
 
 
-def _tuples(fields: dict[str, object]) -> dict:
-    """Replace the lists of JSON by the tuples of the dataclasses."""
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}

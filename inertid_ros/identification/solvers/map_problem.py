@@ -212,36 +212,17 @@ def fits_at_equal_residual(
     for name in regularizers:
         plain = Regularization(name, TYPICAL_PRIOR_SPREAD, drive_weight=1.0)
         regularization = map_problem.completed(plain, bodies)
-        projection = project_onto_residual(map_problem, whole, regularization, bound)
-        parameters = coordinates.physical(projection.solution.x)
+        solution, _ = project_onto_residual(map_problem, whole, regularization, bound)
+        parameters = coordinates.physical(solution.x)
         distance = np.linalg.norm(geodesic_distance(model.layout.all_bodies(parameters), model.consistent_prior))
-        fits[name] = EqualResidualFit(parameters, projection.residual, float(distance))
+        fits[name] = EqualResidualFit(parameters, _squared_residual(*whole, solution), float(distance))
     return fits
-
-
-@dataclass(frozen=True)
-class Projection:
-    """Parameters of bounded residual nearest to the prior in a regularizer's distance.
-
-    Attributes
-    ----------
-    solution : Solution
-        Parameters and Hessian at the weight that was found.
-    regularization : Regularization
-        Regularization with the prior spread at which the residual is reached.
-    residual : float
-        ``|R x - z|^2``.
-    """
-
-    solution: Solution
-    regularization: Regularization
-    residual: float
 
 
 def project_onto_residual(
     map_problem: MapProblem, equations: tuple[Array, Array], regularization: Regularization, bound: float
-) -> Projection:
-    """Find the weight at which the squared residual ``|R x - z|^2`` of equations equals a bound.
+) -> tuple[Solution, Regularization]:
+    """Parameters whose squared residual ``|R x - z|^2`` equals a bound, and the regularization that gives them.
 
     The search begins at the prior spread of the regularization, and each solve at the last solution.
 
@@ -252,18 +233,16 @@ def project_onto_residual(
     """
     if not bound > 0:
         raise IdentificationError(f"comparison: bound on the squared residual is {bound:g}; give one above zero")
-    R, z = equations
     last: Solution | None = None
 
-    def at(log_weight: float) -> Projection:
+    def at(log_weight: float) -> tuple[Solution, Regularization]:
         nonlocal last
-        spread = regularization.prior_spread * float(np.exp(-0.5 * log_weight))
-        weighted = replace(regularization, prior_spread=spread)
-        last = map_problem.solve(R, z, weighted, last)
-        return Projection(last, weighted, float(np.sum((R @ last.x - z) ** 2)))
+        weighted = replace(regularization, prior_spread=regularization.prior_spread * float(np.exp(-0.5 * log_weight)))
+        last = map_problem.solve(*equations, weighted, last)
+        return last, weighted
 
     def excess(log_weight: float) -> float:
-        return float(np.log(at(log_weight).residual / bound))
+        return float(np.log(_squared_residual(*equations, at(log_weight)[0]) / bound))
 
     # A larger weight of the prior makes a larger residual: go to the other side of the root in growing steps.
     near, side = 0.0, -1.0 if excess(0.0) > 0 else 1.0
@@ -275,3 +254,7 @@ def project_onto_residual(
             raise IdentificationError(f"comparison: the {least if side < 0 else own} the bound")
         near, far = far, side * min(2 * abs(far), _MAX_LOG_WEIGHT)
     return at(scipy.optimize.brentq(excess, near, far, xtol=_LOG_WEIGHT_TOLERANCE))
+
+
+def _squared_residual(R: Array, z: Array, solution: Solution) -> float:
+    return float(np.sum((R @ solution.x - z) ** 2))

@@ -14,6 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
+from inertid_ros.identification.prior.coordinates import TRACE, Entropic
 from inertid_ros.identification.prior.regularizers import PointMasses
 
 _CLARABEL_GAP = 1e-8  # relative, its default tolerance
@@ -86,33 +87,35 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
     )
 
 
-def _squared_residual(convex_program: ConvexProgram, x: np.ndarray, hessian: np.ndarray) -> float:
+def _squared_residual(convex_program: ConvexProgram, x: Array, hessian: Array) -> float:
+    bodies, positive = x[: BODY_PARAMETERS * len(convex_program.body_weights)], convex_program.positive
+    pull = TRACE - Entropic().gradient(bodies.reshape(-1, BODY_PARAMETERS))  # tr(S^-1 E_k)
     gradient = convex_program.gradient(x)
-    inverses = np.linalg.inv(convex_program.matrices(x))
-    pull = convex_program.body_weights[:, None] * np.einsum("kij,bij->bk", PSEUDO_INERTIA_BASIS, inverses)
-    gradient[: pull.size] -= pull.ravel()
-    gradient[convex_program.positive] -= convex_program.positive_weights / x[convex_program.positive]
+    gradient[: bodies.size] -= (convex_program.body_weights[:, None] * pull).ravel()
+    gradient[positive] -= convex_program.positive_weights / x[positive]
     return float(gradient @ np.linalg.lstsq(hessian, gradient)[0])
 
 
-def _soft_hessian(convex_program: ConvexProgram, x: np.ndarray) -> np.ndarray:
+def _soft_hessian(convex_program: ConvexProgram, x: Array) -> Array:
     hessian = convex_program.gram.copy()
-    for body, (weight, S) in enumerate(zip(convex_program.body_weights, convex_program.matrices(x), strict=True)):
-        if weight > 0:
-            products = np.linalg.solve(S, PSEUDO_INERTIA_BASIS)
-            rows = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
-            hessian[rows, rows] += weight * np.einsum("kij,lji->kl", products, products)
+    for body in np.flatnonzero(convex_program.body_weights > 0):
+        rows = slice(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1))
+        hessian[rows, rows] += convex_program.body_weights[body] * Entropic().hessian(x[None, rows])[0]
     soft = convex_program.positive_weights > 0
     columns = convex_program.positive[soft]
     hessian[columns, columns] += convex_program.positive_weights[soft] / x[columns] ** 2
     return hessian
 
 
-def _cvxpy() -> ModuleType:
+def _imported(name: str, use: str, title: str) -> ModuleType:
     try:
-        cp = importlib.import_module("cvxpy")
+        return importlib.import_module(name)
     except ImportError:
-        raise IdentificationError("solver 'clarabel' needs CVXPY, which is not installed; pip install cvxpy") from None
+        raise IdentificationError(f"{use} needs {title}, which is not installed; pip install {name}") from None
+
+
+def _cvxpy() -> ModuleType:
+    cp = _imported("cvxpy", "solver 'clarabel'", "CVXPY")
     if "CLARABEL" not in cp.installed_solvers():
         raise IdentificationError("solver 'clarabel' is not installed; pip install clarabel")
     return cp
@@ -139,7 +142,7 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     inertial = len(points.matrix)
     others = np.eye(convex_program.R.shape[1] - inertial)
     expansion = block_diag(points.matrix, others)  # unknowns to parameters: masses of all points, then the drives
-    solver = _osqp().OSQP()
+    solver = _imported("osqp", "regularizer 'point_mass'", "OSQP").OSQP()
     solver.setup(
         *_matrices(convex_program, points, weight, expansion),
         eps_abs=_OSQP_TOLERANCE,
@@ -196,12 +199,3 @@ def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float,
     low = np.concatenate([fixed, -inequalities.shift, lower])
     high = np.concatenate([fixed, np.full(len(inequalities) + count, np.inf)])
     return sparse.diags(curvature, format="csc"), np.concatenate([linear, np.zeros(rows)]), A, low, high
-
-
-def _osqp() -> ModuleType:
-    try:
-        return importlib.import_module("osqp")
-    except ImportError:
-        raise IdentificationError(
-            "regularizer 'point_mass' needs OSQP, which is not installed; pip install osqp"
-        ) from None

@@ -161,17 +161,17 @@ def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
     map_problem, (R, z), regularization = _problem(2, regularizer)
     quiet = replace(regularization, drive_weight=1e-6, offset_deviation=1e6)  # the distance alone decides
     bound = 2.0 * float(np.sum((R @ map_problem.solve(R, z, quiet).x - z) ** 2))
-    found = project_onto_residual(map_problem, (R, z), quiet, bound)
-    assert found.residual == pytest.approx(bound, rel=1e-5)
+    solution, weighted = project_onto_residual(map_problem, (R, z), quiet, bound)
+    assert np.sum((R @ solution.x - z) ** 2) == pytest.approx(bound, rel=1e-5)
     layout = map_problem.coordinates.layout
     if regularizer == "point_mass":
         _, _, constraints, x = _point_mass_objective(map_problem, (R, z), quiet)
         masses = x.args[0].args[1]
         distance = quiet.points.scale * cp.sum_squares(masses - quiet.points.prior)
-        ours = found.solution.objective - 0.5 * bound
+        ours = solution.objective - 0.5 * bound
         constraints = [*constraints, cp.sum_squares(R @ x - z) <= bound]
         assert cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL) == pytest.approx(
-            ours / found.regularization.weight, rel=1e-3
+            ours / weighted.weight, rel=1e-3
         )
         return
     x = cp.Variable(layout.size)
@@ -186,7 +186,7 @@ def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
         )
     constraints = [cp.sum_squares(R @ x - z) <= bound, x[layout.non_negative] >= 0, *(block >> 0 for block in blocks)]
     least = cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL)
-    assert found.regularization.distance.value(layout.bodies(found.solution.x)) == pytest.approx(least, rel=3e-3)
+    assert weighted.distance.value(layout.bodies(solution.x)) == pytest.approx(least, rel=3e-3)
 
 
 def test_bounds_that_cannot_be_met_are_refused():
