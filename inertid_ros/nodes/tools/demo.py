@@ -15,14 +15,12 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-import rclpy
 from ament_index_python.packages import get_package_share_directory
 from std_msgs.msg import String
 
@@ -41,12 +39,11 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.topics import LATCHED
 
-from .payload_demo import hold_a_box, print_payload
+from .payload_demo import demo_node, hold_a_box, print_payload, spin_until
 from .processes import SERVING_NODES, DemoError, Processes, claim_domain
 
 ARMS = ("arm", "payload")
 CONFIGURATIONS = {**dict.fromkeys(ARMS, "simulate.yaml"), "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
-_REPORT_FILE = "report.json"
 DEMO = "demo"  # type of the output directory
 _TRUTH_TIMEOUT_S = 10.0
 
@@ -107,26 +104,30 @@ def _run(options: argparse.Namespace, work: Path) -> int:
         status = processes.wait("calibrate", 600.0)
         if status not in (0, 3):
             raise DemoError(f"the calibration ended with status {status}")
-        comparison = Comparison.receive(load_configuration(configuration).robot)
+        given, truth = receive_truth(load_configuration(configuration).robot)
         if status == 0 and options.robot == "arm":
             tracking = _track(processes, configuration)
         if status == 0 and options.robot == "payload":
             recordings = json.dumps([str(bag) for bag in sorted((work / "recordings").iterdir())])
             values = (f"result:={work / 'calibration'}", f"recordings:={recordings}")
             processes.start("online", _command("online", configuration, values))
-            payload = hold_a_box(comparison.given, options.seed)
+            payload = hold_a_box(given, options.seed)
             (work / "payload.json").write_text(payload[1].payload_json + "\n")
     for file in (work / "calibration").iterdir():
         file.rename(work / file.name)
     (work / "calibration").rmdir()
-    report = json.loads((work / _REPORT_FILE).read_text())
-    (work / "given.urdf").write_text(comparison.given.urdf)
-    (work / "comparison.json").write_text(json.dumps(comparison.content(report), indent=1) + "\n")
-    print_comparison(comparison, report)
+    report = json.loads((work / "report.json").read_text())
+    (work / "given.urdf").write_text(given.urdf)
+    estimates = {link["name"]: link["parameters"] for link in report["links"]}
+    calibrated = np.array([estimates[name] for name in given.link_names])
+    bodies = {"truth": truth, "given": given.body_prior, "calibrated": calibrated}
+    content = comparison(given.link_names, bodies, report)
+    (work / "comparison.json").write_text(json.dumps(content, indent=1) + "\n")
+    print_comparison(content, report)
     if payload is not None:
         print_payload(*payload)
     if options.robot not in ARMS:
-        tracking = describe_centre_of_mass(comparison, report, configuration, work)
+        tracking = describe_centre_of_mass(given, bodies, configuration, work)
     print(f"{tracking}\n{time.monotonic() - began:.0f} s in all")
     return status
 
@@ -176,65 +177,44 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The robot as described by the simulator, and its true inertial parameters ``(nb, 10)`` in link order."""
+def receive_truth(robot: RobotOptions) -> tuple[RobotModel, Array]:
+    """Return the robot as the simulator describes it and its true bodies ``(nb, 10)``, from latched topics.
 
-    given: RobotModel
-    truth: Array
-
-    @classmethod
-    def receive(cls, robot: RobotOptions) -> "Comparison":
-        """Receive both from the simulator's latched topics; raise InertidError if it does not publish them."""
-        description: list[String] = []
-        truth: list[InertialParameters] = []
-        rclpy.init()
-        try:
-            node = rclpy.create_node("demo")
-            node.create_subscription(String, "robot_description", description.append, LATCHED)
-            node.create_subscription(InertialParameters, "simulator/true_parameters", truth.append, LATCHED)
-            end = time.monotonic() + _TRUTH_TIMEOUT_S
-            while not (description and truth):
-                if time.monotonic() > end:
-                    raise InertidError("the simulator does not publish its truth; see its log")
-                rclpy.spin_once(node, timeout_sec=0.1)
-            node.destroy_node()
-        finally:
-            rclpy.try_shutdown()
-        model = load_model(description[0].data, robot)
-        return cls(model, from_inertial_parameters(truth[0]).bodies)
-
-    def content(self, report: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the content of the table as plain data."""
-        given, calibrated = self.given.body_prior, self.calibrated(report)
-        sets = {"truth": self.truth, "given": given, "calibrated": calibrated}
-        links = []
-        for index, name in enumerate(self.given.link_names):
-            entry: dict[str, Any] = {"name": name}
-            for label, bodies in sets.items():
-                mass, com, _ = mass_com_inertia(bodies[index])
-                distance = float(geodesic_distance(bodies[index], self.truth[index]))
-                entry[label] = {"mass": float(mass), "com": com.tolist(), "geodesic_distance_to_truth": distance}
-            links.append(entry)
-        section = "validation" if "validation" in report else "train"
-        return {
-            "relative_error": report[section]["relative_error"],
-            "prior_relative_error": report["prior"][section]["relative_error"],
-            "links": links,
-        }
-
-    def calibrated(self, report: Mapping[str, Any]) -> Array:
-        """Return the inertial parameters ``(nb, 10)`` of a report."""
-        bodies = {link["name"]: link["parameters"] for link in report["links"]}
-        return np.array([bodies[name] for name in self.given.link_names])
+    Raises InertidError if the simulator does not publish them.
+    """
+    description: list[String] = []
+    truth: list[InertialParameters] = []
+    with demo_node() as node:
+        node.create_subscription(String, "robot_description", description.append, LATCHED)
+        node.create_subscription(InertialParameters, "simulator/true_parameters", truth.append, LATCHED)
+        otherwise = "the simulator does not publish its truth; see its log"
+        spin_until(node, lambda: description and truth, otherwise, _TRUTH_TIMEOUT_S)
+    return load_model(description[0].data, robot), from_inertial_parameters(truth[0]).bodies
 
 
-def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
+def comparison(names: Sequence[str], bodies: Mapping[str, Array], report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return errors and links of each set of bodies ``(nb, 10)``, among them ``truth``, as plain data."""
+    links = []
+    for index, name in enumerate(names):
+        entry: dict[str, Any] = {"name": name}
+        for label, values in bodies.items():
+            mass, com, _ = mass_com_inertia(values[index])
+            distance = float(geodesic_distance(values[index], bodies["truth"][index]))
+            entry[label] = {"mass": float(mass), "com": com.tolist(), "geodesic_distance_to_truth": distance}
+        links.append(entry)
+    section = "validation" if "validation" in report else "train"
+    return {
+        "relative_error": report[section]["relative_error"],
+        "prior_relative_error": report["prior"][section]["relative_error"],
+        "links": links,
+    }
+
+
+def print_comparison(content: Mapping[str, Any], report: Mapping[str, Any]) -> None:
     """Print torque errors, and every link as described and as calibrated against the truth."""
     print()
     print_errors(report)
     rows = []
-    content = comparison.content(report)
     for link in content["links"]:
         true, given, calibrated = link["truth"], link["given"], link["calibrated"]
         shift = [1e3 * float(np.linalg.norm(np.subtract(x["com"], true["com"]))) for x in (given, calibrated)]
@@ -249,27 +229,23 @@ def print_comparison(comparison: Comparison, report: Mapping[str, Any]) -> None:
     print(f"every link physically consistent: {'yes' if smallest > 0 else 'NO'} (smallest eigenvalue {smallest:.2g})")
 
 
-def describe_centre_of_mass(
-    comparison: Comparison, report: Mapping[str, Any], configuration: Path, work: Path
-) -> str:
+def describe_centre_of_mass(model: RobotModel, bodies: Mapping[str, Array], configuration: Path, work: Path) -> str:
     """Return a line on the whole robot's centre of mass against the truth, in the last recording, which is held out."""
-    options, model = load_configuration(configuration), comparison.given
+    options = load_configuration(configuration)
     bag = sorted((work / "recordings").iterdir())[-1]
     samples = prepare(read_bag(bag, options.topics, model.joint_names), model, options.prepare)
-    configurations, calibrated = samples.q[samples.usable], comparison.calibrated(report)
-
-    def centres(bodies: Array) -> Array:
-        kinematics = model.with_bodies(bodies)
+    centres = {}
+    for label, values in bodies.items():
+        kinematics = model.with_bodies(values)
         data = kinematics.createData()
-        return np.array([pin.centerOfMass(kinematics, data, q).copy() for q in configurations])
-
-    true = centres(comparison.truth)
-    errors = (centres(bodies) - true for bodies in (model.body_prior, calibrated))
+        configurations = samples.q[samples.usable]
+        centres[label] = np.array([pin.centerOfMass(kinematics, data, q).copy() for q in configurations])
+    errors = (centres[label] - centres["truth"] for label in ("given", "calibrated"))
     before, after = (float(np.sqrt(np.mean(np.sum(error**2, axis=1)))) for error in errors)
     return (
         f"centre of mass off by {1e3 * before:.1f} mm → {1e3 * after:.2f} mm on held-out data,"
-        f" {before / after:.1f} times closer; total mass {calibrated[:, 0].sum():.2f} kg of"
-        f" {comparison.truth[:, 0].sum():.2f} kg"
+        f" {before / after:.1f} times closer; total mass {bodies['calibrated'][:, 0].sum():.2f} kg of"
+        f" {bodies['truth'][:, 0].sum():.2f} kg"
     )
 
 

@@ -3,7 +3,8 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,27 @@ def movements(model: RobotModel, start: Array, rng: np.random.Generator, seconds
     poses = np.clip(poses, model.limits.lower + _LIMIT_MARGIN_RAD, model.limits.upper - _LIMIT_MARGIN_RAD)
     rest = np.zeros_like(poses)
     return TrajectoryArrays(model.joint_names, _MOVEMENT_S * np.arange(1.0, count + 1), poses, rest, rest)
+
+
+@contextmanager
+def demo_node() -> Iterator[Node]:
+    """Make the node of the demo."""
+    rclpy.init()
+    try:
+        node = rclpy.create_node("demo")
+        yield node
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+
+
+def spin_until(node: Node, condition: Callable[[], Any], otherwise: str, timeout_s: float) -> None:
+    """Spin a node until a condition holds; raise InertidError with the message if the time is over."""
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end:
+            raise InertidError(otherwise)
+        rclpy.spin_once(node, timeout_sec=0.05)
 
 
 class PayloadDemo:
@@ -124,24 +146,15 @@ class PayloadDemo:
         return answer
 
     def _until(self, condition: Callable[[], Any], what: str) -> None:
-        end = time.monotonic() + _EVENT_TIMEOUT_S
-        while not condition():
-            if time.monotonic() > end:
-                raise InertidError(f"no {what} within {_EVENT_TIMEOUT_S:g} s; see the logs of online and simulator")
-            rclpy.spin_once(self._node, timeout_sec=0.05)
+        otherwise = f"no {what} within {_EVENT_TIMEOUT_S:g} s; see the logs of online and simulator"
+        spin_until(self._node, condition, otherwise, _EVENT_TIMEOUT_S)
 
 
 def hold_a_box(model: RobotModel, seed: int) -> tuple[Box, IdentifyPayload.Result]:
     """Have the simulated arm work and grasp a box; raise InertidError if a step fails or the payload is refused."""
-    rclpy.init()
-    try:
-        node = rclpy.create_node("payload_demo")
+    with demo_node() as node:
         demo = PayloadDemo(node, model, seed)
-        answer = demo.run()
-        node.destroy_node()
-    finally:
-        rclpy.try_shutdown()
-    return demo.box, answer
+        return demo.box, demo.run()
 
 
 def print_payload(box: Box, answer: IdentifyPayload.Result) -> None:
@@ -149,9 +162,8 @@ def print_payload(box: Box, answer: IdentifyPayload.Result) -> None:
     inertia = answer.payload.inertia
     elements = (inertia.ixx, inertia.ixy, inertia.ixz, inertia.iyy, inertia.iyz, inertia.izz)
     values = (inertia.m, inertia.com.x, inertia.com.y, inertia.com.z, *elements)
-    truth = (box.mass, *box.com, *box.inertia[np.triu_indices(3)])
     rows = []
-    for name, true, value, low, high in zip(_QUANTITIES, truth, values, answer.lower, answer.upper, strict=True):
+    for name, true, value, low, high in zip(_QUANTITIES, box.numbers, values, answer.lower, answer.upper, strict=True):
         inside = "yes" if low <= true <= high else "no"
         rows.append((name, number(true), number(value), f"{number(low, 3)} to {number(high, 3)}", inside))
     print_table(f"The box in the frame of {LINK}", ("", "truth", "identified", "95 % interval", "inside"), rows)
