@@ -20,8 +20,7 @@ from inertid_ros.payload.equations import (
     friction_drift_root,
     payload_equations,
 )
-from inertid_ros.payload.payload import Payload, Quantity, as_robots_take_it
-from inertid_ros.payload.posterior import sample_bodies, shortest_interval
+from inertid_ros.payload.payload import Payload, Quantity, as_robots_take_it, sample_bodies, shortest_interval
 from inertid_ros.regressors.equations import dense_equations, equations_of
 from inertid_ros.robot.model import load_model
 
