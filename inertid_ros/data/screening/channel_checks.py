@@ -38,7 +38,8 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
     if stamps:
         return (*findings, *stamps)
     checks = check_positions, check_limits, check_locked
-    return (*findings, *(finding for check in checks for finding in check(recording, model)))
+    found = (finding for check in checks for finding in check(recording, model))
+    return (*findings, *(replace(finding, recording=recording.name) for finding in found))
 
 
 def revolute_joints(model: RobotModel) -> NDArray[np.bool_]:
@@ -63,8 +64,8 @@ def check_positions(recording: Recording, model: RobotModel) -> tuple[Finding, .
     findings: list[Finding] = []
     for slides in (False, True):
         alike = [joint for joint in ranges if joint.slides == slides]
-        unit = _wrong_unit(recording.name, alike)
-        findings += [unit] if unit else [_beyond(recording.name, joint, alike) for joint in alike if joint.outside()]
+        unit = _wrong_unit(alike)
+        findings += [unit] if unit else [_beyond(joint, alike) for joint in alike if joint.outside()]
     return tuple(findings)
 
 
@@ -76,24 +77,15 @@ def check_limits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
     findings, doubtful = [], set[str]()
     for limit in model.doubtful_limits:
         doubtful |= set(limit.joints) if limit.key == "velocity" else set()
-        finding = Finding.with_remedy(
-            "limits_unit", Severity.NOTICE, limit.evidence, *limit.joints, recording=recording.name,
-            factor=f"{limit.factor:.6g}", option=limit.option,
-        )  # fmt: skip
-        findings.append(finding)
+        words = {"factor": f"{limit.factor:.6g}", "option": limit.option}
+        findings.append(Finding.with_remedy("limits_unit", Severity.NOTICE, limit.evidence, *limit.joints, **words))
     speeds = dict(zip(recording.joint_names, _fastest(recording).tolist(), strict=True))
-    for joint, limit in zip(model.joint_names, model.limits.velocity.tolist(), strict=True):
+    for joint, most in zip(model.joint_names, model.limits.velocity.tolist(), strict=True):
         speed = speeds.get(joint, 0.0)
-        if joint not in doubtful and speed > _SPEED_LIMIT_RATIO * limit:
-            evidence = (
-                f"{joint} moves at {speed:.3g} rad/s or m/s, {speed / limit:.3g} times the URDF's velocity limit of"
-                f" {limit:.3g}"
-            )
-            finding = Finding.with_remedy(
-                "beyond_velocity", Severity.NOTICE, evidence, joint, recording=recording.name, joint=joint,
-                speed=f"{speed:.3g}",
-            )  # fmt: skip
-            findings.append(finding)
+        if joint not in doubtful and speed > _SPEED_LIMIT_RATIO * most:
+            evidence = f"{joint} moves at {speed:.3g} rad/s or m/s, {speed / most:.3g} times the URDF's velocity limit"
+            evidence, words = f"{evidence} of {most:.3g}", {"joint": joint, "speed": f"{speed:.3g}"}
+            findings.append(Finding.with_remedy("beyond_velocity", Severity.NOTICE, evidence, joint, **words))
     return tuple(findings)
 
 
@@ -130,11 +122,8 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
             f" and changes the torque of a joint by {100 * share:.3g} %"
         )
         followers = urdf_joints.followers(parsing.parse_description(model.urdf), {joint})
-        finding = Finding.with_remedy(
-            "locked_joint_moves", severity, evidence, joint, recording=recording.name,
-            case="mimicked" if followers else "", joint=joint, followers=", ".join(followers),
-        )  # fmt: skip
-        findings.append(finding)
+        words = {"case": "mimicked" if followers else "", "joint": joint, "followers": ", ".join(followers)}
+        findings.append(Finding.with_remedy("locked_joint_moves", severity, evidence, joint, **words))
     return tuple(findings)
 
 
@@ -195,7 +184,7 @@ def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
     return out
 
 
-def _wrong_unit(name: str, ranges: list[_Range]) -> Finding | None:
+def _wrong_unit(ranges: list[_Range]) -> Finding | None:
     """Degrees or millimetres, if that is certain for one joint and possible for all."""
     certain = [joint for joint in ranges if joint.certainly_in_other_unit()]
     if not certain or any(joint.outside(joint.unit) for joint in ranges):
@@ -206,34 +195,27 @@ def _wrong_unit(name: str, ranges: list[_Range]) -> Finding | None:
     if not worst.outside():
         evidence = f"position of {worst.joint} changes {worst.ratio:.3g} times as fast as its measured velocity"
     joints = (joint.joint for joint in certain)
-    return Finding.with_remedy(
-        "position_unit", Severity.REFUSE, evidence, *joints, recording=name, wanted=wanted, unit=unit
-    )
+    return Finding.with_remedy("position_unit", Severity.REFUSE, evidence, *joints, wanted=wanted, unit=unit)
 
 
-def _beyond(name: str, joint: _Range, others: list[_Range]) -> Finding:
+def _beyond(joint: _Range, others: list[_Range]) -> Finding:
     """Finding on a joint beyond its limits, with the turn of its zero or exchange of names that would bring it back.
 
     That is only a suspicion: many limits are wrong, and if gravity shows the zero, efforts say more.
     """
+    name = joint.joint
     if joint.outside() > _MIN_EXCESS:
         for turn in () if joint.slides else (90, -90, 180, -180):
             if not joint.outside(shift=np.radians(turn)):
-                return Finding.with_remedy(
-                    "position_offset", Severity.CARE, str(joint), joint.joint, recording=name, turn=turn,
-                    joint=joint.joint,
-                )  # fmt: skip
+                return Finding.with_remedy("position_offset", Severity.CARE, str(joint), name, turn=turn, joint=name)
         partners = [
             other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())
         ]
         if len(partners) == 1:
-            pair = (joint.joint, partners[0].joint)
-            return Finding.with_remedy(
-                "joint_exchange", Severity.CARE, str(joint), *pair, recording=name, case="by_limits", one=pair[0],
-                other=pair[1],
-            )  # fmt: skip
+            words = {"case": "by_limits", "one": name, "other": partners[0].joint}
+            return Finding.with_remedy("joint_exchange", Severity.CARE, str(joint), name, partners[0].joint, **words)
     severity = Severity.CARE if joint.outside() > _CARE_EXCESS * (joint.upper - joint.lower) else Severity.NOTICE
-    return Finding.with_remedy("beyond_limits", severity, str(joint), joint.joint, recording=name)
+    return Finding.with_remedy("beyond_limits", severity, str(joint), name)
 
 
 def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float:
@@ -247,24 +229,21 @@ def _torque_change(recording: Recording, model: RobotModel, joint: str) -> float
     whole = urdf_joints.full_model(root, model.options.gravity, free=False)
     column = {name: whole.joints[whole.getJointId(name)].idx_v for name in list(whole.names)[1:]}
     rows = np.unique(np.linspace(0, len(recording) - 1, _TORQUE_SAMPLES).astype(int))
-    time, recorded = recording.time[rows], dict(zip(recording.joint_names, recording.position[rows].T, strict=True))
-    locked = dict(model.options.locked_joints)
-    assumed = np.zeros((len(rows), whole.nv))
-    for name, position in urdf_joints.locked_joints(root, locked).items():
-        assumed[:, column[name]] = position
-    for name in model.joint_names:
-        assumed[:, column[name]] = recorded[name]
-    moved = assumed.copy()
-    for row, position in enumerate(recorded[joint].tolist()):
-        at = urdf_joints.locked_joints(root, {**locked, joint: position})
-        moved[row, [column[name] for name in at]] = list(at.values())
+    recorded = dict(zip(recording.joint_names, recording.position[rows].T, strict=True))
     data, columns = whole.createData(), [column[name] for name in model.joint_names]
 
-    def torque(q: Array) -> Array:
-        v = np.gradient(q, time, axis=0)
-        states = zip(q, v, np.gradient(v, time, axis=0), strict=True)
+    def torque(positions: Array) -> Array:
+        """Torque ``(N, n)`` with the locked joint at positions ``(N,)``."""
+        q = np.zeros((len(rows), whole.nv))
+        for row, position in enumerate(positions.tolist()):
+            held = urdf_joints.locked_joints(root, {**model.options.locked_joints, joint: position})
+            q[row, [column[name] for name in held]] = list(held.values())
+        for name in model.joint_names:
+            q[:, column[name]] = recorded[name]
+        v = np.gradient(q, recording.time[rows], axis=0)
+        states = zip(q, v, np.gradient(v, recording.time[rows], axis=0), strict=True)
         return np.array([pin.rnea(whole, data, *state)[columns] for state in states])
 
-    right, wrong = torque(moved), torque(assumed)
+    right, wrong = torque(recorded[joint]), torque(np.full(len(rows), model.options.locked_joints[joint]))
     size, change = (np.sqrt(np.mean(x**2, axis=0)) for x in (wrong, right - wrong))
     return float(np.max(change / np.maximum(size, 0.01 * size.max() + 1e-12), initial=0.0))
