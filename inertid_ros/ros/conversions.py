@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Quaternion, WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
@@ -24,6 +24,11 @@ from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
 
 if TYPE_CHECKING:
     from inertid_ros.excitation.plan import Plan
+
+try:
+    import tf_transformations
+except ImportError:  # transforms3d, which it wraps in the conventions of ROS
+    tf_transformations = None
 
 NANOSECONDS = 1_000_000_000
 _CDR_ENCAPSULATION_BYTES = 4  # the second tells the byte order
@@ -309,3 +314,16 @@ class HeldJoints:
             for joint, index in places:
                 self._position[joint] = message.position[index]
         return self._position
+
+
+def matrix_to_quaternion(rotation: Array) -> Quaternion:
+    """Convert a ``(3, 3)`` rotation matrix to a unit quaternion."""
+    if tf_transformations is not None:
+        homogeneous = np.eye(4)
+        homogeneous[:3, :3] = rotation
+        x, y, z, w = tf_transformations.quaternion_from_matrix(homogeneous).tolist()
+    else:
+        import transforms3d
+
+        w, x, y, z = transforms3d.quaternions.mat2quat(rotation).tolist()
+    return Quaternion(x=x, y=y, z=z, w=w)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pinocchio as pin
-from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
+from geometry_msgs.msg import Point, Pose, Vector3
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import ColorRGBA, String
@@ -21,7 +20,7 @@ from inertid_ros.core.inertial_parameters import is_consistent, uniform_ellipsoi
 from inertid_ros.core.outputs import write_file
 from inertid_ros.msg import IdentificationReport, InertialParameters
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.ros.conversions import NANOSECONDS, to_nanoseconds
+from inertid_ros.ros.conversions import NANOSECONDS, matrix_to_quaternion, to_nanoseconds
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.topics import LATCHED, message_definition
 
@@ -185,7 +184,7 @@ class Publication:
             marker.header.frame_id, marker.header.stamp = name, stamp
             marker.pose = Pose(
                 position=Point(**_fields("xyz", centre)),
-                orientation=Quaternion(**_fields("xyzw", pin.Quaternion(axes).coeffs())),
+                orientation=matrix_to_quaternion(axes),
             )
             marker.scale = Vector3(**_fields("xyz", 2 * radii))
             markers.append(marker)
