@@ -96,16 +96,14 @@ def check_directory(
 
 def write_file(target: str | Path, content: bytes, force: bool | None = None) -> None:
     """Write a file. For errors see :func:`check_file`; nothing is left behind."""
-    target = _named(target)
-    with _failures(target), _scratch(target) as scratch:
+    with scratch_beside(target) as scratch:
         _write(scratch / "new", content)
         move_file(scratch / "new", target, force)
 
 
 def write_directory(target: str | Path, kind: str, files: Mapping[str, bytes], force: bool | None = None) -> None:
     """Write a directory of files. For errors see :func:`check_directory`; nothing is left behind."""
-    target = _named(target)
-    with _failures(target), _scratch(target) as scratch:
+    with scratch_beside(target) as scratch:
         new = scratch / "new"
         new.mkdir()
         for name, content in files.items():
