@@ -21,8 +21,7 @@ from studies.simulated_panda import MODEL
 from support.nodes.adapted_arm import JOINTS, START, AdaptedArm, adapted_arm_in, swayed
 from tables import machine, publish, table
 
-from inertid_ros.adaptive_control.adaptive_arm import adaptive_controller, controlled_arm, first_estimate
-from inertid_ros.adaptive_control.controlled_arm import ArmState
+from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm, adaptive_controller, first_estimate
 from inertid_ros.adaptive_control.reference import SentTrajectory
 from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
@@ -110,7 +109,7 @@ def step_times(result: Result, seconds: float = 20.0) -> Array:
     robot = SimulatedRobot(result.model, start=START)
     robot.step(200)
     begin = robot.state()
-    arm = controlled_arm(
+    arm = ControlledArm(
         adaptive_controller(estimate, options), estimate.model, LimitOptions(), options, MonitorOptions(),
         ArmState(robot.time, begin.position, begin.velocity, begin.effort),
     )  # fmt: skip

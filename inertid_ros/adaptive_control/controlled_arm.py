@@ -8,22 +8,94 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.adaptive_control.controller import AdaptiveController, Reference
+from inertid_ros.adaptive_control.controller import (
+    AdaptationOptions,
+    AdaptiveController,
+    CalibratedDrives,
+    Law,
+    Reference,
+    Tracking,
+)
 from inertid_ros.adaptive_control.reference import ReferenceMotion, SentTrajectory, way_along
-from inertid_ros.config.execution import EffortControlOptions
+from inertid_ros.config.excitation import LimitOptions
+from inertid_ros.config.execution import EffortControlOptions, MonitorOptions, StateMonitorOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError
+from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.excitation.execution.monitor import StateMonitor
-from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.report.results import Result, ResultError
+from inertid_ros.robot.model import RobotModel
 
 _MAX_ADAPTATION_STEP_S = 0.01
 _TRUSTED_FEEDBACK_AGE_S = 0.1  # older feedback comes from states before they went wrong
 _STUCK_STATES = 4  # identical in every digit of position, velocity and effort while a joint is to move
 _VELOCITY_NOISE = 0.02  # rad/s or m/s; of an arm at rest, and by which a measured velocity may exceed its limit
 _MAX_PATH_ERROR = 0.02  # rad or m; an arm that is farther from its reference stops where it is, not along the path
+
+
+@dataclass(frozen=True)
+class FirstEstimate:
+    """Robot with physically consistent bodies ``(nb, 10)``, and its drives if it is calibrated."""
+
+    model: RobotModel
+    bodies: Array
+    drives: CalibratedDrives | None = None
+
+
+def first_estimate(model: RobotModel, result_directory: str = "") -> FirstEstimate:
+    """Take the bodies of the description, or bodies and drives of a result directory.
+
+    Raises
+    ------
+    InertidError
+        The directory holds no result, one that was rejected, or one of another robot.
+    """
+    if not result_directory:
+        return FirstEstimate(model, model.consistent_body_prior)
+    result = Result.load(result_directory)
+    if result.rejected:
+        raise ResultError(f"{result_directory}: was rejected ({result.report.get('message')}); give a good calibration")
+    if result.model.hash != model.hash or result.model.joint_names != model.joint_names:
+        raise ModelError(f"{result_directory}: is of another robot, or has other joints locked; give that of this one")
+    bodies = result.model.layout.bodies(result.parameters)
+    return FirstEstimate(result.model, bodies, CalibratedDrives(result.model, result.parameters))
+
+
+def adaptive_controller(estimate: FirstEstimate, options: EffortControlOptions) -> AdaptiveController:
+    """Build the controller of an arm.
+
+    Raises
+    ------
+    InertidError
+        The robot has a free base, inconsistent bodies or no effort limits, or lacks a link to adapt.
+    """
+    model = estimate.model
+    for link in options.adapted_links:
+        if link not in model.link_names:
+            raise ModelError(
+                f"control.adapted_links names '{link}', which is no moving link; there are"
+                f" {', '.join(model.link_names)}"
+            )
+    limit = np.array(model.limits.effort)
+    limited = np.isfinite(limit) & (limit > 0)
+    if not limited.all():
+        joint = model.joint_names[int(np.argmin(limited))]
+        raise ModelError(f"URDF joint '{joint}': has no effort limit, by which torque must be limited; add one")
+    adaptation = AdaptationOptions(
+        bandwidth=options.bandwidth,
+        speed=options.speed,
+        law=Law[options.law.upper()],
+        adapted=tuple(model.link_names.index(link) for link in options.adapted_links),
+        largest_factor=options.largest_factor,
+        effort_limit=options.effort_fraction * limit,
+        tracking=Tracking[options.controller_type.upper()],
+        dead_zone=options.dead_zone,
+    )
+    return AdaptiveController(model, estimate.bodies, adaptation, estimate.drives)
 
 
 class EffortWatch:
@@ -121,7 +193,7 @@ class ControlledArm:
     ----------
     controller : AdaptiveController
         Its effort limit bounds all commands.
-    limits : MotionLimits
+    limits : LimitOptions
         Limits of references.
     begin : ArmState
         At rest.
@@ -132,23 +204,36 @@ class ControlledArm:
         Reason of a stop by a fault, until :meth:`resume`; else empty.
     largest_error : float
         Largest distance from the reference since the last trajectory was accepted [rad or m].
+
+    Raises
+    ------
+    InertidError
+        A limit is missing.
     """
 
     def __init__(
         self,
         controller: AdaptiveController,
-        limits: MotionLimits,
-        monitor: StateMonitor,
-        watch: EffortWatch,
+        model: RobotModel,
+        limits: LimitOptions,
         options: EffortControlOptions,
+        monitor: StateMonitorOptions,
         begin: ArmState,
     ) -> None:
-        self.controller, self.monitor = controller, monitor
+        motion, urdf = motion_limits(model, limits), model.limits
+        lower = np.where(np.isfinite(urdf.lower), urdf.lower, motion.lower)
+        upper = np.where(np.isfinite(urdf.upper), urdf.upper, motion.upper)
+        speed = np.where(np.isfinite(urdf.velocity), urdf.velocity, motion.velocity)
+        watched = MonitorOptions(**attrs.asdict(monitor))
+        self.controller = controller
+        self.monitor = StateMonitor(model.joint_names, (lower, upper), speed, urdf.effort, watched, begin.time)
         self.fault, self.largest_error = "", 0.0
-        self._limits, self._watch, self._options = limits, watch, options
+        self._limits, self._options = motion, options
+        effort = np.asarray(controller.options.effort_limit)
+        self._watch = EffortWatch(model.joint_names, speed, effort, options.saturation_s)
         self._accepts = True  # trajectories and adaptation
         self._state, self._seen = begin, begin.time
-        self._reference = ReferenceMotion(limits, begin.position, np.zeros_like(begin.position), begin.time,
+        self._reference = ReferenceMotion(motion, begin.position, np.zeros_like(begin.position), begin.time,
                                           options.brake)  # fmt: skip
         self._asked = self._reference.at(begin.time)
         self._transition = TorqueTransition(options.transition_s)

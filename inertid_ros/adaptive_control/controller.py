@@ -89,46 +89,40 @@ class CalibratedDrives:
         return tree, tree.createData()
 
 
-class TrackingController(ABC):
-    """A controller whose torque is linear in the parameters of the bodies; ``bandwidth`` is lambda [1/s]."""
+class TrackingLaw(ABC):
+    """Torque of tracking that is linear in the parameters of the bodies; ``bandwidth`` is lambda [1/s]."""
 
-    def __init__(self, model: RobotModel, bodies: Array, bandwidth: float, drives: CalibratedDrives | None) -> None:
+    def __init__(self, model: RobotModel, bodies: Array, bandwidth: float) -> None:
         self._model, self._data = model.pinocchio, model.pinocchio.createData()
-        self._bandwidth, self._drives = bandwidth, drives
+        self._first, self._bandwidth = bodies, bandwidth
 
     @abstractmethod
-    def effort(self, state: TrackingState, bodies: Array) -> Array:
-        """Torque ``(n,)`` at a state, for an estimate ``(nb, 10)``."""
+    def regressor(self, state: TrackingState) -> tuple[Array, Array, Array]:
+        """Regressor ``(n, 10 nb)`` of the torque at a state, and velocity and acceleration ``(n,)`` wanted there."""
 
     @abstractmethod
     def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
-        """``b (10 nb,)`` at the state of the last :meth:`effort`, ``dt`` after the state before."""
-
-    def _drive_effort(self, state: TrackingState, velocity: Array, acceleration: Array) -> Array:
-        """Torque of the drives at the wanted velocity: at a measured one friction would chatter at rest."""
-        if self._drives is None:
-            return np.zeros_like(velocity)
-        return self._drives.effort(state.position, velocity, acceleration)
+        """``b (10 nb,)`` at the state of the last :meth:`regressor`, ``dt`` after the state before."""
 
 
-class PassivityBased(TrackingController):
+class PassivityBased(TrackingLaw):
     """``tau = M a + C v + g - K r`` ([Lee2019]_ eq. 5.2.10); no measured acceleration, no inverse of ``M``."""
 
-    def effort(self, state: TrackingState, bodies: Array) -> Array:
+    def regressor(self, state: TrackingState) -> tuple[Array, Array, Array]:
         gain, wanted = self._bandwidth, state.reference
         r = state.error(gain)
         v = wanted.velocity - gain * (state.position - wanted.position)
         a = wanted.acceleration - gain * (state.velocity - wanted.velocity) - gain * r
         self._r = r
         self._regressor = slotine_li_regressor(self._model, self._data, state.position, state.velocity, a, v)
-        return np.asarray(self._regressor @ bodies.ravel() + self._drive_effort(state, v, a))
+        return self._regressor, v, a
 
     def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
         """``Y^T r`` ([Lee2019]_ eq. 5.2.15)."""
         return np.asarray(self._regressor.T @ outside(self._r, dead_zone))
 
 
-class ComputedTorque(TrackingController):
+class ComputedTorque(TrackingLaw):
     """``tau = M (a_d - 2 lambda e' - lambda^2 e) + C v + g`` ([Lee2019]_ eq. 5.2.4).
 
     Its law of adaptation needs the acceleration (eq. 5.2.9), the difference of the last two velocities. This amplifies
@@ -138,20 +132,19 @@ class ComputedTorque(TrackingController):
     it is the diagonal of the first mass matrix, so that both controllers adapt at similar speed.
     """
 
-    def __init__(self, model: RobotModel, bodies: Array, bandwidth: float, drives: CalibratedDrives | None) -> None:
-        super().__init__(model, bodies, bandwidth, drives)
-        self._first = bodies
+    def __init__(self, model: RobotModel, bodies: Array, bandwidth: float) -> None:
+        super().__init__(model, bodies, bandwidth)
         self._weight: Array | None = None
         self._before: TrackingState | None = None
 
-    def effort(self, state: TrackingState, bodies: Array) -> Array:
+    def regressor(self, state: TrackingState) -> tuple[Array, Array, Array]:
         gain, wanted = self._bandwidth, state.reference
         error, rate = state.position - wanted.position, state.velocity - wanted.velocity
         a = wanted.acceleration - 2 * gain * rate - gain**2 * error
         regressor = pin.computeJointTorqueRegressor(self._model, self._data, state.position, state.velocity, a)
         self._between = self._before, state
         self._before = state
-        return np.asarray(regressor @ bodies.ravel() + self._drive_effort(state, wanted.velocity, a))
+        return np.array(regressor), wanted.velocity, a
 
     def covector(self, bodies: Array, dt: float, dead_zone: float) -> Array:
         """``Y^T M^-1 D r`` ([Lee2019]_ eq. 5.2.9); zero at the first state."""
@@ -284,8 +277,8 @@ class AdaptiveController:
         self.options = options or AdaptationOptions()
         self.saturated = np.zeros(model.joints, dtype=bool)
         kind = ComputedTorque if self.options.tracking is Tracking.COMPUTED_TORQUE else PassivityBased
-        self._controller: TrackingController = kind(model, bodies, self.options.bandwidth, drives)
-        self._first = bodies.copy()
+        self._first, self._drives = bodies.copy(), drives
+        self._tracking: TrackingLaw = kind(model, self._first, self.options.bandwidth)
         self._adapted = np.array(self.options.adapted or range(len(bodies)), dtype=int)
 
     def step(
@@ -302,10 +295,13 @@ class AdaptiveController:
         if dt < 0 or not all(np.isfinite(values).all() for values in numbers):
             raise IdentificationError("adaptation: dt is negative or a state is not finite; keep the last torque")
         options, limit = self.options, self.options.effort_limit
-        effort = self._controller.effort(TrackingState(position, velocity, reference), self.bodies)
+        regressor, v, a = self._tracking.regressor(TrackingState(position, velocity, reference))
+        effort = regressor @ self.bodies.ravel()
+        if self._drives is not None:  # at the wanted velocity: at a measured one friction would chatter at rest
+            effort = effort + self._drives.effort(position, v, a)
         self.saturated = np.abs(effort) > limit
         if adapt and dt > 0 and not self.saturated.any():
-            b = self._controller.covector(self.bodies, dt, options.dead_zone)
+            b = self._tracking.covector(self.bodies, dt, options.dead_zone)
             if b.any():
                 rows, b = self._adapted, b.reshape(-1, BODY_PARAMETERS)
                 self.bodies[rows] = adapted_bodies(

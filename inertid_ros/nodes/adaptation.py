@@ -16,8 +16,13 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.adaptive_control.adaptive_arm import FirstEstimate, adaptive_controller, controlled_arm, first_estimate
-from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm
+from inertid_ros.adaptive_control.controlled_arm import (
+    ArmState,
+    ControlledArm,
+    FirstEstimate,
+    adaptive_controller,
+    first_estimate,
+)
 from inertid_ros.adaptive_control.reference import MAX_POINTS, SentTrajectory
 from inertid_ros.config.execution import StateMonitorOptions
 from inertid_ros.config.nodes import AdaptationNodeOptions
@@ -183,7 +188,7 @@ class Adaptation(LifecycleNode):
             monitor = options.monitor.timed(self.robot.window.period)
             begin = self.robot.begin(monitor)
             controller = adaptive_controller(self.estimate, options.control)
-            self.arm = controlled_arm(controller, self.estimate.model, options.limits, options.control, monitor, begin)
+            self.arm = ControlledArm(controller, self.estimate.model, options.limits, options.control, monitor, begin)
         except InertidError as error:
             return str(error)
         return ""

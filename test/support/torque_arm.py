@@ -5,8 +5,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from support.nodes.two_links import COULOMB, TRUE_URDF, VISCOUS, two_links
 
-from inertid_ros.adaptive_control.adaptive_arm import FirstEstimate, adaptive_controller, controlled_arm, first_estimate
-from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm
+from inertid_ros.adaptive_control.controlled_arm import (
+    ArmState,
+    ControlledArm,
+    FirstEstimate,
+    adaptive_controller,
+    first_estimate,
+)
 from inertid_ros.adaptive_control.controller import CalibratedDrives
 from inertid_ros.adaptive_control.reference import SentTrajectory
 from inertid_ros.config.excitation import LimitOptions
@@ -53,7 +58,7 @@ class TorqueArm:
         if calibrated:
             estimate = FirstEstimate(self.truth, self.robot.bodies, CalibratedDrives(self.truth, self.robot.truth))
         self.measured = begin.effort
-        self.arm: ControlledArm = controlled_arm(
+        self.arm = ControlledArm(
             adaptive_controller(estimate, options), self.model, LimitOptions(), options,
             MonitorOptions(**own), ArmState(self.time, begin.position, begin.velocity, begin.effort),
         )  # fmt: skip

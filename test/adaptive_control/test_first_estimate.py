@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.nodes.two_links import URDF, two_links
 
-from inertid_ros.adaptive_control.adaptive_arm import adaptive_controller, first_estimate
+from inertid_ros.adaptive_control.controlled_arm import adaptive_controller, first_estimate
 from inertid_ros.config.execution import EffortControlOptions
 from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.robot.model import load_model
