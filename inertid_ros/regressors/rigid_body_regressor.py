@@ -14,7 +14,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.robot.dynamics import PRODUCTS, TRANSLATIONS, WRENCH_TABLE, BodyRecursion
-from inertid_ros.robot.kinematics import TreeJoint, batches, path
+from inertid_ros.robot.kinematics import TreeJoint, batches
 from inertid_ros.robot.model import RobotModel
 
 # Parameters that remain, by the joint, in a frame with its axis along z: (m, x, y, z, xx, xy, yy, xz, yz, zz).
@@ -57,9 +57,9 @@ class RigidBodyRegressor:
     Parameters
     ----------
     gravity : (3,), m/s^2 in the root frame; in the world if the first body moves freely.
-    columns : sequence of sequence of int, optional
-        Parameters of each body to write, **in its frame of** :class:`~inertid_ros.robot.kinematics.TreeJoint`; default
-        all ten, in the frames of the URDF.
+    columns : sequence of (sequence of int or None), optional
+        Parameters of each body to write, **in its frame of** :class:`~inertid_ros.robot.kinematics.TreeJoint`; None
+        (default of all): all ten, in the frame of the URDF.
     base_only, world : write only the six rows of a free base, and these in the frame of the world, about its origin.
     """
 
@@ -67,20 +67,18 @@ class RigidBodyRegressor:
         self,
         joints: Sequence[TreeJoint],
         gravity: Array,
-        columns: Sequence[Sequence[int]] | None = None,
+        columns: Sequence[Sequence[int] | None] | None = None,
         base_only: bool = False,
         world: bool = False,
     ) -> None:
         self._joints, self._base_only, self._world = joints, base_only, world
         self._recursion = BodyRecursion(joints, gravity, TRANSLATIONS if base_only else None, world)
-        if columns is None:
-            columns = [range(BODY_PARAMETERS)] * len(self._joints)
-            frames = np.array([joint.turned_parameters for joint in self._joints])
-            tables = np.einsum("rcz,bck->brkz", WRENCH_TABLE, frames)
-        else:
-            tables = np.broadcast_to(WRENCH_TABLE, (len(self._joints), *WRENCH_TABLE.shape))
-        self.columns = _slices([len(chosen) for chosen in columns])
-        self._wrenches = [_Wrenches(table, chosen) for table, chosen in zip(tables, columns, strict=True)]
+        self._wrenches = [
+            _Wrenches(np.einsum("rcz,ck->rkz", WRENCH_TABLE, joint.turned_parameters), range(BODY_PARAMETERS))
+            if chosen is None else _Wrenches(WRENCH_TABLE, chosen)
+            for joint, chosen in zip(joints, columns or [None] * len(joints), strict=True)
+        ]  # fmt: skip
+        self.columns = _slices([wrenches.columns[-1].stop for wrenches in self._wrenches])
         self._forces = TRANSLATIONS * self._joints[0].free
         self._runs = [[] if joint.free else list(_runs(joint.ancestors[self._forces : -1])) for joint in joints]
 
@@ -95,6 +93,8 @@ class RigidBodyRegressor:
         self._recursion.start(q, v, a)
         for body, (joint, wrenches) in enumerate(zip(self._joints, self._wrenches, strict=True)):
             motions = self._recursion.advance(body)
+            if not wrenches.columns[-1].stop:
+                continue
             mass, first, second = wrenches.of(self._recursion.products(motions))
             screws, block = motions[:, 2:], out[:, self.columns[body]]
             parts = [block[:, columns] for columns in wrenches.columns]
@@ -188,36 +188,20 @@ class RotorRegressor:
     """
 
     def __init__(self, model: RobotModel) -> None:
-        tree, links = model.rotor_tree, len(model.link_names)
-        self._gearing = model.layout.gearing
-        self._base, self._joints = model.velocities - model.joints, model.joints
-        self._links, self._rotors = links, range(links, len(tree))
-        self._needed = sorted({body for rotor in self._rotors for body in path(tree, rotor)})
-        self._forces = TRANSLATIONS * bool(self._base)
-        self._ancestors = [list(tree[rotor].ancestors[self._forces : -1]) for rotor in self._rotors]
-        self._recursion = BodyRecursion(tree, model.pinocchio.gravity.linear)
-        self._tables = [
-            np.einsum("rcz,ck->rkz", WRENCH_TABLE, tree[rotor].turned_parameters).reshape(-1, PRODUCTS)
-            for rotor in self._rotors
-        ]
+        rotors = len(model.layout.rotors)
+        columns = [()] * len(model.link_names) + [None] * rotors
+        self._regressor = RigidBodyRegressor(model.rotor_tree, model.pinocchio.gravity.linear, columns)
+        self._gearing, self._joints = model.layout.gearing, model.joints
 
     def of(self, q: Array, v: Array, a: Array) -> Array:
         """``(nv, 10 r, k)`` from motion ``(nq, k)``, ``(nv, k)``."""
-        out = np.zeros((len(v), BODY_PARAMETERS * len(self._rotors), q.shape[1]))
-        self._recursion.start(*map(self._geared, (q, v, a)))
-        for body in self._needed:
-            motions = self._recursion.advance(body)
-            if body < self._links:
-                continue
-            rotor = body - self._links
-            wrench = (self._tables[rotor] @ self._recursion.products(motions)).reshape(6, BODY_PARAMETERS, -1)
-            block = out[:, BODY_PARAMETERS * rotor : BODY_PARAMETERS * (rotor + 1)]
-            block[: self._forces] = np.einsum("isk,ick->sck", motions[3:, 2 : 2 + self._forces], wrench[:3])
-            block[self._ancestors[rotor]] = np.einsum("isk,ick->sck", motions[:, 2:-1], wrench)
-            gearing = self._gearing[self._joints + rotor]
-            for joint in np.flatnonzero(gearing):
-                block[self._base + joint] += gearing[joint] * wrench[5]
-        return out
+        velocities, rotors = len(v), len(self._gearing) - self._joints
+        out = np.zeros((velocities + rotors, self._regressor.width, q.shape[1]))
+        self._regressor.write(*map(self._geared, (q, v, a)), out)
+        out[velocities - self._joints : velocities] += np.einsum(
+            "rj,rck->jck", self._gearing[self._joints :], out[velocities:]
+        )
+        return out[:velocities]
 
     def _geared(self, motion: Array) -> Array:
         """Motion of base, joints and rotors from that of base and joints."""

@@ -16,6 +16,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.channel_checks import revolute_joints
 from inertid_ros.data.screening.channel_faults import NORMAL_DEVIATION_OVER_MAD
 from inertid_ros.robot.floating_base_motion import BaseMotion
+from inertid_ros.robot.kinematics import motion_cross
 from inertid_ros.robot.model import RobotModel
 
 from . import filtering
@@ -197,7 +198,7 @@ def fine_dead_reckoning(period: float, twist: Array, start: Array) -> Array:
     """Integrate poses ``(N, 7)`` to fourth order in the step, from twists ``(2 N - 1, 6)``, half a period apart."""
     first, middle, last = twist[:-1:2], twist[1::2], twist[2::2]
     steps = period / 6 * (first + 4 * middle + last)
-    return _compose_twists(start, steps + period**2 / 12 * _bracket(first, last))
+    return _compose_twists(start, steps + period**2 / 12 * motion_cross(first, last))
 
 
 def _compose_twists(start: Array, steps: Array) -> Array:
@@ -228,9 +229,3 @@ def _exponential(twists: Array) -> Array:
     out[:, :3, 3] = (translation @ twists[:, :3, None])[..., 0]
     out[:, 3, 3] = 1.0
     return out
-
-
-def _bracket(a: Array, b: Array) -> Array:
-    """Lie bracket of twists ``(N, 6)``."""
-    (v, w), (x, y) = (a[:, :3], a[:, 3:]), (b[:, :3], b[:, 3:])
-    return np.hstack([np.cross(w, x) + np.cross(v, y), np.cross(w, y)])
