@@ -9,6 +9,7 @@ with a prior spread that was given, widened by the uncertainty of the estimate.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -68,9 +69,8 @@ class Continuation:
         layout, links = self.earlier.layout, self.model.link_names
         if (layout.links, layout.rotors) != (links, self.model.layout.rotors):
             raise IdentificationError("identify.prior: is of another robot, or has other joints locked; use its own")
-        own_prior_spreads(self.model, self.options.spread)
 
-    @property
+    @cached_property
     def changed(self) -> Mapping[int, float]:
         """Prior spread of every link that may have changed, by its index."""
         spreads = own_prior_spreads(self.model, self.options.spread)
@@ -79,9 +79,9 @@ class Continuation:
     @property
     def prior_model(self) -> RobotModel:
         """Robot with the prior of the earlier result; links that may have changed have its estimate."""
-        bodies = self.earlier.layout.bodies(self.earlier.prior).copy()
-        changed = list(self.changed)
-        bodies[changed] = self.earlier.layout.bodies(self.earlier.parameters)[changed]
+        layout, changed = self.earlier.layout, list(self.changed)
+        bodies = layout.bodies(self.earlier.prior).copy()
+        bodies[changed] = layout.bodies(self.earlier.parameters)[changed]
         return self.model.with_prior_bodies(bodies)
 
     def of(self, data: FitData) -> FitData:
@@ -107,18 +107,15 @@ class Continuation:
             first = earlier.drive("stribeck").start
             changed += [first + j for j in np.flatnonzero(earlier.stribeck_speed != layout.stribeck_speed)]
         rows = self.earlier.equations
-        for link in self.changed:
-            rows = rows + self._prior_equations(link)
-            changed += range(earlier.body(link).start, earlier.body(link).stop)
+        root = prior_covariance_root(self._coordinates(self.earlier.prior), self.earlier.prior_spread)
+        for span in map(earlier.body, self.changed):
+            # Its earlier prior is a part of what the earlier recordings say of all others.
+            R = np.zeros((BODY_PARAMETERS, earlier.size))
+            R[:, span] = np.linalg.inv(root[span, span])
+            rows = rows + EarlierEquations(R, R @ self.earlier.prior)
+            changed += range(span.start, span.stop)
         columns[np.array(changed, dtype=int)] = -1
         return rows.without(np.flatnonzero(columns < 0)).in_columns(columns, layout.size)
-
-    def _prior_equations(self, link: int) -> EarlierEquations:
-        root = prior_covariance_root(self._coordinates(self.earlier.prior), self.earlier.prior_spread)
-        span = self.earlier.layout.body(link)
-        R = np.zeros((BODY_PARAMETERS, self.earlier.layout.size))
-        R[:, span] = np.linalg.inv(root[span, span])
-        return EarlierEquations(R, R @ self.earlier.prior)
 
     def _prior_spreads(self) -> Array:
         coordinates = self._coordinates(self.earlier.parameters)

@@ -14,7 +14,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.screening.motion_checks import RepeatedMotion, repeated_motion
+from inertid_ros.data.screening.motion_checks import repeated_motion
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import TorqueScale
 from inertid_ros.identification.assessment.validation import Validation, check_errors, errors_of_each, torque_errors
@@ -117,18 +117,22 @@ def check_new_motion(
         repeated = repeated_motion(samples, recordings)
         if repeated.new:
             continue
+        names = " and ".join(recordings[index].name for index in repeated.by)
         others = [recording for index, recording in enumerate(recordings) if index not in repeated.by]
         error = _error_of_fit_to(others, estimate, samples, options, constraints) if others else None
-        findings.append(_finding(samples, repeated, [recordings[index].name for index in repeated.by], error))
+        evidence = (
+            f"{100 * repeated.share:.0f} % of the motion is that of {names}, which was fitted; after a shift they are"
+            f" {100 * repeated.difference:.2g} % apart"
+        )
+        if error is not None:
+            evidence += f", and a fit without {names} predicts it with a torque error of {100 * error:.2f} %"
+        severity = Severity.CARE if error is None else Severity.NOTICE
+        findings.append(Finding.with_remedy("held_out_not_new", severity, evidence, recording=samples.name))
     return tuple(findings)
 
 
 def _error_of_fit_to(
-    others: Sequence[Samples],
-    estimate: Estimate,
-    samples: Samples,
-    options: IdentifyOptions,
-    constraints: Constraints,
+    others: Sequence[Samples], estimate: Estimate, samples: Samples, options: IdentifyOptions, constraints: Constraints
 ) -> float | None:
     """Relative torque error on some samples of a fit to other recordings alone; None if its checks fail."""
     equations = estimate.equations
@@ -137,15 +141,3 @@ def _error_of_fit_to(
     scale = TorqueScale.from_recordings(equations, (estimate.prior, parameters), [samples])
     findings = check_errors(equations, calibrated, prior, scale)
     return None if any(finding.severity >= Severity.CARE for finding in findings) else calibrated.relative_error
-
-
-def _finding(samples: Samples, repeated: RepeatedMotion, by: Sequence[str], error: float | None) -> Finding:
-    names = " and ".join(by)
-    evidence = (
-        f"{100 * repeated.share:.0f} % of the motion is that of {names}, which was fitted; after a shift they are"
-        f" {100 * repeated.difference:.2g} % apart"
-    )
-    if error is not None:
-        evidence += f", and a fit without {names} predicts it with a torque error of {100 * error:.2f} %"
-    severity = Severity.CARE if error is None else Severity.NOTICE
-    return Finding.with_remedy("held_out_not_new", severity, evidence, recording=samples.name)

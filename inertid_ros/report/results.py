@@ -18,7 +18,7 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.structuring import structure
 from inertid_ros.core import formats
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import FormatError, IdentificationError, InertidError
+from inertid_ros.core.errors import ConfigurationError, FormatError, IdentificationError, InertidError
 from inertid_ros.core.outputs import check_directory, write_directory
 from inertid_ros.identification.assessment.torque_confidence import ParameterSet, compare_results
 from inertid_ros.identification.information.information import Information
@@ -195,7 +195,7 @@ def as_written(file: Path) -> Iterator[None]:
     """Turn errors in the use of stored content into a ResultError: the file is damaged."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (ConfigurationError, LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ResultError(f"{file}: is damaged ({error!r}); identify again") from None
 
 
@@ -226,8 +226,9 @@ def comparison_content(first: Result, second: Result) -> dict[str, Any]:
             " results of one robot"
         )
     sets = [ParameterSet(result.model, result.parameters, result.covariance) for result in (first, second)]
-    difference, outlines = compare_results(*sets), [_outline(result) for result in (first, second)]
-    links = zip(difference.links, first.report["links"], second.report["links"], difference.distance, strict=True)
+    distances, torque_difference, changes = compare_results(*sets)
+    outlines = [_outline(result) for result in (first, second)]
+    links = zip(first.model.link_names, first.report["links"], second.report["links"], distances, strict=True)
     content: dict[str, Any] = plain(
         {
             "robot": first.model.name,
@@ -237,8 +238,8 @@ def comparison_content(first: Result, second: Result) -> dict[str, Any]:
                 {"name": name, "mass": [a["mass"], b["mass"]], "com": [a["com"], b["com"]], "distance": distance}
                 for name, a, b, distance in links
             ],
-            "torque_difference": dict(zip(difference.joints, difference.torque_difference, strict=True)),
-            "parameters": [asdict(change) for change in difference.changes],
+            "torque_difference": torque_difference,
+            "parameters": [asdict(change) for change in changes],
         }
     )
     return content

@@ -9,7 +9,6 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
-from inertid_ros.regressors.drive_regressor import DriveMotion
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.drives import dry_friction, friction_direction, friction_torque
@@ -104,26 +103,25 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
     layout, equations = estimate.layout, estimate.equations
     if not isinstance(equations, ForceEquations) or not set(FRICTION_TERMS) & set(layout.drive_terms) or not recordings:
         return ()
-    terms = {term: estimate.drive(term) for term in FRICTION_TERMS}
-    joints = estimate.model.joints
-    shape = layout.stribeck_speed, layout.transition_speed[:joints]
+    joints, rest = estimate.model.joints, estimate.parameters.copy()
+    for term in FRICTION_TERMS:
+        rest[layout.drive(term)] = 0.0
+    points = min(_FRICTION_POINTS_PER_JOINT, max(1, _MAX_FRICTION_POINTS // joints))
     velocity, torque = [], []
     for samples in recordings:
-        motion = DriveMotion.from_samples(layout, samples)
-        columns = dict(zip(FRICTION_TERMS, (motion.v, motion.direction[:, :joints], motion.fading), strict=True))
-        friction_part = sum((terms[term] * column for term, column in columns.items()), np.zeros_like(motion.v))
-        residual = (samples.tau - equations.predict(estimate.parameters, samples))[:, equations.joint_channels]
-        slides = samples.valid if samples.sliding is None else samples.valid & samples.sliding
         rows = np.flatnonzero(samples.usable)
-        points = min(_FRICTION_POINTS_PER_JOINT, max(1, _MAX_FRICTION_POINTS // joints))
         rows = rows[:: max(1, -(-len(rows) * len(recordings) // points))]
-        velocity.append(motion.v[rows])
-        torque.append(np.where(slides[rows][:, equations.joint_channels], (friction_part + residual)[rows], np.nan))
+        slides = samples.valid if samples.sliding is None else samples.valid & samples.sliding
+        friction = np.where(slides, samples.tau - equations.predict(rest, samples), np.nan)
+        velocity.append(samples.v[rows, -joints:])
+        torque.append(friction[rows, equations.joint_channels])
     all_v, all_torque = np.concatenate(velocity), np.concatenate(torque)
     fastest = np.abs(all_v).max(axis=0, initial=0.0)
     even = np.linspace(-1.0, 1.0, _CURVE_SPEEDS)[:, None]
     speeds = even * np.abs(even) * fastest  # denser near zero, where friction turns
-    friction, deviation = friction_torque(speeds, terms, *shape), _deviation(estimate, speeds)
+    terms = {term: estimate.drive(term) for term in FRICTION_TERMS}
+    friction = friction_torque(speeds, terms, layout.stribeck_speed, layout.transition_speed[:joints])
+    deviation = _deviation(estimate, speeds)
     fitted = equations.of_joints(estimate.effective_counts) > 0
     return tuple(
         FrictionCurve(name, all_v[:, i], all_torque[:, i], speeds[:, i], friction[:, i], deviation[:, i])

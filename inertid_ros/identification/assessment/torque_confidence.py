@@ -239,42 +239,30 @@ class ParameterChange:
     deviations: float
 
 
-@dataclass(frozen=True)
-class ResultComparison:
-    """Differences between two results of one robot.
+def compare_results(
+    first: ParameterSet, second: ParameterSet
+) -> tuple[Array, dict[str, float], tuple[ParameterChange, ...]]:
+    """Compare two results of a robot whose links and joints are the same.
 
-    Attributes
-    ----------
+    Returns
+    -------
     distance : ndarray, shape (nb,)
         Geodesic distance of every body in one result to that in the other.
+    torque_difference : dict of str to float
+        Root mean square difference of each joint's predicted torque over random states, as a share of torque; empty on
+        a free base.
     changes : tuple of ParameterChange
         All parameters that both have, the largest difference in standard deviations first.
-    joints : tuple of str
-        The ``n`` joints; none on a free base.
-    torque_difference : ndarray, shape (n,)
-        Root mean square difference of predicted torque over random states, as a share of torque.
     """
-
-    links: tuple[str, ...]
-    distance: Array
-    changes: tuple[ParameterChange, ...]
-    joints: tuple[str, ...]
-    torque_difference: Array
-
-
-def compare_results(first: ParameterSet, second: ParameterSet) -> ResultComparison:
-    """Compare two results of a robot whose links and joints are the same."""
     bodies = [result.model.layout.bodies(result.parameters) for result in (first, second)]
-    joints: tuple[str, ...] = ()
-    difference = np.zeros(0)
+    differences = {}
     if not first.model.free:
-        joints, states = first.model.joint_names, sample_states(first.model)
+        states = sample_states(first.model)
         torque, other = (ForceEquations(result.model).predict(result.parameters, states) for result in (first, second))
         change, size = (np.sqrt(np.mean(values**2, axis=0)) for values in (other - torque, torque))
-        difference = change / _at_least_thousandth(size)
-    return ResultComparison(
-        first.model.link_names, geodesic_distance(*bodies), _changes(first, second), joints, difference
-    )
+        shares = change / _at_least_thousandth(size)
+        differences = dict(zip(first.model.joint_names, shares.tolist(), strict=True))
+    return geodesic_distance(*bodies), differences, _changes(first, second)
 
 
 def _changes(first: ParameterSet, second: ParameterSet) -> tuple[ParameterChange, ...]:
