@@ -1,6 +1,8 @@
 """ROS 2 nodes: parameters in, callbacks, numerics, messages out. They may import everything."""
 
+import importlib
 import os
+import signal
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy is loaded: threads of its small matrices would wait, and spin
@@ -20,3 +22,23 @@ MODULES = {
     }.items()
 }
 """Executable to the module with its ``main()``; CMakeLists.txt installs them."""
+
+_FLOWS = ("calibrate", "measure_payload")
+
+
+def run(name: str) -> int:
+    """Run a node and return its exit status; a signal during its imports, which take seconds, ends it at once."""
+    end_at_once_on_signals(name)
+    return int(importlib.import_module(MODULES[name]).main())
+
+
+def end_at_once_on_signals(name: str) -> None:
+    """Let SIGINT and SIGTERM end a process that is about to become a node: nothing has begun."""
+
+    def end(*_signal: object) -> None:
+        if name in _FLOWS:
+            print(f"[INFO] [{name}]: interrupted; the robot is at rest", flush=True)
+        os._exit(130 if name in _FLOWS else 0)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)

@@ -32,7 +32,7 @@ _NICE_VALUE = -10  # of a node that moves a robot
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SIGEV_THREAD = 2  # of <signal.h>
 _MIDDLEWARE_END_S = 1.0  # for the middleware to end
-_CALLBACK_END_S = 2.5  # for what a node that moves nothing does at the moment, to close its files, and to end
+_CALLBACK_END_S = 2.0  # for what a node that moves nothing does at the moment, to close its files, and to end
 # Stamps end at 2**31 s. A node adds to the present time what it does next, and a stamp too late is an error of its own.
 _LATEST_STAMP_S = 2**31 - 366 * 86400
 MIN_ADDRESS_SPACE_MIB = 1024  # that a node needs, threads of Fast DDS included
@@ -105,10 +105,9 @@ def init_rclpy() -> None:
 
 
 def handle_signals(handler: Callable[[int, FrameType | None], None]) -> None:
-    """Hand SIGINT and SIGTERM to a handler; those that came while a node's modules were imported come now."""
+    """Hand SIGINT and SIGTERM to a handler."""
     for number in _SIGNALS:
         signal.signal(number, handler)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
 def ignore_signals() -> None:
@@ -177,12 +176,13 @@ class _StopRequest:
     stack.
     """
 
-    made = moves_nothing = False
+    made = False
+    moves_nothing = True  # nor does a node that is being made
 
     def on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        if self.moves_nothing and not self.made:  # a long callback must not hold up its end
+        first, self.made = not self.made, True  # before all else: the next signal may come meanwhile
+        if first and self.moves_nothing:  # a long callback must not hold up its end
             end_surely(0, _CALLBACK_END_S)
-        self.made = True
 
 
 def _refused(error: InertidError) -> int:

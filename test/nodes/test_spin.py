@@ -89,17 +89,36 @@ sys.exit(run_node(Busy))
     assert done.returncode == 0, done.stderr
 
 
-def test_signals_of_the_start_are_kept_until_the_node_handles_them():
-    script = """
+@pytest.mark.parametrize(("name", "status", "said"), [("recorder", 0, ""), ("calibrate", 130, "robot is at rest\n")])
+def test_a_signal_during_imports_ends_a_node_at_once(name, status, said):
+    script = f"""
 import os, signal, sys
-signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-os.kill(os.getpid(), signal.SIGINT)
-from rclpy.node import Node
-from inertid_ros.nodes.spin import run_node
-sys.exit(run_node(lambda: Node("early")))
+from inertid_ros import nodes
+
+def find_spec(*_module):
+    os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, type("Finder", (), {{"find_spec": staticmethod(find_spec)}}))
+sys.exit(nodes.run("{name}"))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and not done.stderr
+    assert done.returncode == status and done.stdout.endswith(said) and not done.stderr, done
+
+
+def test_a_signal_while_a_node_is_made_ends_it_in_time():
+    script = """
+import os, signal, sys, time
+from inertid_ros.nodes.spin import run_node
+
+def make():
+    os.kill(os.getpid(), signal.SIGINT)
+    while True:
+        time.sleep(0.01)
+
+sys.exit(run_node(make))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and not done.stderr, done
 
 
 def test_a_node_that_ticks_keeps_time_beside_callbacks():

@@ -27,7 +27,7 @@ from pathlib import Path
 
 from support.paths import TEST
 
-from inertid_ros.nodes import MODULES
+from inertid_ros.nodes import MODULES, end_at_once_on_signals
 
 _SIGNAL_AT_PARENTS_END = 1  # PR_SET_PDEATHSIG of prctl(2)
 _IMPORTED = ("adaptation", "excitation", "identifier", "online", "recorder", "replay", "simulator")
@@ -65,8 +65,9 @@ class Start:
     def run(self) -> int:
         """Be this process, and return its exit status."""
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        if self.target.startswith("inertid_ros.nodes."):  # as the installed executables do
-            signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        for name, module in MODULES.items():
+            if module == self.target:
+                end_at_once_on_signals(name)  # as the installed executables do
         output = os.open(self.output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)
