@@ -3,18 +3,15 @@
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 from rosbags import rosbag2
 from rosbags.typesys import Stores, get_typestore
 from tables import machine, publish, table
 
-from inertid_ros.data.files import bag_reading
 from inertid_ros.data.files.bag_reading import read_bag
-from inertid_ros.data.messages import UnsuitableError
 
 JOINTS = 7
 TYPE = "sensor_msgs/msg/JointState"
@@ -56,20 +53,10 @@ def by_library(path: Path) -> np.ndarray:
     return np.array([row[1] for row in rows])
 
 
-def one_by_one(path: Path) -> np.ndarray:
-    """Ours, without columns."""
-    with mock.patch.object(bag_reading, "column_batches", _unsuitable):
-        return read_bag(path).position
-
-
-def _unsuitable(*_: object) -> Iterator[None]:
-    raise UnsuitableError
-
-
 def main() -> None:
     messages = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
     ways: dict[str, Callable[[Path], np.ndarray]] = {
-        "rosbags": by_library, "one by one": one_by_one, "by columns": lambda path: read_bag(path).position,
+        "rosbags": by_library, "by columns": lambda path: read_bag(path).position,
     }  # fmt: skip
     rows = []
     for storage in STORAGES:
@@ -91,8 +78,8 @@ def main() -> None:
     text = f"""## Reading of bags
 
 `sensor_msgs/JointState` of {JOINTS} joints, {messages} messages, written by rosbags; messages a second
-of processor time. rosbags: its reader and its decoding of every message, its fields into arrays. One by one and by
-columns: `read_bag` to a recording that is assembled and checked.
+of processor time. rosbags: its reader and its decoding of every message, its fields into arrays. By columns:
+`read_bag` to a recording that is assembled and checked.
 
 {table(header, rows)}
 

@@ -23,7 +23,7 @@ from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.files import mcap_format
-from inertid_ros.data.files.column_reading import BATCH_SAMPLES
+from inertid_ros.data.files.bag_reading import PART_SAMPLES
 from inertid_ros.data.files.loading import MAX_SAMPLES_AT_ONCE, load_any_length, load_recording
 from inertid_ros.data.long_recording import KEPT_PARTS, LongRecording
 from inertid_ros.data.messages import layout_of
@@ -195,7 +195,7 @@ def main() -> None:
 `inertid identify robot.urdf long.mcap` of an xArm7 at 1 kHz, {len(TERMS)} drive terms of each joint in the truth;
 libraries are loaded and the result is written within the time. Wanted for an hour: {GOAL['seconds']:g} s,
 {GOAL['memory']:g} MB. In brackets are multiples of one pass that reads the bytes of the file, from the cache where it
-fits. What is longer than {MAX_SAMPLES_AT_ONCE:,} samples is read in parts of {BATCH_SAMPLES:,}, of which
+fits. What is longer than {MAX_SAMPLES_AT_ONCE:,} samples is read in parts of {PART_SAMPLES:,}, of which
 {KEPT_PARTS} are kept: reading
 goes through the file to find these, identifying once more for all others. The last column is how far samples and
 parameters of all parts are from those of the recording prepared in memory as a whole with the same cutoff, noise and

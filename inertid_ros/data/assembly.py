@@ -32,6 +32,14 @@ class StampOrderError(RecordingError):
         )
 
 
+def _first_step_back(newest: int, stamps: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Row of the first stamp that does not follow the one before it, that one (``newest`` before all), and itself."""
+    rows = np.flatnonzero(np.diff(stamps) <= 0)
+    if not len(rows):
+        return 0, newest, int(stamps[0])
+    return int(rows[0]) + 1, int(stamps[rows[0]]), int(stamps[rows[0] + 1])
+
+
 @dataclass
 class ChannelStream:
     """Increasing stamps [ns] and values ``(width,)`` of one channel; ``late`` messages may precede an earlier one."""
@@ -45,7 +53,8 @@ class ChannelStream:
         """Take the values ``(N, width)`` of increasing stamps ``(N,)``; ``where`` names the channel in errors."""
         place = place_of(self.stamps_ns, stamps_ns, self.late)
         if place is None:
-            raise StampOrderError(where, int(max([*self.stamps_ns[-1:], stamps_ns[0]])), int(stamps_ns[0]))
+            newest = int(max([*self.stamps_ns[-1:], stamps_ns[0]]))
+            raise StampOrderError(where, *_first_step_back(newest, stamps_ns)[1:])
         self.stamps_ns[place:place] = stamps_ns.tolist()
         self.values[place:place] = list(values)
 
@@ -111,6 +120,8 @@ class RecordingAssembler:
     ----------
     joint_names : tuple of str
         Joints in the order of the samples; empty before the first message.
+    messages : int
+        Joint states so far, by which errors count them.
     samples : int
         Samples so far; messages that only add joints to samples do not count.
     dropped, missing : int, dict of str to int
@@ -136,7 +147,7 @@ class RecordingAssembler:
         self._chosen = bool(joints)
         self._columns: dict[tuple[str, ...], NDArray[np.intp] | None] = {}  # by the joints of a message
         self._seen: set[str] = set()  # joints of all messages so far
-        self._messages = 0
+        self.messages = 0
         self._last_ns: int | None = None
         self._taken_ns = _EARLIEST_NS  # stamp of the newest sample that was taken
         self._has_velocity: bool | None = None
@@ -172,8 +183,9 @@ class RecordingAssembler:
             Position or effort is missing, or lengths or joints do not fit; no message is taken.
         """
         stamps = np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64))
-        self._messages += len(stamps)
-        where = f"{self.name}: joint state {self._messages}"
+        number = self.messages + 1
+        where = f"{self.name}: joint state {number}"
+        self.messages += len(stamps)
         columns = self._columns_of(where, tuple(names))
         if columns is None:
             return False
@@ -192,7 +204,8 @@ class RecordingAssembler:
         newest = int(stamps[-1]) if self._last_ns is None else max(int(stamps[-1]), self._last_ns)
         place = place_of(self._stamps, stamps, self._late)
         if place is None or stamps[0] <= self._taken_ns:
-            raise StampOrderError(where, newest, int(stamps[0]))
+            row, *steps_back = _first_step_back(newest, stamps)
+            raise StampOrderError(f"{self.name}: joint state {number + row}", *steps_back)
         self._has_velocity, self._last_ns = has_velocity, newest
         self._stamps[place:place] = stamps.tolist()
         for channel, row in rows.items():

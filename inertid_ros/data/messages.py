@@ -1,13 +1,12 @@
-"""Types of the messages that make a recording, and their content as arrays: one message, or many of one layout at once.
+"""The messages that make a recording: their topics and types, and their content as arrays, decoded and encoded.
 
-Single messages may be of any class with the fields of the message: rclpy's, or those of a bag reader. CDR aligns a
-number to its size, counted from the end of the encapsulation header of four bytes (XTypes 1.3, 7.4.1).
+CDR aligns a number to its size, counted from the end of the encapsulation header of four bytes (XTypes 1.3, 7.4.1).
+Messages with the same strings and lengths have one layout, so that many are decoded at once.
 """
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -24,29 +23,27 @@ TWIST_STAMPED = "geometry_msgs/msg/TwistStamped"
 IMU = "sensor_msgs/msg/Imu"
 LATEST_NS = 2**62  # stamps in the year 2116; differences still fit 64 bits
 WIDTHS = {"base_pose": 7, "base_twist": 6, "imu": 6}
+JOINT_CHANNELS = ("position", "velocity", "effort")
 Bytes = NDArray[np.uint8]
 _CDR_HEADER_BYTES, _STAMP_START, _STAMP_END = 4, 4, 12
-_LITTLE_ENDIAN = b"\x00\x01"  # plain CDR
+_LITTLE_ENDIAN, _BIG_ENDIAN = b"\x00\x01", b"\x00\x00"  # plain CDR
 _MAX_PADDING_BYTES = 3  # bytes behind the last field
 _SECOND_NS = 1_000_000_000
-# Names and counts of the float64 numbers behind the header; those without a name are not used.
+_IMU_CHANNEL = ("linear_acceleration", "angular_velocity")  # the specific force, at rest upwards
+_NO_ORIENTATION = np.array([0.0, 0.0, 0.0, 1.0, -1.0, *np.zeros(8)])  # -1 by the definition of the message
+# Names and counts of the float64 numbers behind the header. Poses are of the child frame, and twists in its own axes:
+# the header's frame of a TwistStamped must be that of the base. Those without a name are not used.
 _FIXED_FIELDS = {
     WRENCH_STAMPED: [("wrench", 6)],
     POSE_STAMPED: [("base_pose", 7)],
     TWIST_STAMPED: [("base_twist", 6)],
     ODOMETRY: [("base_pose", 7), ("", 36), ("base_twist", 6), ("", 36)],
-    IMU: [("", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)],
+    IMU: [("orientation", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)],
 }
-
-
-def stamp_ns(message: Any) -> int:
-    """Header stamp of a message [ns]."""
-    return int(message.header.stamp.sec * _SECOND_NS + message.header.stamp.nanosec)
-
-
-def wrench_values(message: Any) -> Array:
-    """Force [N] and torque [N m] ``(6,)`` of a ``geometry_msgs/WrenchStamped``."""
-    return _six(message.wrench.force, message.wrench.torque)
+_CHANNELS = {
+    JOINT_STATE: JOINT_CHANNELS, WRENCH_STAMPED: ("wrench",), ODOMETRY: ("base_pose", "base_twist"),
+    POSE_STAMPED: ("base_pose",), TWIST_STAMPED: ("base_twist",), IMU: ("imu",),
+}  # fmt: skip
 
 
 def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
@@ -62,61 +59,14 @@ def base_topics(topics: BaseTopics) -> dict[str, str]:
     return {topic: message_type for topic, message_type in types.items() if topic}
 
 
-def message_values(message_type: str, message: Any) -> dict[str, Array]:
-    """Channel to values ``(k,)`` of one message."""
-    return {channel: read(message) for channel, read in _READERS[message_type].items()}
-
-
 def channels_of(message_type: str) -> tuple[str, ...]:
     """Channels in messages of a type."""
-    return tuple(_READERS[message_type])
-
-
-def source_of(message_type: str, message: Any) -> tuple[str, ...]:
-    """Joints of a joint state; frame of another message."""
-    return tuple(message.name) if message_type == JOINT_STATE else (str(message.header.frame_id),)
+    return _CHANNELS[message_type]
 
 
 def tare_topic(topic: str) -> str:
     """Topic of a bag with what was subtracted from a wrench topic during recording."""
     return f"{topic}/tare"
-
-
-def _pose(pose: Any) -> Array:
-    quaternion = pose.orientation
-    return np.array([*_xyz(pose.position), quaternion.x, quaternion.y, quaternion.z, quaternion.w])
-
-
-def _six(first: Any, second: Any) -> Array:
-    return np.array([*_xyz(first), *_xyz(second)])
-
-
-def _xyz(vector: Any) -> tuple[float, float, float]:
-    return vector.x, vector.y, vector.z
-
-
-_READERS: dict[str, dict[str, Callable[[Any], Array]]] = {
-    JOINT_STATE: {
-        "position": lambda message: np.asarray(message.position, dtype=float),
-        "velocity": lambda message: np.asarray(message.velocity, dtype=float),
-        "effort": lambda message: np.asarray(message.effort, dtype=float),
-    },
-    WRENCH_STAMPED: {"wrench": wrench_values},
-    # Pose of the child frame, and its twist in its own axes, as defined by the message.
-    ODOMETRY: {
-        "base_pose": lambda message: _pose(message.pose.pose),
-        "base_twist": lambda message: _six(message.twist.twist.linear, message.twist.twist.angular),
-    },
-    POSE_STAMPED: {"base_pose": lambda message: _pose(message.pose)},
-    # Twist of a body in its own axes: the header's frame must be that of the base.
-    TWIST_STAMPED: {"base_twist": lambda message: _six(message.twist.linear, message.twist.angular)},
-    # Specific force, at rest upwards, and angular velocity; the orientation is not used.
-    IMU: {"imu": lambda message: _six(message.linear_acceleration, message.angular_velocity)},
-}
-
-
-class UnsuitableError(Exception):
-    """A bag, or a message of it, cannot be read by columns."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +88,18 @@ class RawMessages:
     lengths: NDArray[np.int64]
     times: NDArray[np.int64]
 
+    @classmethod
+    def by_topic(
+        cls, topics: Sequence[str], times: Sequence[int], messages: Sequence[bytes]
+    ) -> list[tuple[str, "RawMessages"]]:
+        """Messages of several topics, ``N`` each; ValueError, TypeError or OverflowError if they are none."""
+        lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
+        offsets, content = np.cumsum(lengths) - lengths, np.frombuffer(b"".join(messages), dtype=np.uint8)
+        stamps, numbers = np.array(times, dtype=np.int64), {topic: index for index, topic in enumerate(set(topics))}
+        keys = np.array([numbers[topic] for topic in topics])
+        rows = {topic: keys == number for topic, number in numbers.items()}
+        return [(topic, cls(content, offsets[own], lengths[own], stamps[own])) for topic, own in rows.items()]
+
     def __len__(self) -> int:
         return len(self.offsets)
 
@@ -156,6 +118,9 @@ def pieces(content: Bytes, offsets: NDArray[np.int64], length: int) -> Bytes:
     return np.asarray(sliding_window_view(content, length)[offsets])
 
 
+# Decoding
+
+
 @dataclass(frozen=True)
 class CdrLayout:
     """Layout of messages with the same strings and lengths of sequences.
@@ -164,15 +129,21 @@ class CdrLayout:
     ----------
     length : int
         Length of the message [bytes].
+    source : tuple of str
+        Joints of a joint state; frame of another message.
     fixed : tuple of (int, ndarray of uint8)
         Offset and bytes of the content that all messages of this layout share.
     fields : mapping of str to (int, int)
         Field to offset [bytes] and count of its float64 numbers.
+    order : str
+        ``<`` if little-endian, ``>`` if big-endian.
     """
 
     length: int
+    source: tuple[str, ...]
     fixed: tuple[tuple[int, Bytes], ...]
     fields: Mapping[str, tuple[int, int]]
+    order: str
 
     def matches(self, messages: Bytes) -> NDArray[np.bool_]:
         """Flag the messages ``(N, length)`` of this layout, ``(N,)``."""
@@ -186,49 +157,46 @@ class CdrLayout:
     def stamps(self, messages: Bytes) -> NDArray[np.int64]:
         """Header stamps ``(N,)`` of messages ``(N, length)`` [ns]."""
         words = np.ascontiguousarray(messages[:, _STAMP_START:_STAMP_END])
-        seconds, nanoseconds = words.view("<i4")[:, 0].astype(np.int64), words.view("<u4")[:, 1].astype(np.int64)
-        return np.asarray(seconds * _SECOND_NS + nanoseconds)
+        seconds, nanoseconds = words.view(f"{self.order}i4")[:, 0], words.view(f"{self.order}u4")[:, 1]
+        return np.asarray(seconds.astype(np.int64) * _SECOND_NS + nanoseconds.astype(np.int64))
 
     def values(self, messages: Bytes) -> dict[str, Array]:
         """Channel to values ``(N, k)`` of messages ``(N, length)``."""
-        columns = {}
-        for name, (offset, count) in self.fields.items():
-            numbers = np.ascontiguousarray(messages[:, offset : offset + 8 * count])
-            columns[name] = numbers.view("<f8") if count else np.zeros((len(messages), 0))
-        if "linear_acceleration" in columns:
-            return {"imu": np.hstack([columns["linear_acceleration"], columns["angular_velocity"]])}
-        return columns
+        if set(_IMU_CHANNEL) <= self.fields.keys():
+            return {"imu": np.hstack([self._numbers(messages, name) for name in _IMU_CHANNEL])}
+        return {name: self._numbers(messages, name) for name in self.fields}
+
+    def _numbers(self, messages: Bytes, field: str) -> Array:
+        offset, count = self.fields[field]
+        if not count:
+            return np.zeros((len(messages), 0))
+        numbers = np.ascontiguousarray(messages[:, offset : offset + 8 * count]).view(f"{self.order}f8")
+        return numbers.astype(float, copy=False)
 
 
 def layout_of(message: bytes, message_type: str) -> CdrLayout:
-    """Layout of a message of a type ``pkg/msg/Name``.
-
-    Raises
-    ------
-    UnsuitableError
-        It is not little-endian plain CDR of one of the types that make a recording, or is cut short.
-    """
-    if message[:2] != _LITTLE_ENDIAN:
-        raise UnsuitableError
+    """Layout of a message ``pkg/msg/Name``; ValueError if it is not plain CDR of that type, or is cut short."""
+    if message[:2] not in (_LITTLE_ENDIAN, _BIG_ENDIAN):
+        raise ValueError("is not plain CDR")
+    cursor = _Cursor(message)
     try:
-        cursor = _Cursor(message)
-        cursor.string()
+        source = [cursor.string()]
         if message_type == JOINT_STATE:
-            for _ in range(cursor.count()):
-                cursor.string()
-            for name in ("position", "velocity", "effort"):
+            source = [cursor.string() for _ in range(cursor.count())]
+            for name in JOINT_CHANNELS:
                 cursor.doubles(name, cursor.count())
         else:
             if message_type == ODOMETRY:
                 cursor.string()
             for name, count in _FIXED_FIELDS[message_type]:
                 cursor.doubles(name, count)
-    except (struct.error, KeyError):
-        raise UnsuitableError from None
+    except struct.error:
+        raise ValueError("is cut short") from None
     if not 0 <= len(message) - cursor.at <= _MAX_PADDING_BYTES:
-        raise UnsuitableError
+        raise ValueError("is of another length")
     content = np.frombuffer(message, dtype=np.uint8)
-    return CdrLayout(len(message), tuple((start, content[start:end]) for start, end in cursor.fixed), cursor.fields)
+    fixed = tuple((start, content[start:end]) for start, end in cursor.fixed)
+    return CdrLayout(len(message), tuple(source), fixed, cursor.fields, cursor.order)
 
 
 class _Cursor:
@@ -236,6 +204,7 @@ class _Cursor:
 
     def __init__(self, message: bytes) -> None:
         self.at = _STAMP_END
+        self.order = "<" if message[:2] == _LITTLE_ENDIAN else ">"
         self.fields: dict[str, tuple[int, int]] = {}
         self.fixed = [(0, len(_LITTLE_ENDIAN))]
         self._message = message
@@ -244,15 +213,16 @@ class _Cursor:
         """Length of a sequence or string."""
         start = self.at
         self._align(4)
-        (value,) = struct.unpack_from("<I", self._message, self.at)
+        (value,) = struct.unpack_from(f"{self.order}I", self._message, self.at)
         self.at += 4
         self._fix(start)
         return int(value)
 
-    def string(self) -> None:
-        start, length = self.at, self.count()
+    def string(self) -> str:
+        length, start = self.count(), self.at
         self.at += length
         self._fix(start)
+        return self._message[start : self.at].removesuffix(b"\0").decode(errors="backslashreplace")
 
     def doubles(self, name: str, count: int) -> None:
         if count:
@@ -269,3 +239,61 @@ class _Cursor:
         if self.fixed[-1][1] == start:
             start = self.fixed.pop()[0]
         self.fixed.append((start, self.at))
+
+
+# Encoding
+
+
+def encode(
+    message_type: str, stamp_ns: int, values: Mapping[str, Array], frame: str = "", names: Sequence[str] = ()
+) -> bytes:
+    """Encode a message of a type that makes a recording, as little-endian CDR.
+
+    Parameters
+    ----------
+    values : mapping of str to array, shape (k,)
+        By channel.
+    frame : str
+        Frame of the header.
+    names : sequence of str
+        Joints of a joint state; child frame of an odometry.
+    """
+    data = bytearray(_LITTLE_ENDIAN + b"\0\0" + struct.pack("<iI", *divmod(stamp_ns, _SECOND_NS)))
+    _put_string(data, frame)
+    if message_type == JOINT_STATE:
+        _put_count(data, len(names))
+        for name in names:
+            _put_string(data, name)
+        for channel in JOINT_CHANNELS:
+            _put_count(data, len(values[channel]))
+            if len(values[channel]):
+                _put_doubles(data, values[channel])
+        return bytes(data)
+    if message_type == ODOMETRY:
+        _put_string(data, "".join(names))
+    if message_type == IMU:
+        force, rate = np.split(np.asarray(values["imu"]), 2)
+        values = {"orientation": _NO_ORIENTATION, **dict(zip(_IMU_CHANNEL, (force, rate), strict=True))}
+    for name, count in _FIXED_FIELDS[message_type]:
+        _put_doubles(data, values.get(name, np.zeros(count)))
+    return bytes(data)
+
+
+def _put_count(data: bytearray, count: int) -> None:
+    _pad(data, 4)
+    data.extend(struct.pack("<I", count))
+
+
+def _put_string(data: bytearray, text: str) -> None:
+    content = text.encode() + b"\0"
+    _put_count(data, len(content))
+    data.extend(content)
+
+
+def _put_doubles(data: bytearray, values: Array) -> None:
+    _pad(data, 8)
+    data.extend(np.asarray(values, dtype="<f8").tobytes())
+
+
+def _pad(data: bytearray, size: int) -> None:
+    data.extend(bytes(-(len(data) - _CDR_HEADER_BYTES) % size))

@@ -4,15 +4,12 @@
 module imports nothing of ROS.
 """
 
-import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
-
-import numpy as np
 
 from inertid_ros.core.errors import RecordingError
 
@@ -54,19 +51,6 @@ class OpenBag:
     messages: Callable[[Collection[str]], Iterator[BagMessage]]
 
 
-@dataclass
-class BagContent:
-    """All that is readable of a bag: types and counts as of :class:`OpenBag`, and messages of the wanted topics.
-
-    ``notices`` holds one line about a bag that was not closed.
-    """
-
-    types: dict[str, str] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    messages: list[BagMessage] = field(default_factory=list)
-    notices: tuple[str, ...] = ()
-
-
 class BagBackend(Protocol):
     """Interface to a library. Methods raise whatever the library raises."""
 
@@ -77,15 +61,6 @@ class BagBackend(Protocol):
         self, path: Path, storage: Storage, types: Mapping[str, str]
     ) -> AbstractContextManager[Callable[[BagMessage], None]]:
         """Create a bag directory with these topics and types; gives the function that writes a message."""
-
-    def message(self, message_type: str, **fields: Any) -> Any:
-        """Make a message ``pkg/msg/Name``."""
-
-    def serialize(self, message: Any, message_type: str) -> bytes:
-        """Encode a message as CDR."""
-
-    def deserialize(self, data: bytes, message_type: str) -> Any:
-        """Decode a message from CDR."""
 
 
 def bag_backend() -> BagBackend:
@@ -108,16 +83,12 @@ def bag_backend() -> BagBackend:
 
 
 class Rosbag2Backend:
-    """Bags by ``rosbag2_py``, with messages by ``rclpy`` and the installed message packages (rosbag2 0.26, Jazzy).
-
-    Raises ImportError if ROS 2 does not provide both.
-    """
+    """Bags by ``rosbag2_py`` (rosbag2 0.26, Jazzy). Raises ImportError if ROS 2 does not provide it."""
 
     def __init__(self) -> None:
-        import rclpy.serialization
         import rosbag2_py
 
-        self._rosbag2, self._serialization = rosbag2_py, rclpy.serialization
+        self._rosbag2 = rosbag2_py
 
     def open(self, path: Path) -> OpenBag:
         metadata = self._reader(path).get_metadata()
@@ -152,16 +123,6 @@ class Rosbag2Backend:
         finally:
             writer.close()
 
-    def message(self, message_type: str, **fields: Any) -> Any:
-        lists = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in fields.items()}
-        return _message_class(message_type)(**lists)
-
-    def serialize(self, message: Any, message_type: str) -> bytes:
-        return bytes(self._serialization.serialize_message(message))
-
-    def deserialize(self, data: bytes, message_type: str) -> Any:
-        return self._serialization.deserialize_message(data, _message_class(message_type))
-
     def _reader(self, path: Path) -> Any:
         """Reader of all messages; one that decompresses if the metadata of a directory ask for it."""
         files = self._rosbag2.MetadataIo()
@@ -176,19 +137,13 @@ class Rosbag2Backend:
         return self._rosbag2.ConverterOptions(input_serialization_format="cdr", output_serialization_format="cdr")
 
 
-@cache
-def _message_class(message_type: str) -> Any:
-    package, _, name = message_type.split("/")
-    return getattr(importlib.import_module(f"{package}.msg"), name)
-
-
 class RosbagsBackend:
     """Bags by the Python package ``rosbags``, without ROS. Raises ImportError if it is not installed."""
 
     def __init__(self) -> None:
         from rosbags import rosbag2
 
-        self._rosbag2, self._types = rosbag2, typestore()
+        self._rosbag2 = rosbag2
 
     def open(self, path: Path) -> OpenBag:
         def messages(topics: Collection[str]) -> Iterator[BagMessage]:
@@ -210,19 +165,10 @@ class RosbagsBackend:
         plugin = self._rosbag2.StoragePlugin[storage.upper()]
         with self._rosbag2.Writer(path, version=9, storage_plugin=plugin) as writer:
             connections = {
-                topic: writer.add_connection(topic, message_type, typestore=self._types)
+                topic: writer.add_connection(topic, message_type, typestore=typestore())
                 for topic, message_type in types.items()
             }
             yield lambda message: writer.write(connections[message.topic], message.time_ns, message.data)
-
-    def message(self, message_type: str, **fields: Any) -> Any:
-        return self._types.types[message_type](**fields)
-
-    def serialize(self, message: Any, message_type: str) -> bytes:
-        return bytes(self._types.serialize_cdr(message, message_type))
-
-    def deserialize(self, data: bytes, message_type: str) -> Any:
-        return self._types.deserialize_cdr(data, message_type)
 
 
 @cache

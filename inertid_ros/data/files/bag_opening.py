@@ -1,26 +1,28 @@
-"""The files of a bag: checks of what they declare, and their messages, whether the bag was closed or not.
+"""The files of a bag, and their messages, whether the bag was closed or not.
 
-A library fills the memory with what a file declares: a Zstandard frame may expand ten-thousandfold, a column of an
-SQLite table may be computed, and metadata may take a YAML library minutes, or name files anywhere.
+A bag that is compressed as a whole is read by a library, and played by one. A library fills the memory with what a file
+declares: a Zstandard frame may expand ten-thousandfold, a column of an SQLite table may be computed, and metadata may
+take a YAML library minutes, or name files anywhere. So that is checked before.
 """
 
-import re
-import tempfile
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import HEAD, foreign_content, read_yaml
+from inertid_ros.data.messages import RawMessages
 
-from .bag_backends import STORAGE_SUFFIXES, BagBackend, BagContent, BagMessage, OpenBag, bag_backend
-from .mcap_format import MCAP_MAGIC, check_chunks, recover
-from .sqlite_format import SQLITE_MAGIC, check_tables
+from .bag_backends import STORAGE_SUFFIXES, BagMessage, OpenBag, bag_backend
+from .mcap_format import MCAP_MAGIC, McapFile, MissingPackageError, check_chunks
+from .sqlite_format import SQLITE_MAGIC, SqliteFile, check_tables
 
 METADATA = "metadata.yaml"
 INFORMATION_KEY = "rosbag2_bagfile_information"  # the only key at the top of the metadata
 FINALISED_KEY = "inertid_finalised"
+_LIBRARY_BATCH_MESSAGES = 4096
 
 
 def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
@@ -31,7 +33,9 @@ def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
     RecordingError
         No bag, or unreadable.
     """
-    bag = bag_content(bag_backend(), Path(path), set())
+    bag = StoredBag(Path(path))
+    for _ in bag.messages({}):
+        pass
     return {topic: (message_type, bag.counts.get(topic, 0)) for topic, message_type in bag.types.items()}
 
 
@@ -67,48 +71,95 @@ def open_playback(path: str | Path, topics: tuple[str, ...] = ()) -> OpenBag:
     return replace(bag, types=types, messages=messages)
 
 
-def bag_content(backend: BagBackend, path: Path, topics: Collection[str]) -> BagContent:
-    """Read the topics of a bag and its messages on the given ones, with a notice if it was not closed."""
-    files = _storage_files(path)
-    _check_content(path, files)
-    has_index = path.is_file() or (path / METADATA).exists()
-    notice = ""
-    if not has_index:
-        notice = "bag was not closed: metadata.yaml is missing"
-    elif _is_unfinalised(path):
-        notice = "bag was not closed: its recorder was killed"
-    try:
-        contents = [_read(backend, part, topics) for part in ([path] if has_index else files)]
-    except RecordingError:
-        if any(file.suffix == ".db3" for file in files):
-            raise
-        contents = [recover(file, topics) for file in files]
-        total = sum(sum(content.counts.values()) for content in contents)
-        if total == 0:
-            raise
-        notice = f"bag was not closed or is damaged: recovered {total} messages"
-    bag = BagContent(notices=(notice,) if notice else ())
-    for content in contents:
-        bag.messages.extend(content.messages)
-        bag.types.update(content.types)
-        for topic, count in content.counts.items():
-            bag.counts[topic] = bag.counts.get(topic, 0) + count
-    return bag
+class StoredBag:
+    """Messages of a bag, closed or not, whole or damaged.
 
+    Raises RecordingError if it is no bag, or a file holds something else.
 
-def closed_files(path: Path) -> list[Path]:
-    """Files of a closed bag in their order; empty if it was not closed or is compressed as a whole."""
-    files = [path]
-    try:
-        if not path.is_file():
-            information = read_yaml((path / METADATA).read_text(encoding="utf-8"))[INFORMATION_KEY]
-            files = [path / name for name in information["relative_file_paths"]]
-            is_whole = set(files) == set(_storage_files(path)) and not information.get("compression_format")
-            if not is_whole or _is_unfinalised(path):
-                return []
-        return files if all(_checked_suffix(file) == file.suffix for file in files) else []
-    except (OSError, FormatError, ValueError, TypeError, KeyError, RecordingError):
-        return []
+    Attributes
+    ----------
+    types, counts : dict
+        Topic to type, and to number of messages; complete once all messages were read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.types: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        self._files = _storage_files(path)
+        self._is_compressed = False
+        self._notice = self._damage = ""
+        _check_content(path, self._files)
+        if not path.is_dir():
+            return
+        if not (path / METADATA).exists():
+            self._notice = "bag was not closed: metadata.yaml is missing"
+            return
+        try:
+            information = _information(path)
+        except FormatError as error:
+            self._damage = str(error)
+            return
+        custom = information.get("custom_data")
+        if isinstance(custom, dict) and str(custom.get(FINALISED_KEY)).lower() == "false":
+            self._notice = "bag was not closed: its recorder was killed"
+        self._is_compressed = bool(information.get("compression_format"))
+        files = [path / name for name in information["relative_file_paths"]]
+        if set(files) == set(self._files):
+            self._files = files
+        elif not self._is_compressed:
+            self._damage = f"{METADATA} names other files"
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Notice of a bag that was not closed or is damaged; complete once all messages were read."""
+        if self._damage:
+            return (f"bag was not closed or is damaged: recovered {sum(self.counts.values())} messages",)
+        return (self._notice,) if self._notice else ()
+
+    def messages(self, types: Mapping[str, str]) -> Iterator[tuple[str, RawMessages]]:
+        """Yield messages of topics with their types in pieces, in the order of writing, up to damage in each file.
+
+        Raises
+        ------
+        RecordingError
+            Nothing can be read, or a package that decompresses it is not installed.
+        """
+        if self._is_compressed:
+            yield from self._by_library(types)
+            return
+        for path in self._files:
+            with path.open("rb") as content:
+                is_database = content.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+            file = SqliteFile(path, types) if is_database else McapFile(path, types)
+            try:
+                yield from (batch for batch in file.batches() if file.types[batch[0]] == types[batch[0]])
+            except MissingPackageError:
+                if file.is_damaged or file.counts or self.counts:
+                    raise
+                yield from self._by_library(types)
+                return
+            except (FormatError, OSError) as error:
+                raise _unreadable(self.path, error) from None
+            self.types.update(file.types)
+            for topic, count in file.counts.items():
+                self.counts[topic] = self.counts.get(topic, 0) + count
+            if file.is_damaged:
+                self._damage = self._damage or "the file is damaged"
+        if self._damage and not any(self.counts.values()):
+            raise _unreadable(self.path, ValueError(self._damage))
+
+    def _by_library(self, types: Mapping[str, str]) -> Iterator[tuple[str, RawMessages]]:
+        backend = bag_backend()
+        try:
+            _check_storage(self.path)
+            bag = backend.open(self.path)
+            self.types, self.counts = bag.types, bag.counts
+            messages = bag.messages([topic for topic in types if bag.types.get(topic) == types[topic]])
+            while batch := list(islice(messages, _LIBRARY_BATCH_MESSAGES)):
+                yield from RawMessages.by_topic(*zip(*batch, strict=True))
+        except Exception as error:  # a library meets damage with whatever its parser raises
+            raise _unreadable(self.path, error) from None
 
 
 def _storage_files(path: Path) -> list[Path]:
@@ -128,13 +179,6 @@ def _split_number(file: Path) -> tuple[int, str]:
     return (int(number) if number.isdigit() else 0, file.name)
 
 
-def _is_unfinalised(path: Path) -> bool:
-    """Whether the metadata of a bag directory are those of a live bag that was not closed."""
-    metadata = path / METADATA
-    text = metadata.read_text(encoding="utf-8", errors="replace") if metadata.is_file() else ""
-    return re.search(rf"\b{FINALISED_KEY}: '?false", text) is not None
-
-
 def _check_content(path: Path, files: Sequence[Path]) -> None:
     """Raise RecordingError if a file of a bag holds something else (a git-lfs pointer, an HTML page)."""
     heads = {}
@@ -149,49 +193,9 @@ def _check_content(path: Path, files: Sequence[Path]) -> None:
             raise RecordingError(f"{path}: {which}{foreign}")
 
 
-def _read(backend: BagBackend, path: Path, topics: Collection[str]) -> BagContent:
-    """Content of a bag directory or file, read by the library."""
-    try:
-        _check_storage(path)
-        with _with_suffix(path) as readable:
-            bag = backend.open(readable)
-            return BagContent(bag.types, bag.counts, list(bag.messages(topics)))
-    except Exception as error:  # a library meets damage with whatever its parser raises
-        raise _unreadable(path, error) from None
-
-
 def _unreadable(path: Path, error: Exception) -> RecordingError:
     reason = (str(error) or error.__class__.__name__).splitlines()[0]
     return RecordingError(f"{path}: cannot be read as a bag ({reason}); record again, or try 'ros2 bag reindex'")
-
-
-@contextmanager
-def _with_suffix(path: Path) -> Iterator[Path]:
-    """Path, or a link to it, with the suffix of its content, by which libraries choose the format."""
-    suffixes = [_checked_suffix(file) for file in _storage_files(path)]
-    if path.is_dir() or suffixes == [path.suffix]:
-        yield path
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        link = Path(folder) / f"bag{suffixes[0]}"
-        link.symlink_to(path.absolute())
-        yield link
-
-
-def _checked_suffix(file: Path) -> str:
-    """Suffix for the content of a complete file; ValueError if it is cut short, which libraries may not notice."""
-    with file.open("rb") as content:
-        head = content.read(32)
-        content.seek(max(content.seek(0, 2) - len(MCAP_MAGIC), 0))
-        tail = content.read()
-    if not head.startswith(SQLITE_MAGIC):
-        if head.startswith(MCAP_MAGIC) and tail != MCAP_MAGIC:
-            raise ValueError("the file is cut short")
-        return ".mcap"
-    size, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
-    if file.stat().st_size < (65536 if size == 1 else size) * pages:
-        raise ValueError("the file is cut short")
-    return ".db3"
 
 
 def _check_storage(path: Path) -> None:
@@ -208,7 +212,7 @@ def _check_storage(path: Path) -> None:
     if path.is_dir():
         files = [file for file in path.iterdir() if file.suffix in STORAGE_SUFFIXES]
         if (path / METADATA).is_file():
-            _check_metadata((path / METADATA).read_bytes())
+            _information(path)
     for file in files:
         with file.open("rb") as content:
             head = content.read(len(SQLITE_MAGIC))
@@ -218,9 +222,10 @@ def _check_storage(path: Path) -> None:
             check_tables(file)
 
 
-def _check_metadata(text: bytes) -> None:
+def _information(path: Path) -> dict[str, Any]:
+    """Metadata of a bag directory; FormatError if they are not those of a bag, or name files elsewhere."""
     try:
-        content = read_yaml(text.decode())
+        content = read_yaml((path / METADATA).read_text(encoding="utf-8"))
     except (FormatError, UnicodeDecodeError) as error:
         reason = str(error) if isinstance(error, FormatError) else "is not text"
         raise FormatError(f"{METADATA} {reason}") from None
@@ -231,3 +236,4 @@ def _check_metadata(text: bytes) -> None:
     outside = [name for name in paths if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts]
     if outside:
         raise FormatError(f"{METADATA} names {outside[0]}, which is not in the bag")
+    return dict(information)

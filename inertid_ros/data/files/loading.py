@@ -12,11 +12,10 @@ from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import HEAD, foreign_content, read_arrays
 from inertid_ros.core.outputs import write_file
 from inertid_ros.data.long_recording import LongRecording
-from inertid_ros.data.messages import UnsuitableError
 from inertid_ros.data.recording import OPTIONAL_CHANNELS, WRENCH_PREFIX, Recording, StampRepairs, in_order, renamed
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .bag_reading import TooLongError, bag_parts, read_bag
+from .bag_reading import OnlyWholeError, TooLongError, bag_parts, read_bag
 from .mcap_format import MCAP_MAGIC
 from .sqlite_format import SQLITE_MAGIC
 
@@ -82,7 +81,7 @@ def load_any_length(
         return LongRecording.from_parts(
             lambda: (renamed(part, joints) for part in bag_parts(path, topics, _hint(joints), stamps))
         )
-    except UnsuitableError:
+    except OnlyWholeError:
         return load_recording(path, topics, joints, stamps)
 
 

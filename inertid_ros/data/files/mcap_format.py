@@ -7,7 +7,6 @@ Messages are found without a step of Python for each. A recorder writes topics i
 repeat: predicted records are compared all at once, and only after a wrong prediction one by one.
 """
 
-import contextlib
 import mmap
 import struct
 import zlib
@@ -21,9 +20,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import Budget
 from inertid_ros.data.long_recording import ahead
-from inertid_ros.data.messages import LATEST_NS, Bytes, RawMessages, UnsuitableError, pieces
-
-from .bag_backends import BagContent, BagMessage
+from inertid_ros.data.messages import LATEST_NS, Bytes, RawMessages, pieces
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x01, 0x02, 0x03, 0x04, 0x05
@@ -97,85 +94,99 @@ def _encoded(text: str) -> bytes:
 # Messages of a file
 
 
+class MissingPackageError(RecordingError):
+    """The Python package that decompresses the chunks of a file is not installed."""
+
+
 class McapFile:
-    """Messages of one file.
+    """Messages of one file, read from its start up to the first damage; its index is not used.
 
     Parameters
     ----------
     path : Path
-    topics : collection of str, optional
-        Topics to read, which must be CDR; default all, of any encoding.
+    topics : collection of str
+        Topics to read, which must be CDR; messages of all others are only counted.
 
     Attributes
     ----------
     types : dict of str to str
         Topic to type of all topics so far.
+    counts : dict of str to int
+        Topic to number of messages so far.
+    is_damaged : bool
+        Whether the file lacks its end, or damage was met so far.
     """
 
-    def __init__(self, path: Path, topics: Collection[str] | None = None) -> None:
+    def __init__(self, path: Path, topics: Collection[str]) -> None:
         self.types: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        self.is_damaged = False
         self._path, self._topics = path, topics
         self._schemas: dict[int, str] = {}
-        self._wanted: dict[int, str] = {}  # channel to topic
+        self._channels: dict[int, str] = {}  # to topic
 
-    def batches(self, damaged: bool = False) -> Iterator[list[tuple[str, RawMessages]]]:
-        """Yield topics and messages of consecutive pieces of the file.
-
-        A damaged file may lack its end, and its last chunk may be cut short; all up to the first damage is yielded.
+    def batches(self) -> Iterator[tuple[str, RawMessages]]:
+        """Yield topics and messages of consecutive pieces of the file; damaged content never raises.
 
         Raises
         ------
-        UnsuitableError
-            The file is not one of ROS 2, or is damaged; also IndexError, ValueError or struct.error.
+        OSError
+            The file cannot be read at all.
         RecordingError
-            The package that decompresses its chunks is not installed.
+            A topic is not CDR; MissingPackageError.
         """
+        try:
+            yield from self._batches()
+        except (ValueError, IndexError, struct.error):
+            self.is_damaged = True
+
+    def _batches(self) -> Iterator[tuple[str, RawMessages]]:
         with self._path.open("rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         content = np.frombuffer(pages, dtype=np.uint8)
         start, stop = len(MCAP_MAGIC), len(content)
-        if bytes(content[:start]) != MCAP_MAGIC:
-            raise UnsuitableError
-        if not damaged:
-            stop -= len(MCAP_MAGIC)
-            is_complete = bytes(content[stop:]) == MCAP_MAGIC and content[start] == HEADER
-            if not is_complete or _string(content, start + _RECORD_HEAD.size)[0] != "ros2":
-                raise UnsuitableError
+        if bytes(content[stop - start :]) == MCAP_MAGIC:
+            stop -= start
+        else:
+            self.is_damaged = True
+        if bytes(content[:start]) != MCAP_MAGIC or content[start] != HEADER:
+            raise ValueError("is no MCAP file")
         budget = Budget(len(content))
         for records in scan(content, start, stop):
-            yield self._messages(content, records)
+            yield from self._messages(content, records)
             _release(pages)
             chunks = [
                 content[records.offsets[index] : records.offsets[index] + records.lengths[index]]
                 for index in np.flatnonzero(records.opcodes == CHUNK)
             ]
-            for inside in ahead(lambda chunk: self._decompressed(chunk, budget, damaged), chunks, _CHUNKS_AHEAD):
+            for inside in ahead(lambda chunk: self._decompressed(chunk, budget), chunks, _CHUNKS_AHEAD):
                 for inner in scan(inside, 0, len(inside)):
                     if (inner.opcodes == CHUNK).any():
-                        raise UnsuitableError
-                    yield self._messages(inside, inner)
+                        raise ValueError("holds a chunk within a chunk")
+                    yield from self._messages(inside, inner)
                 _release(pages)
 
-    def _messages(self, content: Bytes, records: "Records") -> list[tuple[str, RawMessages]]:
+    def _messages(self, content: Bytes, records: "Records") -> Iterator[tuple[str, RawMessages]]:
         """Messages among records, by channel."""
         self._describe(content, records)
         chosen = np.flatnonzero(records.opcodes == MESSAGE)
         if not len(chosen):
-            return []
+            return
         offsets, lengths = records.offsets[chosen], records.lengths[chosen]
         if lengths.min() < _MESSAGE_HEAD.itemsize:
-            raise UnsuitableError
+            raise ValueError("holds a message without a head")
         heads = pieces(content, offsets, _MESSAGE_HEAD.itemsize).view(_MESSAGE_HEAD)[:, 0]
         if heads["time"].max() >= LATEST_NS:
-            raise UnsuitableError
-        batch = []
+            raise ValueError("holds a message without a time")
         for channel in np.unique(heads["channel"]).tolist():
-            if channel in self._wanted:
-                rows = heads["channel"] == channel
+            topic = self._channels.get(channel)
+            if topic is None:
+                continue
+            rows = heads["channel"] == channel
+            self.counts[topic] = self.counts.get(topic, 0) + int(rows.sum())
+            if topic in self._topics:
                 begins, counts = offsets[rows] + _MESSAGE_HEAD.itemsize, lengths[rows] - _MESSAGE_HEAD.itemsize
-                messages = RawMessages(content, begins, counts, heads["time"][rows].astype(np.int64))
-                batch.append((self._wanted[channel], messages))
-        return batch
+                yield topic, RawMessages(content, begins, counts, heads["time"][rows].astype(np.int64))
 
     def _describe(self, content: Bytes, records: "Records") -> None:
         """Take up schemas and channels; a file has a few, and every chunk may repeat them."""
@@ -190,60 +201,30 @@ class McapFile:
             encoding, _ = _string(content, behind)
             message_type = self._schemas.get(schema, "")
             if self.types.setdefault(topic, message_type) != message_type:
-                raise UnsuitableError
-            if self._topics is None or topic in self._topics:
-                if self._topics is not None and encoding != "cdr":
-                    raise UnsuitableError
-                self._wanted[key] = topic
+                raise ValueError("holds a topic of two types")
+            if topic in self._topics and encoding != "cdr":
+                raise RecordingError(f"{self._path}: topic {topic} is encoded as {encoding}, not cdr; record it again")
+            self._channels[key] = topic
 
-    def _decompressed(self, chunk: Bytes, budget: Budget, damaged: bool) -> Bytes:
-        """Records of a chunk; of one that is cut short the first ones, if it may be damaged."""
+    def _decompressed(self, chunk: Bytes, budget: Budget) -> Bytes:
+        """Records of a chunk; of one that is cut short the first ones."""
         size, checksum, compression, data = _chunk_fields(chunk)
+        budget.take(size, "a chunk")
         try:
-            budget.take(size, "a chunk")
             inside = np.frombuffer(_expanded(data, compression, size + 1), np.uint8) if compression else data
-        except FormatError:
-            raise UnsuitableError from None
         except ImportError as error:
             package = _DECOMPRESSION_PACKAGES[compression]
-            raise RecordingError(
+            raise MissingPackageError(
                 f"{self._path}: is damaged, and recovering its {compression} chunks needs the Python package {package};"
                 f" install it with: pip install {package}"
             ) from error
-        is_whole = len(inside) == size
-        if not (is_whole or (damaged and len(inside) < size)):
-            raise UnsuitableError
-        if is_whole and checksum and zlib.crc32(inside.data) != checksum:
-            raise UnsuitableError
+        if len(inside) > size:
+            raise ValueError("holds a chunk of another size than it declares")
+        if len(inside) < size:
+            self.is_damaged = True
+        elif checksum and zlib.crc32(inside.data) != checksum:
+            raise ValueError("holds a chunk with a wrong checksum")
         return np.asarray(inside)
-
-
-def recover(path: Path, topics: Collection[str]) -> BagContent:
-    """Read messages in the order of writing up to the first damage; damaged content never raises.
-
-    Messages of other than the wanted ``topics`` are only counted.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read at all.
-    RecordingError
-        Chunks are compressed, and the package that decompresses them is not installed.
-    """
-    file = McapFile(path)
-    content = BagContent(file.types)
-    with contextlib.suppress(UnsuitableError, IndexError, ValueError, struct.error):
-        for batch in file.batches(damaged=True):
-            found = []
-            for topic, messages in batch:
-                content.counts[topic] = content.counts.get(topic, 0) + len(messages)
-                if topic in topics:
-                    found += [
-                        (int(messages.offsets[index]), BagMessage(topic, int(time_ns), messages.one(index)))
-                        for index, time_ns in enumerate(messages.times)
-                    ]
-            content.messages.extend(entry for _, entry in sorted(found, key=lambda entry: entry[0]))
-    return content
 
 
 def check_chunks(file: BinaryIO) -> None:
@@ -265,7 +246,7 @@ def check_chunks(file: BinaryIO) -> None:
         if opcode == CHUNK and position <= size:
             try:
                 declared, _, compression, data = _chunk_fields(np.frombuffer(file.read(length), np.uint8))
-            except (struct.error, ValueError, UnsuitableError):
+            except (struct.error, ValueError):
                 raise FormatError("holds a chunk that is cut short") from None
             budget.take(declared, "a chunk")
             if compression == "zstd" and not _is_one_frame(bytes(data), declared):
@@ -290,11 +271,11 @@ def _expanded(data: Bytes, compression: str, most: int) -> bytes:
         zstd = _zstd()
         decompressor, damage = zstd.ZstdDecompressor(), zstd.ZstdError
     else:
-        raise UnsuitableError
+        raise ValueError("holds a chunk of unknown compression")
     try:
         return bytes(decompressor.decompress(bytes(data), max_length=most))
     except (damage, RuntimeError, EOFError, OSError):
-        raise UnsuitableError from None
+        raise ValueError("holds a chunk that cannot be decompressed") from None
 
 
 def _zstd() -> Any:
@@ -328,7 +309,7 @@ def _string(content: Bytes, at: int) -> tuple[str, int]:
     (length,) = struct.unpack_from("<I", content.data, at)
     behind = at + 4 + length
     if behind > len(content):
-        raise UnsuitableError
+        raise ValueError("holds a text that is cut short")
     return bytes(content[at + 4 : behind]).decode(), behind
 
 
@@ -354,30 +335,26 @@ def scan(content: Bytes, start: int, stop: int) -> Iterator[Records]:
 
     Raises
     ------
-    UnsuitableError
+    ValueError
         A record is longer than its file. What is there of it is yielded before if it is a chunk.
     """
-    position, count, predicted = start, _MIN_SINGLE_RECORDS, _MIN_PREDICTED_RECORDS
+    position, singles = start, _MIN_SINGLE_RECORDS
     while position < stop:
-        heads, position = _one_by_one(content, position, stop, count)
+        heads, position = _one_by_one(content, position, stop, singles)
         columns = np.array(heads, dtype=np.int64).reshape(-1, 3)
         yield Records(columns[:, 0].astype(np.uint8), columns[:, 1], columns[:, 2])
         if position > stop:
-            raise UnsuitableError
+            raise ValueError("holds a record that is cut short")
         pattern = _repeating([(opcode, length) for opcode, _, length in heads]) if position < stop else []
-        predicted_count = 0
-        while pattern:
-            records, whole = _predicted(content, position, stop, pattern, predicted)
-            predicted_count += len(records.offsets)
+        count, predicted, is_right = _MIN_PREDICTED_RECORDS, 0, bool(pattern)
+        while is_right:
+            records, is_right = _predicted(content, position, stop, pattern, count)
             if len(records.offsets):
                 yield records
                 position = int(records.offsets[-1] + records.lengths[-1])
-            if not whole:
-                break
-            predicted = min(4 * predicted, _MAX_PREDICTED_RECORDS)
-        if predicted_count < count:
-            predicted = _MIN_PREDICTED_RECORDS
-        count = _MIN_SINGLE_RECORDS if predicted_count >= count else min(2 * count, _MAX_SINGLE_RECORDS)
+            predicted += len(records.offsets)
+            count = min(4 * count, _MAX_PREDICTED_RECORDS)
+        singles = _MIN_SINGLE_RECORDS if predicted >= singles else min(2 * singles, _MAX_SINGLE_RECORDS)
 
 
 def _one_by_one(content: Bytes, position: int, stop: int, count: int) -> tuple[list[tuple[int, int, int]], int]:

@@ -5,14 +5,13 @@ from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
-import numpy as np
-
-from inertid_ros.core.errors import FormatError
-from inertid_ros.data.messages import RawMessages, UnsuitableError
+from inertid_ros.core.errors import FormatError, RecordingError
+from inertid_ros.data.messages import LATEST_NS, RawMessages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 _ROWS_PER_FETCH = 16384
 _TOPICS_QUERY = "select id, name, type, serialization_format from topics"
+_COUNTS_QUERY = "select topic_id, count(*) from messages group by topic_id"
 _MESSAGES_QUERY = "select topic_id, timestamp, data from messages where topic_id in ({}) order by id"
 _COMPUTED_QUERY = "select name from sqlite_master where type in ('view', 'trigger') or sql like 'create virtual%'"
 _UNNAMED_TOPICS_QUERY = "select id from topics where typeof(name) != 'text' or typeof(type) != 'text'"
@@ -20,61 +19,64 @@ _BAG_TABLES = ("messages", "topics", "schema", "metadata", "message_definitions"
 
 
 class SqliteFile:
-    """Messages of the wanted topics of one file; see :class:`.McapFile`."""
+    """Messages of one file; see :class:`.McapFile`."""
 
     def __init__(self, path: Path, topics: Collection[str]) -> None:
         self.types: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        self.is_damaged = False
         self._topics, self._path = topics, path
 
-    def batches(self) -> Iterator[list[tuple[str, RawMessages]]]:
+    def batches(self) -> Iterator[tuple[str, RawMessages]]:
         """Yield topics and messages in the order of writing.
 
         Raises
         ------
-        UnsuitableError
-            The file is not a database of messages, or they are not CDR.
+        FormatError
+            The file is cut short, or not a database of messages.
+        RecordingError
+            A topic is not CDR.
         """
-        if self._path.with_name(f"{self._path.name}-wal").exists():  # messages that are not in the file yet
-            raise UnsuitableError
+        check_tables(self._path)
         try:
-            check_tables(self._path)
             with _opened(self._path) as database:
                 wanted = self._wanted(database)
                 cursor = database.execute(_MESSAGES_QUERY.format(",".join(map(str, wanted))))
                 while rows := cursor.fetchmany(_ROWS_PER_FETCH):
                     keys, times, messages = zip(*rows, strict=True)
-                    lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
-                    offsets, content = np.cumsum(lengths) - lengths, np.frombuffer(b"".join(messages), dtype=np.uint8)
-                    times_ns = np.array(times, dtype=np.int64)
-                    chosen = {topic: np.array(keys) == key for key, topic in wanted.items()}
-                    yield [
-                        (topic, RawMessages(content, offsets[flags], lengths[flags], times_ns[flags]))
-                        for topic, flags in chosen.items()
-                    ]
-        except (FormatError, sqlite3.Error, TypeError, OverflowError):
-            raise UnsuitableError from None
+                    if max(map(abs, times)) >= LATEST_NS:
+                        raise FormatError("holds a message without a time")
+                    yield from RawMessages.by_topic([wanted[key] for key in keys], times, messages)
+        except (sqlite3.Error, ValueError, TypeError, OverflowError, KeyError) as error:
+            raise FormatError(f"holds what is no message ({error})") from None
 
     def _wanted(self, database: sqlite3.Connection) -> dict[int, str]:
         """Key to name of the wanted topics."""
-        wanted = {}
+        wanted, counts = {}, dict(database.execute(_COUNTS_QUERY).fetchall())
         for key, topic, message_type, encoding in database.execute(_TOPICS_QUERY).fetchall():
+            self.counts[topic] = self.counts.get(topic, 0) + counts.get(key, 0)
             if self.types.setdefault(topic, message_type) != message_type:
-                raise UnsuitableError
+                raise FormatError("holds a topic of two types")
             if topic in self._topics:
                 if encoding != "cdr":
-                    raise UnsuitableError
+                    raise RecordingError(f"{self._path}: topic {topic} is encoded as {encoding}, not cdr")
                 wanted[int(key)] = topic
         return wanted
 
 
 def check_tables(path: Path) -> None:
-    """Check a database before a library reads it.
+    """Check a database before it is read.
 
     Raises
     ------
     FormatError
-        It cannot be read, a table is computed, or the name or type of a topic is not text.
+        It cannot be read or is cut short, a table is computed, or the name or type of a topic is not text.
     """
+    with path.open("rb") as content:
+        head = content.read(32)
+    page_bytes, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    if path.stat().st_size < (65536 if page_bytes == 1 else page_bytes) * pages:
+        raise FormatError("is cut short")
     try:
         with _opened(path) as database:
             computed = [name for (name,) in database.execute(_COMPUTED_QUERY).fetchall()]
@@ -91,5 +93,6 @@ def check_tables(path: Path) -> None:
 
 
 def _opened(path: Path) -> AbstractContextManager[sqlite3.Connection]:
-    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    has_log = path.with_name(f"{path.name}-wal").exists()  # of messages that are not in the file yet
+    address = f"{path.absolute().as_uri()}?mode=ro{'' if has_log else '&immutable=1'}"
     return closing(sqlite3.connect(address, uri=True))

@@ -7,11 +7,10 @@ import pytest
 
 from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.data.files import loading
-from inertid_ros.data.files.bag_reading import bag_parts, read_bag
+from inertid_ros.data.files.bag_reading import OnlyWholeError, bag_parts, read_bag
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_any_length, load_recording
 from inertid_ros.data.long_recording import LongRecording, kept_parts
-from inertid_ros.data.messages import UnsuitableError
 from inertid_ros.data.recording import Recording
 
 COUNT = 4000
@@ -70,7 +69,7 @@ def test_a_bag_out_of_order_is_read_as_a_whole(recording, tmp_path, monkeypatch)
 
     def crossed(*_):
         yield whole
-        raise UnsuitableError
+        raise OnlyWholeError
 
     monkeypatch.setattr(loading, "bag_parts", crossed)
     again = load_any_length(bag)

@@ -298,13 +298,12 @@ def test_a_database_that_is_cut_is_a_clean_error(tmp_path):
 def compressed_bag(tmp_path):
     """Bag whose chunks are compressed, of 8000 messages; rosbags writes it, whatever reads it."""
     rosbag2 = pytest.importorskip("rosbags.rosbag2", reason="compressed bags are made with rosbags")
-    from inertid_ros.data.files.bag_backends import RosbagsBackend, typestore
+    from inertid_ros.data.files.bag_backends import typestore
 
     def make(compression):
         writer = rosbag2.Writer(tmp_path / "bag", version=9, storage_plugin=rosbag2.StoragePlugin.MCAP)
         writer.set_compression(rosbag2.CompressionMode.STORAGE, rosbag2.CompressionFormat.ZSTD)
         bag = Bag(tmp_path / "bag")
-        bag.backend = RosbagsBackend()
         rng = np.random.default_rng(2)
         for k in range(8000):
             bag.joint_state(k * 10**6 + 1, "abcdefg", *rng.normal(size=(3, 7)))

@@ -12,7 +12,7 @@ from inertid_ros.data.files.bag_backends import BagMessage
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.bag_writing import recorded_messages, recorded_topics, write_bag
 from inertid_ros.data.files.loading import read_npz, write_npz
-from inertid_ros.data.messages import WRENCH_STAMPED, tare_topic
+from inertid_ros.data.messages import WRENCH_STAMPED, encode, tare_topic
 from inertid_ros.data.recording import Recording
 
 N = 60
@@ -64,15 +64,10 @@ def test_pose_alone_comes_back_and_joint_torques_may_be_missing(tmp_path):
 
 def test_a_tare_in_the_bag_is_subtracted(tmp_path, backend):
     zero, recording, topic = np.arange(1.0, 7.0), synthetic(), tare_topic("/wrench/left")
-    vectors = [backend.message("geometry_msgs/msg/Vector3", **dict(zip("xyz", map(float, values), strict=True)))
-               for values in (zero[:3], zero[3:])]
-    stamp = backend.message("builtin_interfaces/msg/Time", sec=1, nanosec=0)
-    header = backend.message("std_msgs/msg/Header", stamp=stamp, frame_id="left")
-    wrench = backend.message("geometry_msgs/msg/Wrench", force=vectors[0], torque=vectors[1])
-    tare = backend.serialize(backend.message(WRENCH_STAMPED, header=header, wrench=wrench), WRENCH_STAMPED)
+    tare = encode(WRENCH_STAMPED, 10**9, {"wrench": zero}, "left")
     with backend.create(tmp_path / "bag", "mcap", {topic: WRENCH_STAMPED, **recorded_topics(recording)}) as write:
         write(BagMessage(topic, 10**18, tare))
-        for message in recorded_messages(recording, backend, 10**18):
+        for message in recorded_messages(recording, 10**18):
             write(message)
     again = read_bag(tmp_path / "bag", TOPICS)
     np.testing.assert_allclose(again.wrenches["left"], recording.wrenches["left"] - zero)

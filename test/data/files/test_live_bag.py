@@ -21,7 +21,7 @@ from inertid_ros.data.files.bag_opening import FINALISED_KEY
 from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.mcap_format import Topic
-from inertid_ros.data.messages import JOINT_STATE
+from inertid_ros.data.messages import JOINT_STATE, encode
 
 pytestmark = pytest.mark.usefixtures("backend")
 LIBRARIES = [name for name in ("rosbags", "rosbag2_py") if find_spec(name)]
@@ -30,12 +30,8 @@ TOPIC = Topic("/joint_states", JOINT_STATE, "string definition")
 
 
 def joint_state(stamp_ns: int) -> bytes:
-    backend = bag_backend()
-    stamp = backend.message("builtin_interfaces/msg/Time", sec=stamp_ns // 10**9, nanosec=stamp_ns % 10**9)
-    header = backend.message("std_msgs/msg/Header", stamp=stamp, frame_id="")
-    values = np.array([1.0, stamp_ns * 1e-9])
-    arrays = dict.fromkeys(("position", "velocity", "effort"), values)
-    return backend.serialize(backend.message(JOINT_STATE, header=header, name=["a", "b"], **arrays), JOINT_STATE)
+    values = dict.fromkeys(("position", "velocity", "effort"), np.array([1.0, stamp_ns * 1e-9]))
+    return encode(JOINT_STATE, stamp_ns, values, "", ("a", "b"))
 
 
 def stored_stamps(path: Path) -> list[int]:

@@ -1,7 +1,6 @@
 """A live bag of joint states and a tared plate whose stamps interleave: read again whole, in order, less the zero."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from inertid_ros.data.files.bag_reading import read_bag
 from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.live_recording import LiveRecording
 from inertid_ros.data.files.mcap_format import Topic
-from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, tare_topic
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, encode, tare_topic
 
 pytest.importorskip("rosbags.rosbag2", reason="messages are made with rosbags: pip install rosbags")
 PLATE = "/plate/wrench"
@@ -24,31 +23,18 @@ def topic(name: str, message_type: str) -> Topic:
     return Topic(name, message_type, typestore().generate_msgdef(message_type, ros_version=2)[0])
 
 
-def message(message_type: str, stamp_ns: int, **fields: Any) -> bytes:
-    types = typestore().types
-    stamp = types["builtin_interfaces/msg/Time"](sec=stamp_ns // 10**9, nanosec=stamp_ns % 10**9)
-    header = types["std_msgs/msg/Header"](stamp=stamp, frame_id="plate")
-    return bytes(typestore().serialize_cdr(types[message_type](header=header, **fields), message_type))
-
-
-def wrench(stamp_ns: int, values: np.ndarray) -> bytes:
-    types = typestore().types
-    parts = (types["geometry_msgs/msg/Vector3"](*map(float, part)) for part in (values[:3], values[3:]))
-    return message(WRENCH_STAMPED, stamp_ns, wrench=types["geometry_msgs/msg/Wrench"](*parts))
-
-
 def test_bag_and_batches_agree_when_topics_interleave(tmp_path: Path) -> None:
     zero = np.array([1.0, -2.0, 3.0, 0.1, 0.2, 0.3])
     topics = [topic("/joint_states", JOINT_STATE), topic(PLATE, WRENCH_STAMPED)]
     bag = LiveBag(tmp_path / "bag", [*topics, topic(tare_topic(PLATE), WRENCH_STAMPED)], BagWritingOptions(0))
     assembler = RecordingAssembler("live", channels=("wrench/plate",))
-    live = LiveRecording(assembler, bag, prelude=[(2, wrench(START, zero))])
+    live = LiveRecording(assembler, bag, prelude=[(2, encode(WRENCH_STAMPED, START, {"wrench": zero}, "plate"))])
     for k in range(100):
         # The plate's message comes first, but is stamped two milliseconds later.
         late, now, raw = START + k * 10**7 + 2 * 10**6, START + k * 10**7, np.arange(6.0) + k
-        assert live.add(1, wrench(late, raw), late, {"wrench/plate": raw - zero})
-        state = {"name": ["a"], "position": np.ones(1), "velocity": np.ones(1), "effort": np.ones(1)}
-        assert live.add_joint_state(0, message(JOINT_STATE, now, **state), ["a"], now, (np.ones(1),) * 3)
+        assert live.add(1, encode(WRENCH_STAMPED, late, {"wrench": raw}, "plate"), late, {"wrench/plate": raw - zero})
+        state = encode(JOINT_STATE, now, dict.fromkeys(("position", "velocity", "effort"), np.ones(1)), "", ["a"])
+        assert live.add_joint_state(0, state, ["a"], now, (np.ones(1),) * 3)
     bag.close()
     block, _ = live.take(final=True)
     again = read_bag(tmp_path / "bag", RecordingTopics(wrenches={"plate": WrenchTopic(PLATE, "plate")}))

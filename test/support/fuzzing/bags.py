@@ -13,7 +13,7 @@ from support.recordings.message_bag import MessageBag
 from inertid_ros.config.recordings import RecordingTopics, WrenchTopic
 from inertid_ros.data.files.bag_opening import METADATA
 from inertid_ros.data.files.loading import load_recording
-from inertid_ros.data.files.mcap_format import CHANNEL, CHUNK, MCAP_MAGIC, MESSAGE, SCHEMA, recover
+from inertid_ros.data.files.mcap_format import CHANNEL, CHUNK, MCAP_MAGIC, MESSAGE, SCHEMA, McapFile
 
 from .target import Target, from_file
 from .texts import YAML_WORDS, other_yaml
@@ -150,7 +150,7 @@ def bag_targets() -> list[Target]:
     """Readers of bags."""
     databases, files = [_storage("sqlite3", ".db3")], [_storage("mcap", ".mcap")]
     metadata = [_bag("mcap")[METADATA], _bag("sqlite3")[METADATA]]
-    recovery = from_file(".mcap", lambda path: recover(path, {"/joint_states", "/foot"}))
+    recovery = from_file(".mcap", lambda path: list(McapFile(path, {"/joint_states", "/foot"}).batches()))
     return [
         Target("mcap", from_file(".mcap", _read), lambda: files, _other_mcap, _WORDS),
         Target("mcap_recovery", recovery, lambda: files, _other_mcap, _WORDS),
