@@ -139,47 +139,32 @@ def check_stribeck(equations: Equations) -> None:
         )
 
 
-@dataclass(frozen=True)
-class ChosenStribeck:
-    """Equations with Stribeck friction only of joints that show it, and the information of the data under them.
-
-    Attributes
-    ----------
-    covariance : ndarray, shape (p, p)
-        Covariance of the parameters by the uncertainty of fitted speeds; zero for given speeds.
-    """
-
-    equations: Equations
-    information: Information
-    covariance: Array
-
-    @classmethod
-    def with_present(
-        cls, equations: Equations, information: Information, present: NDArray[np.bool_], covariance: Array | None = None
-    ) -> "ChosenStribeck":
-        """Set the columns of joints without Stribeck friction to zero."""
-        model, size = equations.model, equations.model.layout.size
-        covariance = np.zeros((size, size)) if covariance is None else covariance
-        if np.array_equal(present, model.layout.with_stribeck):
-            return cls(equations, information, covariance)
-        reduced = equations_of(model.with_stribeck_of(present), equations.equation_type)
-        layout, channels, earlier = reduced.model.layout, [], information.earlier
-        for channel in information.channels:
-            factor = channel.r_factor.copy()
-            factor[:, np.flatnonzero(np.isin(channel.columns, layout.absent))] = 0.0
-            channels.append(replace(channel, r_factor=r_factor(factor)))
-        if earlier is not None:
-            earlier = replace(earlier, R=np.where(np.isin(np.arange(size), layout.absent), 0.0, earlier.R))
-        information = replace(information, layout=layout, channels=tuple(channels), earlier=earlier)
-        return cls(reduced, information, covariance)
+def _with_stribeck_of(
+    equations: Equations, information: Information, present: NDArray[np.bool_]
+) -> tuple[Equations, Information]:
+    """Set the columns of joints without Stribeck friction to zero."""
+    model = equations.model
+    if np.array_equal(present, model.layout.with_stribeck):
+        return equations, information
+    reduced = equations_of(model.with_stribeck_of(present), equations.equation_type)
+    layout, channels, earlier = reduced.model.layout, [], information.earlier
+    for channel in information.channels:
+        factor = channel.r_factor.copy()
+        factor[:, np.flatnonzero(np.isin(channel.columns, layout.absent))] = 0.0
+        channels.append(replace(channel, r_factor=r_factor(factor)))
+    if earlier is not None:
+        earlier = replace(earlier, R=np.where(np.isin(np.arange(layout.size), layout.absent), 0.0, earlier.R))
+    return reduced, replace(information, layout=layout, channels=tuple(channels), earlier=earlier)
 
 
-def stribeck_where_significant(equations: Equations, information: Information, test: DriveTermTest) -> ChosenStribeck:
+def stribeck_where_significant(
+    equations: Equations, information: Information, test: DriveTermTest
+) -> tuple[Equations, Information]:
     """Keep Stribeck friction, at the robot's speeds, of joints that show it."""
     present = equations.model.layout.with_stribeck
     if present.any() and has_joints(equations):
         present = present & test.passed(equations, test.fit(equations, information, "stribeck").significance, 1)
-    return ChosenStribeck.with_present(equations, information, present)
+    return _with_stribeck_of(equations, information, present)
 
 
 @dataclass(frozen=True)
@@ -195,20 +180,6 @@ class _SpeedGrid:
     equations: Equations
     informations: tuple[Information, ...]
     test: DriveTermTest
-
-    @classmethod
-    def from_speeds(
-        cls,
-        equations: Equations,
-        recordings: Sequence[Samples],
-        earlier: EarlierEquations | None,
-        test: DriveTermTest,
-        speeds: Array,
-    ) -> "_SpeedGrid":
-        model, kind = equations.model, equations.equation_type
-        candidates = [equations_of(model.with_stribeck_speeds(speed), kind) for speed in speeds]
-        informations = (replace(compress(candidate, recordings), earlier=earlier) for candidate in candidates)
-        return cls(equations, tuple(informations), test)
 
     def information(self, points: NDArray[np.intp]) -> Information:
         """Information with every joint at its own point ``(n,)`` of the grid."""
@@ -232,7 +203,7 @@ class _SpeedGrid:
 
 def fitted_stribeck(
     equations: Equations, recordings: Sequence[Samples], earlier: EarlierEquations | None, test: DriveTermTest
-) -> ChosenStribeck:
+) -> tuple[Equations, Information, Array]:
     """Fit the Stribeck speed of every joint, and keep Stribeck friction of joints where it is significant.
 
     Stribeck speeds are the only nonlinear drive parameters. The equations of a joint depend on its own speed alone:
@@ -243,28 +214,39 @@ def fitted_stribeck(
     friction. Newton steps lead from the best candidates to the optimum of all speeds together. A joint without Stribeck
     friction keeps its speed. Equations of an earlier result, at another speed, carry no information about Stribeck
     friction.
+
+    Returns
+    -------
+    equations, information : Equations and Information
+        With Stribeck friction only of joints that show it.
+    covariance : ndarray, shape (p, p)
+        Covariance of the parameters by the uncertainty of the speeds.
     """
-    layout = equations.model.layout
+    layout, kind = equations.model.layout, equations.equation_type
+
+    def at_speeds(speeds: Array) -> Equations:
+        return equations_of(equations.model.with_stribeck_speeds(speeds), kind)
+
     if earlier is not None:
         earlier = earlier.without(np.arange(layout.size)[layout.drive("stribeck")])
 
     def grid(speeds: Array) -> _SpeedGrid:
-        return _SpeedGrid.from_speeds(equations, recordings, earlier, test, speeds)
+        informations = (replace(compress(at_speeds(speed), recordings), earlier=earlier) for speed in speeds)
+        return _SpeedGrid(equations, tuple(informations), test)
 
     speeds = np.geomspace(MIN_STRIBECK_SPEED, MAX_STRIBECK_SPEED, _SPEED_CANDIDATES)
     hidden = speeds < _MIN_TRANSITION_SPEEDS * layout.transition_speed[: len(layout.joints), None]
     first = _best_candidates(grid(np.tile(speeds[:, None], len(layout.joints))), hidden)
-    best, covariance, around = _refined(grid, speeds[first])
-    information = around.information(np.ones_like(first))
-    tried = equations_of(equations.model.with_stribeck_speeds(best), equations.equation_type)
+    best, slopes, inverse, around = _refined(grid, speeds[first])
+    information, tried = around.information(np.ones_like(first)), at_speeds(best)
     present = test.passed(tried, test.fit(tried, information, "stribeck").significance, _SPEED_CANDIDATES)
     present &= (best > speeds[0]) & (best > speeds[hidden.sum(axis=1)]) & (best < MAX_STRIBECK_SPEED)
-    chosen = np.where(present, best, layout.stribeck_speed)
     if present.any():
-        equations = equations_of(equations.model.with_stribeck_speeds(chosen), equations.equation_type)
-    return ChosenStribeck.with_present(
-        equations, replace(information, layout=equations.model.layout), present, covariance(present)
-    )
+        equations = at_speeds(np.where(present, best, layout.stribeck_speed))
+    information = replace(information, layout=equations.model.layout)
+    shown = slopes[:, present]
+    covariance = shown @ inverse[np.ix_(present, present)] @ shown.T
+    return *_with_stribeck_of(equations, information, present), covariance
 
 
 def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -292,10 +274,9 @@ def _best_candidates(grid: _SpeedGrid, hidden: NDArray[np.bool_]) -> NDArray[np.
     return best
 
 
-def _refined(
-    grid: Callable[[Array], _SpeedGrid], speeds: Array
-) -> tuple[Array, Callable[[NDArray[np.bool_]], Array], _SpeedGrid]:
-    """Speeds ``(n,)`` of the least misfit, the covariance of parameters by theirs, and the grid around them.
+def _refined(grid: Callable[[Array], _SpeedGrid], speeds: Array) -> tuple[Array, Array, Array, _SpeedGrid]:
+    """Speeds ``(n,)`` of the least misfit, slopes ``(p, n)`` of the parameters by their logarithms, covariance ``(n,
+    n)`` of these, and the grid around them.
 
     The misfit of the best parameters has the slope that it has at constant parameters; so its slope is that of each
     joint's own equations, and its curvature follows from the change of the best parameters with every speed.
@@ -324,10 +305,4 @@ def _refined(
         if np.abs(np.log(moved / speeds)).max() < _LOG_SPEED_TOLERANCE:
             break
         speeds = moved
-    slopes = (np.array(faster) - np.array(slower)).T / (2 * step)
-
-    def covariance(present: NDArray[np.bool_]) -> Array:
-        shown = slopes[:, present]
-        return shown @ inverse[np.ix_(present, present)] @ shown.T
-
-    return speeds, covariance, around
+    return speeds, (np.array(faster) - np.array(slower)).T / (2 * step), inverse, around

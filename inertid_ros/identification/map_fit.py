@@ -367,19 +367,21 @@ class MapFit:
     def _with_stribeck_by_test(self) -> "MapFit":
         """Keep Stribeck friction only of joints that show it, by the present weights."""
         equations, information = self.data.equations, self.data.information
+        covariance = None
         if self.options.fit_stribeck_speed:
-            chosen = fitted_stribeck(equations, self.data.recordings, information.earlier, self._test)
+            recordings, earlier = self.data.recordings, information.earlier
+            chosen, reduced, covariance = fitted_stribeck(equations, recordings, earlier, self._test)
         else:
-            chosen = stribeck_where_significant(equations, information, self._test)
-        if chosen.equations is equations:
+            chosen, reduced = stribeck_where_significant(equations, information, self._test)
+        if chosen is equations:
             return self
-        data = replace(self.data, equations=chosen.equations, information=chosen.information)
+        data = replace(self.data, equations=chosen, information=reduced)
         return replace(
             MapFit.of(data, self.options, self.map_problem.constraints),
             weighting=self.weighting,
             outliers=self.outliers,
             noise_ratio=self.noise_ratio,
-            speed_covariance=chosen.covariance,
+            speed_covariance=covariance,
             # At fitted speeds it is another column.
             complete=None if self.options.fit_stribeck_speed else information,
             left_out=self.left_out,
