@@ -28,7 +28,6 @@ _RANDOM_POSES = 100
 _ALWAYS_CLOSE_SHARE, _MOSTLY_TOUCHING_SHARE = 0.95, 0.5
 _FIXED_DISTANCE_M = 1e-6  # range of the distances of a pair that the joints do not change
 _OVERLAP_RANGE_M = 0.03  # hulls of shapes this close show how far they lie outside them
-_MARGIN_SHARE = 0.7  # of the smallest gap between capsules and hulls in random poses
 _DISTANCE_TOLERANCE_M = 1e-5  # to which distances are computed
 _DISTANCES_PER_ROUND = 256  # measured between checks whether any more can matter
 
@@ -122,7 +121,7 @@ class ClearanceConstraint(constraint.Constraint):
 
     def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         begin = self.needed + _CLEARANCE_PENALTY_BEGINS_M - self._allowed_overlap
-        near = self.scene.close_hulls(motion.state.placements, begin, self._capsule_margin)
+        near = self.scene.close_hulls(motion.state.placements, begin)
         lack = begin[near.pair] - near.closest.distance
         if not len(lack):
             return constraint.Penalty(0.0)
@@ -207,21 +206,9 @@ class ClearanceConstraint(constraint.Constraint):
             out[pair] = max(float(np.median(gap[close if close.any() else of_pair])), 0.0)
         return out
 
-    @cached_property
-    def _capsule_margin(self) -> Array:
-        """``(P,)`` lower bound of how far capsules lie outside hulls [m], with a safety factor for other poses."""
-        placements = self._random_placements(self.scene, 1)
-        capsules = self.scene.capsule_distances(placements)
-        rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
-        exact = self.scene.distances(placements[rows], pairs, np.full(len(rows), -np.inf))
-        gap = exact - capsules[rows, pairs]
-        smallest = np.full(len(self.scene.pairs), np.inf)
-        np.minimum.at(smallest, pairs, gap)
-        return np.where(np.isfinite(smallest), np.maximum(_MARGIN_SHARE * smallest, 0.0), 0.0)
-
     def _gaps(self, placements: Array) -> tuple[constraint.Indices, Array, Array]:
         """Pairs with close hulls in each pose, distance of hulls outside the shapes, and distance less clearance."""
-        capsules = self.scene.capsule_distances(placements) + self._capsule_margin
+        capsules = self.scene.capsule_distances(placements)
         rows, pairs = np.nonzero(capsules < self.needed + _CLEARANCE_PENALTY_BEGINS_M)
         hulls = self.scene.distances(placements[rows], pairs, np.full(len(rows), -np.inf))
         close = hulls < self.needed[pairs] + _CLEARANCE_PENALTY_BEGINS_M

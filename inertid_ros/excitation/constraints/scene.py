@@ -134,15 +134,13 @@ class Scene:
             out[part] = np.minimum.reduceat(gaps, starts)
         return out
 
-    def close_hulls(self, placements: Array, limit: Array, margin: Array) -> ClosePairs:
+    def close_hulls(self, placements: Array, limit: Array) -> ClosePairs:
         """Convex hulls of the objects of each pair that are closer than ``limit (P,)`` [m], one per pose and pair.
 
         Their distance changes smoothly with the pose, as that of capsules does, and they fit the shapes much closer.
-        Capsules lie at least ``margin (P,)`` [m] outside hulls: hulls are measured if capsules are closer than ``limit
-        - margin``.
         """
-        rows, pairs = np.nonzero(self.ball_distances(placements) < limit - margin)
-        near = self.capsule_distances_of(placements, rows, pairs) < (limit - margin)[pairs]
+        rows, pairs = np.nonzero(self.ball_distances(placements) < limit)
+        near = self.capsule_distances_of(placements, rows, pairs) < limit[pairs]
         rows, pairs = rows[near], pairs[near]
         hulls = self._exact.closest(self.pairs[pairs], rows, self._bodies[pairs], _with_root(placements), limit[pairs])
         close = np.flatnonzero(hulls.distance < limit[pairs])

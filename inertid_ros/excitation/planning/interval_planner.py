@@ -31,9 +31,6 @@ from inertid_ros.robot.model import RobotModel
 _MIN_RANGE_SHARE = 1e-3  # of the largest range
 _RAMP_LIMIT_USE = 0.8  # on the way to the first waypoint and back
 
-PenaltyFunction = Callable[[Array, Array, Array], float]
-"""Penalty of samples that violate a constraint; the cost is multiplied by one plus this."""
-
 ConditionReport = Callable[[float, float], None]
 """Called with the fraction done and the best condition number so far."""
 
@@ -67,13 +64,15 @@ class IntervalPlanningProblem:
         starts at zero and has no limits of position.
     unit_columns : bool
         Whether columns are scaled to unit norm for the condition number; the source does not.
+    penalty : callable
+        Penalty of samples that violate a constraint; the cost is multiplied by one plus this.
     """
 
     regressor: MotionRegressor
     limits: MotionLimits
     fixed_range: Array
     options: CombinationOptions
-    penalty: PenaltyFunction = lambda q, v, a: 0.0
+    penalty: Callable[[Array, Array, Array], float] = lambda q, v, a: 0.0
     unit_columns: bool = False
 
     @property
@@ -118,16 +117,11 @@ def plan_intervals(
     The same ``seed`` gives the same motion unless the deadline [s, monotonic] passes; at least one order is tried.
     """
     options, rng = problem.options, np.random.default_rng(seed)
-    best: IntervalPlan | None = None
-    for index in range(options.orders):
-        plan = _with_order(problem, _random_order(problem.free, rng), rng, deadline)
-        if best is None or plan.condition_number < best.condition_number:
-            best = plan
-        report((index + 1) / options.orders, best.condition_number)
-        if time.monotonic() > deadline:
-            break
-    assert best is not None  # orders is at least one
-    return best
+    plans: list[IntervalPlan] = []
+    while not plans or (len(plans) < options.orders and time.monotonic() <= deadline):
+        plans.append(_with_order(problem, _random_order(problem.free, rng), rng, deadline))
+        report(len(plans) / options.orders, min(plan.condition_number for plan in plans))
+    return min(plans, key=lambda plan: plan.condition_number)
 
 
 def _random_order(free: np.ndarray, rng: np.random.Generator) -> list[int]:
@@ -148,13 +142,9 @@ def _with_order(
     pruned = whole.only(kept)
     start = _best_start(problem, pruned.directions, rng, pruned)
     motion = improve_motion(problem, start, options.iterations, deadline)
-    count, condition = intervals.rank_and_condition(_stacked(problem.evaluate(motion)[0]), options.significant)
-    whole_condition = intervals.rank_and_condition(_stacked(blocks), options.significant)[1]
+    count, condition = intervals.rank_and_condition(np.vstack(problem.evaluate(motion)[0]), options.significant)
+    whole_condition = intervals.rank_and_condition(np.vstack(blocks), options.significant)[1]
     return IntervalPlan(motion, condition, count, whole, whole_condition)
-
-
-def _stacked(blocks: Array) -> Array:
-    return blocks.reshape(-1, blocks.shape[-1])
 
 
 def _best_start(
