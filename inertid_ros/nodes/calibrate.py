@@ -75,19 +75,14 @@ class CalibrationFlow:
             client.wait_for_service(Trigger, service, wait)
         client.wait_for_action(Identify, "identifier/identify", wait)
 
-        def are_ready() -> bool:
-            if self.identifier.last is None or self.recorder.last is None:
-                return False
-            return bool(self.identifier.last.state != IdentifierStatus.WAITING)
-
         def problem() -> str:
-            if self.recorder.last is None:
-                return "the recorder publishes no status; start it in the namespace of this node"
-            if self.identifier.last is None:
-                return "the identifier publishes no status; start it in the namespace of this node"
-            return f"the identifier is not ready: {self.identifier.last.message}"
+            for name, node in (("recorder", self.recorder), ("identifier", self.identifier)):
+                if node.last is None:
+                    return f"the {name} publishes no status; start it in the namespace of this node"
+            waiting = self.identifier.last.state == IdentifierStatus.WAITING
+            return f"the identifier is not ready: {self.identifier.last.message}" if waiting else ""
 
-        client.until(are_ready, problem, wait)
+        client.until(lambda: not problem(), problem, wait)
         if name := self.recorder.last.name:  # as of a flow that was killed
             answer = client.trigger("recorder/stop")
             client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
@@ -97,7 +92,7 @@ class CalibrationFlow:
         client = self.client
         name = client.with_retries(self._start_recording, self.options.wait_s)
         goal.speed_scale, goal.confirm = self.options.speed_scale, self.options.confirm
-        self.mover.move(purpose, goal, lambda: self._not_recording(name))
+        self.mover.move(purpose, goal, lambda: self._check_recording(name))
         answer = client.trigger("recorder/stop")
         self.recording = ""
         if not answer.success:
@@ -128,10 +123,11 @@ class CalibrationFlow:
         self.recording = str(answer.message)
         return self.recording
 
-    def _not_recording(self, name: str) -> str:
-        """Why a motion is useless because the recorder does not write; empty if it does."""
+    def _check_recording(self, name: str) -> None:
+        """Raise FlowError if a motion is useless because the recorder does not write."""
         status = self.recorder.last
-        return f"the recorder stopped: {status.message}" if status is not None and status.name != name else ""
+        if status is not None and status.name != name:
+            raise FlowError(f"the recorder stopped: {status.message}")
 
     def _identify(self, train: Sequence[str], held_out: str, previous: str = "") -> Identify.Result:
         client, options = self.client, self.options

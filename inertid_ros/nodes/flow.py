@@ -118,8 +118,8 @@ class ExcitationMover:
             self._armed = False
             self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
 
-    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
-        """Have the node plan and execute a motion, which is shown before it begins."""
+    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], None]) -> None:
+        """Have the node plan and execute a motion, which is shown before it begins; ``check`` raises to end it."""
         shown = False
 
         def describe(feedback: Excite.Feedback) -> tuple[str, float | None]:
@@ -163,7 +163,7 @@ class SelfMovingRobot:
     def disarm(self) -> None:
         pass
 
-    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], str]) -> None:
+    def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], None]) -> None:
         """Ask the robot to move and wait until it has; ``goal`` has no effect."""
         client, options = self._client, self._options
         answer = client.trigger(options.move_service)
@@ -174,8 +174,7 @@ class SelfMovingRobot:
         client.until(self._is_moving, unmoved, options.wait_s)
 
         def has_ended() -> bool:
-            if problem := check():
-                raise FlowError(problem)
+            check()
             return not self._is_moving()
 
         client.until(has_ended, f"{purpose} motion: the robot does not end it", _MOTION_TIMEOUT_S)

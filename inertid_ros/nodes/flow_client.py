@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import partial
 from types import FrameType
 from typing import Any, TextIO, TypeVar
 
@@ -339,8 +338,12 @@ class FlowClient:
             except FlowError:
                 if time.monotonic() > end:
                     raise
-                again = time.monotonic() + _RETRY_PERIOD_S
-                self.until(partial(_is_past, again), "", 2 * _RETRY_PERIOD_S)
+                self.pause(_RETRY_PERIOD_S)
+
+    def pause(self, seconds: float) -> None:
+        """Spin for a while."""
+        end = time.monotonic() + seconds
+        self.until(lambda: time.monotonic() > end, "", 2 * seconds)
 
     def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
         """Take every step, also after one has failed, and show what went wrong; nodes that have ended need no step."""
@@ -358,13 +361,12 @@ class FlowClient:
         goal: Any,
         describe: Callable[[Any], tuple[str, float | None]],
         timeout_s: float,
-        watch: Callable[[], str] = lambda: "",
+        watch: Callable[[], None] = lambda: None,
     ) -> tuple[int, Any]:
         """Send a goal, wait for its end, and return its status and result. An interruption cancels it.
 
         While a goal with the field ``lease`` set is open, the lease is renewed. ``describe`` returns label and fraction
-        of a feedback, None if unknown; ``watch`` is asked all the time why the goal has become useless, empty while it
-        has not.
+        of a feedback, None if unknown; ``watch`` is called all the time and raises FlowError once the goal is useless.
 
         Raises
         ------
@@ -382,16 +384,13 @@ class FlowClient:
         )
         try:
             ended = self._accepted(name, sent)
-            problem = ""
 
             def is_over() -> bool:
-                nonlocal problem
-                problem = "" if ended.done() else watch()
-                return ended.done() or bool(problem)
+                if not ended.done():
+                    watch()
+                return bool(ended.done())
 
             self.until(is_over, f"action {name} takes longer than {timeout_s:g} s", timeout_s)
-            if problem:
-                raise FlowError(problem)
             self.open_goals.discard(name)
             return ended.result().status, ended.result().result
         except (FlowError, Interrupted) as error:
@@ -432,11 +431,6 @@ class FlowClient:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._signaled = True
-
-
-def _is_past(instant: float) -> bool:
-    """Whether an instant of the steady clock [s] is over."""
-    return time.monotonic() > instant
 
 
 def _server(name: str) -> str:

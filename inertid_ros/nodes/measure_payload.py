@@ -43,8 +43,8 @@ class PayloadFlow:
         self.mover.disarm()
         return self._conclude()
 
-    def _watch(self) -> str:
-        """Ask for the payload once the robot is on the motion; return why the motion is useless, empty if it is not."""
+    def _watch(self) -> None:
+        """Ask for the payload once the robot is on the motion; raise FlowError if the motion is useless."""
         status = self.excitation.last
         if self.asked is None and status is not None and status.state == ExcitationStatus.MOVING:
             options = self.options
@@ -53,18 +53,18 @@ class PayloadFlow:
             self.asked = self.payload.send_goal_async(goal)
         if self.ended is None and self.asked is not None and self.asked.done():
             if not self.asked.result().accepted:
-                return "the online node identifies another payload; wait until it has"
+                raise FlowError("the online node identifies another payload; wait until it has")
             self.ended = self.asked.result().get_result_async()
         answer = self._answer()
-        return answer.message if answer is not None and not answer.success else ""
+        if answer is not None and not answer.success:
+            raise FlowError(answer.message)
 
     def _answer(self) -> Any:
         return self.ended.result().result if self.ended is not None and self.ended.done() else None
 
     def _conclude(self) -> int:
         def has_arrived() -> bool:
-            if problem := self._watch():
-                raise FlowError(problem)
+            self._watch()
             return self._answer() is not None
 
         self.client.until(has_arrived, f"{_PAYLOAD_ACTION} does not answer; see the output of online", _SOLVE_TIMEOUT_S)

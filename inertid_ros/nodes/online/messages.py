@@ -23,12 +23,6 @@ from inertid_ros.ros.parameter_messages import value_fields
 from .following import Following
 
 _INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_CAUSE_CONSTANTS = {
-    Cause.PAYLOAD: RobotChange.PAYLOAD,
-    Cause.LOST_PART: RobotChange.LOST_PART,
-    Cause.RISING_FRICTION: RobotChange.RISING_FRICTION,
-    Cause.FALLING_FRICTION: RobotChange.FALLING_FRICTION,
-}
 
 
 def followed_parameters(
@@ -55,7 +49,7 @@ def to_robot_change(
     message.false_alarms_per_hour, message.message = false_alarms_per_hour, describe_change(change)
     if change is None:
         return message
-    message.since, message.cause, message.subject = since, _CAUSE_CONSTANTS[change.cause], change.subject
+    message.since, message.cause, message.subject = since, getattr(RobotChange, change.cause.name), change.subject
     message.amount, message.standard_deviation = change.amount, change.deviation
     message.ratio, message.threshold, message.settled = change.ratio, change.threshold, change.settled
     return message
