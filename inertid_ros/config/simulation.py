@@ -6,7 +6,6 @@ from inertid_ros.core.errors import ConfigurationError
 
 from .option_fields import option, section
 
-LEGGED_ROBOTS = ("biped", "humanoid")
 
 
 @attrs.frozen
@@ -138,7 +137,7 @@ class LeggedRobotOptions:
 
     robot: str = option(
         "", "a robot that stands on force plates in place of the arm: biped (an exoskeleton on two plates), humanoid (a"
-        " Unitree G1 on one); empty simulates an arm", choices=("", *LEGGED_ROBOTS))
+        " Unitree G1 on one); empty simulates an arm", choices=("", "biped", "humanoid"))
     timestep_s: float = option(1e-3, "of the physics [s]", minimum=1e-4, maximum=0.005)
     seed: int = option(0, "of movements and noise", minimum=0)
     friction: float = option(0.8, "between soles and plates", minimum=0.01, maximum=5.0)

@@ -33,7 +33,7 @@ from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.topics import COMMAND, LATCHED, PolledSubscription
 from inertid_ros.simulation.controller import CommandedTrajectory
-from inertid_ros.simulation.example_robots import STANCES, example_urdf, legged_robot
+from inertid_ros.simulation.example_robots import example_urdf, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot
 from inertid_ros.simulation.sensors import BodySample, FaultyChannel, StateSample
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
@@ -226,8 +226,7 @@ class ForcePlateRobot(Simulation):
 
     def __init__(self, node: Node, options: SimulatorOptions) -> None:
         robot = legged_robot(options.legged_robot.robot, options.legged_robot.crouch_rad)
-        plates = STANCES[options.legged_robot.robot].plate_options()
-        robot_options = attrs.evolve(options.robot, base="free", plates=plates)
+        robot_options = attrs.evolve(options.robot, base="free", plates=robot.plate_options())
         super().__init__(node, options, load_model(robot.urdf, robot_options))
         # The balancing controller is based on the wrong description, as on a real robot.
         self.robot = LeggedRobot(robot, options.legged_robot, controller_urdf=self.described.urdf)

@@ -28,7 +28,7 @@ from inertid_ros.excitation.planning.interval_motion import IntervalMotion, dire
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.example_robots import ARM_URDF, legged_robot
+from inertid_ros.simulation.example_robots import legged_robot, packaged_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 from inertid_ros.simulation.legged_robot import LeggedRobot, simulate_movements
 
@@ -52,7 +52,7 @@ def write_urdfs(folder: Path, truth: RobotModel, name: str, rng: np.random.Gener
 
 def arm(folder: Path, seconds: float) -> None:
     """The arm, moved by sines of several frequencies."""
-    truth, rng = load_model(ARM_URDF), np.random.default_rng(0)
+    truth, rng = load_model(packaged_urdf("example_arm")), np.random.default_rng(0)
     write_urdfs(folder, truth, "robot.urdf", rng)
     for name, motion, held in (("run1_bag", 1, None), ("run2_bag", 2, None), ("box_bag", 3, BOX)):
         write_bag(arm_recording(truth, np.random.default_rng(motion), seconds, held), folder / name)
@@ -86,7 +86,7 @@ def floating(folder: Path, seconds: float) -> None:
     """The arm on a satellite with three reaction wheels of 0.1 kg m^2; each axis moves in one direction per second."""
     body = '<inertial><origin xyz="0.05 0 0.1"/><mass value="40"/>'
     body += '<inertia ixx="4" ixy="0" ixz="0" iyy="5" iyz="0" izz="3"/></inertial>'
-    urdf = ARM_URDF.replace('<link name="base_link">', f'<link name="base_link">{body}')
+    urdf = packaged_urdf("example_arm").replace('<link name="base_link">', f'<link name="base_link">{body}')
     axes = zip("xyz", np.eye(3).tolist(), strict=True)
     wheels = {f"wheel_{name}": WheelOptions(0.1, "base_link", tuple(axis)) for name, axis in axes}
     urdf = re.sub('lower="[^"]*" upper="[^"]*"', 'lower="-6.3" upper="6.3"', urdf)

@@ -23,7 +23,7 @@ from inertid_ros.robot.model import load_model
 from inertid_ros.ros.conversions import from_batch, to_joint_state, to_wrench
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.topics import BATCH
-from inertid_ros.simulation.example_robots import exoskeleton_urdf
+from inertid_ros.simulation.example_robots import legged_robot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
@@ -81,7 +81,7 @@ def test_a_biped_is_recorded_with_its_base_and_both_plates(ros: RosClient) -> No
     assert not recording.notices, "the bag is not whole"
     assert len(recording) == len(whole) and recording.imu is not None and set(recording.wrenches) == set(PLATES)
     np.testing.assert_allclose(np.abs(recording.base_pose), np.abs(whole), atol=1e-12)
-    model = load_model(exoskeleton_urdf(), options.robot)
+    model = load_model(legged_robot("biped").urdf, options.robot)
     np.testing.assert_allclose(from_inertial_parameters(truth[-1]).bodies, model.body_prior, atol=1e-9)
     samples = prepare(recording, model, options.prepare)
     weight = np.linalg.norm(samples.tau[samples.mask[:, 0], :3], axis=1).mean()

@@ -14,7 +14,7 @@ from support.paths import CONFIG, ROOT
 from inertid_ros.config.nodes import NODES, declared
 from inertid_ros.config.option_fields import Option, options
 from inertid_ros.config.structuring import flat, structure
-from inertid_ros.simulation.example_robots import STANCES
+from inertid_ros.simulation.example_robots import legged_robot
 
 CONTENT = {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(CONFIG.glob("*.yaml"))}
 BLOCKS = [(file, name) for file, content in CONTENT.items() for name in content]
@@ -70,16 +70,17 @@ def test_files_are_short_and_explained(file):
         assert re.split("[:;]", comment)[0] in descriptions, comment
 
 
-@pytest.mark.parametrize("robot", STANCES)
+@pytest.mark.parametrize("robot", ["biped", "humanoid"])
 def test_plates_of_legged_robots_are_those_of_the_simulator(robot):
+    simulated = legged_robot(robot)
     identifier = CONTENT[robot]["/**/identifier"]["ros__parameters"]
-    plates = STANCES[robot].plate_options()
+    plates = simulated.plate_options()
     assert identifier["robot"]["plates"] == {
         name: {key: list(value) if isinstance(value, tuple) else value for key, value in attrs.asdict(plate).items()}
         for name, plate in plates.items()
     }
-    assert identifier["prepare"]["base"]["imu_frame"] == STANCES[robot].imu
-    wrenches = {plate.name: {"topic": f"{plate.name}/wrench", "frame": plate.name} for plate in STANCES[robot].plates}
+    assert identifier["prepare"]["base"]["imu_frame"] == simulated.imu
+    wrenches = {plate.name: {"topic": f"{plate.name}/wrench", "frame": plate.name} for plate in simulated.plates}
     assert CONTENT[robot]["/**/recorder"]["ros__parameters"]["wrenches"] == wrenches
 
 

@@ -9,7 +9,7 @@ from inertid_ros.config.robot import ContactOptions, PlateOptions, RobotOptions
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.robot.contacts import contact_jacobians, external_force, predict_wrenches
 from inertid_ros.robot.model import load_model
-from inertid_ros.simulation.example_robots import exoskeleton_urdf
+from inertid_ros.simulation.example_robots import legged_robot
 
 HUMANOIDS = {
     "talos_data/robots/talos_reduced.urdf": ("leg_left_6_link", "arm_right_7_link"),
@@ -55,7 +55,7 @@ def test_a_wrench_without_a_contact_is_refused(robots):
 def test_wrenches_of_two_contacts_are_what_torques_leave():
     plates = {"plate": PlateOptions("right_foot", (0.1, 0.2, 0.0))}
     options = RobotOptions(base="free", contacts={"foot": ContactOptions("left_foot")}, plates=plates)
-    model = load_model(exoskeleton_urdf(), options)
+    model = load_model(legged_robot("biped").urdf, options)
     rng = np.random.default_rng(0)
     q, torque = random_flight(rng, model, 10).q, rng.normal(size=(10, model.joints))
     wrenches = {name: rng.normal(size=(10, 6)) for name in ("foot", "plate")}

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import min_eigenvalue
-from inertid_ros.simulation.example_robots import exoskeleton_urdf, legged_robot, link_parameters
+from inertid_ros.simulation.example_robots import legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot, free_model, simulate_movements
 
 mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
@@ -22,6 +22,23 @@ MOVEMENTS = {
         one_tilt_at_a_time=False,
     ),
 }
+
+# [vanDerGaag2024]_ table D.1: m, m c (x, y, z), I (xx, xy, yy, xz, yz, zz) about the link's origin; the right leg.
+BODY = (13.5, -0.773, 0.0715, 4.94, 2.29, 0.00621, 2.31, 0.312, -0.029, 0.0951)
+LEG = {
+    "hip": (4.35, 0.36, 0.0594, -0.328, 0.0808, -0.00483, 0.128, 0.0545, 0.00249, 0.0587),
+    "thigh": (5.18, 1.04, 0.0425, -0.0258, 0.0155, -0.00747, 0.326, 0.0175, 0.00328, 0.323),
+    "shank": (3.5, 0.39, -0.0299, -0.0423, 0.00868, 0.00161, 0.0834, 0.00258, 0.00137, 0.0822),
+    "ankle": (0.198, 0.000492, -0.00409, -0.00768, 0.00174, 3.97e-05, 0.000446, 8.46e-06, -4.94e-05, 0.00132),
+    "foot": (0.547, 0.0268, -0.000725, 0.0676, 0.0131, 5.17e-05, 0.0145, -0.00333, 9.73e-05, 0.00229),
+}
+MIRRORED = np.array([1, 1, 1, -1, 1, 1, 1, -1, -1, 1])  # of a link whose z axis is turned over
+
+
+def _printed_parameters():
+    legs = {"right": np.ones(10), "left": MIRRORED}
+    rows = {f"{side}_{part}": sign * row for side, sign in legs.items() for part, row in LEG.items()}
+    return {"body": np.array(BODY), **rows}
 
 
 @pytest.fixture(scope="module", params=MOVEMENTS)
@@ -36,7 +53,7 @@ def run(request):
 
 
 def test_exoskeleton_has_the_printed_parameters_and_they_are_physical():
-    model, table = free_model(exoskeleton_urdf()), link_parameters()
+    model, table = free_model(legged_robot("biped").urdf), _printed_parameters()
     assert len(table) == 11 and model.njoints == 12
     assert pin.computeTotalMass(model) == pytest.approx(41.05)
     for index in range(1, model.njoints):
@@ -46,7 +63,7 @@ def test_exoskeleton_has_the_printed_parameters_and_they_are_physical():
 
 
 def test_exoskeleton_is_symmetric_in_its_coordinates():
-    model = free_model(exoskeleton_urdf())
+    model = free_model(legged_robot("biped").urdf)
     data, rng = model.createData(), np.random.default_rng(0)
     legs = {name: rng.uniform(-0.3, 0.3) for name in ("hip_abduction", "hip_flexion", "knee", "ankle_eversion")}
     q = pin.neutral(model)

@@ -1,6 +1,5 @@
 """The simulated robot: tracking, modes, sensors, faults, repeatability."""
 
-
 import attrs
 import numpy as np
 import pinocchio as pin
