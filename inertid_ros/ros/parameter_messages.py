@@ -145,7 +145,7 @@ def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list
 
 @dataclass(frozen=True)
 class ReceivedParameters:
-    """Content of an InertialParameters message.
+    """An InertialParameters message and its values as arrays.
 
     Attributes
     ----------
@@ -159,10 +159,7 @@ class ReceivedParameters:
         Torques that the configuration added, with the values of their parameters.
     """
 
-    sequence: int
-    model_hash: str
-    validation_status: int
-    verdict: int
+    message: InertialParameters
     link_names: tuple[str, ...]
     bodies: Array
     joint_names: tuple[str, ...]
@@ -182,10 +179,7 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
     mass = np.array([link.mass for link in message.links])
     com = np.array([[link.com.x, link.com.y, link.com.z] for link in message.links]).reshape(-1, 3)
     return ReceivedParameters(
-        sequence=int(message.sequence),
-        model_hash=message.model_hash,
-        validation_status=int(message.validation_status),
-        verdict=int(message.verdict),
+        message=message,
         link_names=tuple(link.name for link in message.links),
         bodies=from_mass_com_inertia(mass, com, inertia),
         joint_names=tuple(joint.name for joint in message.joints),

@@ -84,7 +84,7 @@ class ParameterSubscriber:
             self.model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(pi)
         self._drives, self._couplings, self._terms = dict(received.drives), received.couplings, received.terms
         self._friction_speeds = received.stribeck_speed, received.transition_speed
-        self.sequence = received.sequence
+        self.sequence = int(received.message.sequence)
         return True
 
     def drive(self, term: str) -> Array:
@@ -118,21 +118,21 @@ class ParameterSubscriber:
         received = from_inertial_parameters(message)
         if reason := self._objection(received):
             self.refused += 1
-            self._logger.error(f"parameters {received.sequence} refused: {reason}; the last good ones stay in use")
+            self._logger.error(f"parameters {message.sequence} refused: {reason}; the last good ones stay in use")
             return
         with self._lock:
             self._waiting = received
-        self._logger.info(f"parameters {received.sequence} received for {len(received.link_names)} links")
+        self._logger.info(f"parameters {message.sequence} received for {len(received.link_names)} links")
 
     def _objection(self, received: ReceivedParameters) -> str:
-        robot = self._robot
-        if received.model_hash != robot.hash:
-            return f"they belong to another robot (model hash {received.model_hash[:12]}, here {robot.hash[:12]})"
-        if received.validation_status not in (InertialParameters.PASSED, InertialParameters.NOT_VALIDATED):
+        robot, message = self._robot, received.message
+        if message.model_hash != robot.hash:
+            return f"they belong to another robot (model hash {message.model_hash[:12]}, here {robot.hash[:12]})"
+        if message.validation_status not in (InertialParameters.PASSED, InertialParameters.NOT_VALIDATED):
             return "they did not pass their validation"
-        if received.verdict == InertialParameters.DO_NOT_USE:
+        if message.verdict == InertialParameters.DO_NOT_USE:
             return "the verdict on them is 'do not use'"
-        if self._only_use and received.verdict != InertialParameters.USE:
+        if self._only_use and message.verdict != InertialParameters.USE:
             return "they are to be used with care, if at all, and only_use is set"
         if received.link_names != robot.link_names or received.joint_names != robot.joint_names:
             return "their links or joints are not this robot's"

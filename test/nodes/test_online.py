@@ -99,8 +99,8 @@ def test_a_payload_grasped_in_motion_is_told_and_identified(
     ros.until(lambda: len(parameters) > 3 and changes, "parameters")
     assert changes[-1].cause == RobotChange.AS_CALIBRATED and len(changes) == 1
     received = from_inertial_parameters(parameters[-1])
-    assert is_consistent(received.bodies).all() and received.model_hash == case.given.hash
-    assert received.verdict == InertialParameters.USE_WITH_CARE
+    assert is_consistent(received.bodies).all() and received.message.model_hash == case.given.hash
+    assert received.message.verdict == InertialParameters.USE_WITH_CARE
     assert len(parameters[-1].covariance) == len(parameters[-1].parameter_names) ** 2
 
     box, known = Box.random(rng, MASS), len(truth)
