@@ -18,12 +18,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.identification.information.information import EarlierEquations, fingerprint
-from inertid_ros.identification.prior.coordinates import (
-    PULLBACK,
-    Coordinates,
-    normalised_coordinates,
-    prior_covariance_root,
-)
+from inertid_ros.identification.prior import coordinates as priors
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
@@ -107,7 +102,7 @@ class Continuation:
             first = earlier.drive("stribeck").start
             changed += [first + j for j in np.flatnonzero(earlier.stribeck_speed != layout.stribeck_speed)]
         rows = self.earlier.equations
-        root = prior_covariance_root(self._coordinates(self.earlier.prior), self.earlier.prior_spread)
+        root = priors.prior_covariance_root(self._coordinates(self.earlier.prior), self.earlier.prior_spread)
         for span in map(earlier.body, self.changed):
             # Its earlier prior is a part of what the earlier recordings say of all others.
             R = np.zeros((BODY_PARAMETERS, earlier.size))
@@ -125,14 +120,14 @@ class Continuation:
             inverse = np.linalg.inv(coordinates.matrix[span, span])
             covariance = inverse @ self.earlier.covariance[span, span] @ inverse.T
             # variance of the geodesic distance per direction, as that of the prior spread is
-            spreads[link] = np.hypot(given, np.sqrt(np.trace(PULLBACK @ covariance) / BODY_PARAMETERS))
+            spreads[link] = np.hypot(given, np.sqrt(np.trace(priors.PULLBACK @ covariance) / BODY_PARAMETERS))
         return spreads
 
-    def _coordinates(self, parameters: Array) -> Coordinates:
+    def _coordinates(self, parameters: Array) -> priors.Coordinates:
         layout = self.earlier.layout
         model = self.model.with_prior_bodies(layout.bodies(parameters))
         drives = np.zeros(layout.size - layout.inertial_size)
-        return normalised_coordinates(
+        return priors.normalised_coordinates(
             layout, model.consistent_prior, model.inertial_locked, drives, np.ones(len(drives))
         )
 

@@ -11,13 +11,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.numeric import BaseParameters, base_parameters
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior.coordinates import (
-    TYPICAL_PRIOR_SPREAD,
-    Coordinates,
-    prior_coordinates,
-    prior_covariance_root,
-    scaling_matrix,
-)
+from inertid_ros.identification.prior import coordinates as priors
 from inertid_ros.regressors.equations import Equations
 
 _MAX_WEIGHT_ITERATIONS, _REWEIGHTED_TOLERANCE = 200, 1e-7
@@ -171,7 +165,7 @@ class LinearProblem:
 
     equations: Equations
     options: LeastSquaresOptions
-    coordinates: Coordinates
+    coordinates: priors.Coordinates
     base: BaseParameters
     scaling: Array
 
@@ -180,13 +174,13 @@ class LinearProblem:
         cls, equations: Equations, information: Information, options: LeastSquaresOptions
     ) -> "LinearProblem":
         model = equations.model
-        coordinates = prior_coordinates(model, information)
+        coordinates = priors.prior_coordinates(model, information)
         level = information.rms_measured
         if information.noise is not None:
             level = information.deviation(coordinates.physical(coordinates.prior))
         R, _ = information.whitened(1 / np.maximum(level, _WEAK_TORQUE_SHARE * level.max()))
         base = base_parameters(model.layout, R)
-        return cls(equations, options, coordinates, base, scaling_matrix(options.scaling, coordinates))
+        return cls(equations, options, coordinates, base, priors.scaling_matrix(options.scaling, coordinates))
 
     @cached_property
     def prior(self) -> Array:
@@ -250,7 +244,7 @@ class LinearProblem:
             normal[:, channel.columns] += local.T @ equations
             noise += level * local.T @ local
         prior_error = np.column_stack(
-            [prior_covariance_root(self.coordinates, TYPICAL_PRIOR_SPREAD), self.prior - self.centre]
+            [priors.prior_covariance_root(self.coordinates, priors.TYPICAL_PRIOR_SPREAD), self.prior - self.centre]
         )
         prior_error -= roots @ (normal @ prior_error)
         return np.asarray(roots @ noise @ roots.T + prior_error @ prior_error.T)

@@ -19,23 +19,15 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import ErrorSources, posterior
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.base_parameters.numeric import base_parameters
-from inertid_ros.identification.information.data_checks import (
-    MAX_OUTLIER_SHARE,
-    OutlierLimits,
-    resolution,
-    without_outliers,
-)
+from inertid_ros.identification.information import data_checks
 from inertid_ros.identification.information.delay import Delay, without_delay
 from inertid_ros.identification.information.information import ROUNDING_SHARE, Information, compress
 from inertid_ros.identification.information.residuals import band_fraction, effective_fraction, noise_levels
+from inertid_ros.identification.prior import regularizers
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, prior_coordinates
-from inertid_ros.identification.prior.regularizers import (
-    Regularization,
-    covariance_root,
-    prior_spread_of_largest_evidence,
-)
+from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.regressors.equations import Equations
 
@@ -79,7 +71,7 @@ class FitData:
         measured, expected = information.rms_measured, information.rms_error(self.equations.model.prior)
         size = np.where(measured > 0, measured, expected)
         rounding = ROUNDING_SHARE * np.where(size > 0, size, 1.0)
-        return np.maximum(resolution(self.equations, self.recordings), rounding)
+        return np.maximum(data_checks.resolution(self.equations, self.recordings), rounding)
 
 
 @dataclass(frozen=True)
@@ -128,7 +120,6 @@ class MapFit:
 
     data: FitData
     map_problem: MapProblem
-    regularization: Regularization
     options: IdentifyOptions
     weighting: Weighting
     solution: Solution | None = None
@@ -154,7 +145,7 @@ class MapFit:
         deviation = np.maximum(information.deviation(model.prior), 0.01 * information.rms_measured)
         fraction = band_fraction(data.recordings) if data.recordings else np.ones(len(deviation))
         weighting = Weighting(np.maximum(deviation, data.least_deviation), fraction, regularization)
-        return cls(data, map_problem, regularization, options, weighting)
+        return cls(data, map_problem, options, weighting)
 
     @cached_property
     def _held(self) -> NDArray[np.bool_]:
@@ -197,7 +188,7 @@ class MapFit:
                 continue
             # Residual deviation per channel, then the prior spread of the largest evidence.
             deviation = np.maximum(information.deviation(self._physical(solution)), least)
-            prior_spread = self.options.prior_spread or prior_spread_of_largest_evidence(
+            prior_spread = self.options.prior_spread or regularizers.prior_spread_of_largest_evidence(
                 R, solution, information.layout, weighting.regularization, self._held
             )
             change = max(
@@ -228,7 +219,7 @@ class MapFit:
 
     def refitted(self, estimate: Estimate) -> Array:
         """Parameters ``(p,)`` of this fit with the weights of data and prior of an estimate, without iteration."""
-        regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
+        regularization = replace(self.weighting.regularization, prior_spread=estimate.prior_spread)
         R, z = self.normalised_equations(estimate.weights)
         return self._physical(self.map_problem.solve(R, z, regularization))
 
@@ -239,7 +230,7 @@ class MapFit:
         outweighs the prior: residuals must not show errors of the prior.
         """
         data = self.data
-        kept, outliers = without_outliers(
+        kept, outliers = data_checks.without_outliers(
             data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold
         )
         fit = replace(self, data=replace(data, recordings=tuple(kept)), outliers=self._outliers_with(outliers))
@@ -260,7 +251,7 @@ class MapFit:
         follow from the samples in memory.
         """
         data, count = self.data, np.zeros(self.data.equations.count, dtype=int)
-        limits = OutlierLimits.from_residuals(
+        limits = data_checks.OutlierLimits.from_residuals(
             data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold
         )
         parameters = self.parameters
@@ -270,7 +261,7 @@ class MapFit:
             for part in data.further:
                 samples = without_delay(part, data.removed_delay)
                 residual = samples.tau - data.equations.predict(parameters, samples)
-                masked, beyond = limits.masked(samples, residual, MAX_OUTLIER_SHARE)
+                masked, beyond = limits.masked(samples, residual, data_checks.MAX_OUTLIER_SHARE)
                 count = count + beyond
                 yield masked
 
@@ -439,5 +430,5 @@ class MapFit:
     def _covariance(self, R: Array, solution: Solution) -> Array:
         """Inverse Hessian ``(p, p)`` of a solution in physical parameters; held ones have no variance."""
         coordinates = self.map_problem.coordinates
-        root = coordinates.matrix[:, ~self._held] @ covariance_root(R, solution, ~self._held)
+        root = coordinates.matrix[:, ~self._held] @ regularizers.covariance_root(R, solution, ~self._held)
         return root @ root.T

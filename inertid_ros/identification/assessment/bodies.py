@@ -5,14 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.inertial_parameters import (
-    INERTIA_ELEMENTS,
-    is_consistent,
-    mass_com_inertia,
-    pseudo_inertia,
-    uniform_ellipsoid,
-)
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
@@ -69,8 +63,8 @@ def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
     if pi[0] > 0:
         slopes = com_inertia_slopes(pi)
         deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, covariance, slopes), 0.0))
-        _, com, inertia = mass_com_inertia(pi)
-        values = np.concatenate([com, [inertia[element] for element in INERTIA_ELEMENTS]])
+        _, com, inertia = inertial.mass_com_inertia(pi)
+        values = np.concatenate([com, [inertia[element] for element in inertial.INERTIA_ELEMENTS]])
         interval = values[:, None] + NORMAL_95 * deviation[:, None] * [-1.0, 1.0]
         positive = _INERTIA_DIAGONAL[values[_INERTIA_DIAGONAL] > 0.0]
         interval[positive] = log_normal_interval(values[positive], deviation[positive])
@@ -82,7 +76,7 @@ def com_inertia_slopes(pi: Array) -> Array:
     mass, com, eye = pi[0], pi[1:4] / pi[0], np.eye(3)
     slopes = np.zeros((9, 10))
     slopes[:3, 0], slopes[:3, 1:4] = -com / mass, eye / mass
-    for row, (first, second) in enumerate(INERTIA_ELEMENTS, start=3):
+    for row, (first, second) in enumerate(inertial.INERTIA_ELEMENTS, start=3):
         slopes[row, 1 + row] = 1.0
         slopes[row, 0] = eye[first, second] * (com @ com) - com[first] * com[second]
         slopes[row, 1:4] = com[first] * eye[second] + com[second] * eye[first] - 2 * eye[first, second] * com
@@ -114,11 +108,11 @@ class FeasibilityMargin:
 
 def feasibility_margins(estimate: Estimate) -> tuple[FeasibilityMargin, ...]:
     """Margins of every moving body, in the order of the model."""
-    calibrated, prior = pseudo_inertia(estimate.bodies), pseudo_inertia(estimate.model.consistent_body_prior)
-    moments = np.linalg.eigvalsh(mass_com_inertia(estimate.bodies).inertia)
+    calibrated, prior = map(inertial.pseudo_inertia, (estimate.bodies, estimate.model.consistent_body_prior))
+    moments = np.linalg.eigvalsh(inertial.mass_com_inertia(estimate.bodies).inertia)
     largest = np.where(moments[:, 2] != 0, moments[:, 2], np.nan)
     triangle = (moments[:, 0] + moments[:, 1] - moments[:, 2]) / largest
-    consistent = is_consistent(estimate.bodies)
+    consistent = inertial.is_consistent(estimate.bodies)
     return tuple(
         FeasibilityMargin(
             name,
@@ -196,18 +190,18 @@ def shown_pose(model: RobotModel) -> Array:
 
 
 def _placed(pi: Array, placement: Array) -> PlacedEllipsoid | None:
-    if not is_consistent(pi):
+    if not inertial.is_consistent(pi):
         return None
-    centre, rotation, semi_axes = uniform_ellipsoid(pi)
+    centre, rotation, semi_axes = inertial.uniform_ellipsoid(pi)
     turn = placement[:3, :3]
     return PlacedEllipsoid(placement[:3, 3] + turn @ centre, turn @ rotation * semi_axes)
 
 
 def _axes_interval(pi: Array, covariance: Array) -> Array:
     """``(3, 2)`` ends of the semi-axes' intervals as shares of their lengths, by the deviation of their squares."""
-    _, rotation, semi_axes = uniform_ellipsoid(pi)
+    _, rotation, semi_axes = inertial.uniform_ellipsoid(pi)
     moments = (_HALF_TRACE - np.eye(6)) @ com_inertia_slopes(pi)[3:]
-    second = pseudo_inertia(pi)[:3, :3] - np.outer(pi[1:4], pi[1:4]) / pi[0]
+    second = inertial.pseudo_inertia(pi)[:3, :3] - np.outer(pi[1:4], pi[1:4]) / pi[0]
     squares = 5.0 * moments[_ELEMENT_INDEX] / pi[0]  # (3, 3, 10): slopes of the squared semi-axes as a matrix
     squares[:, :, 0] -= 5.0 * second / pi[0] ** 2
     slopes = np.einsum("ia,ijk,ja->ak", rotation, squares, rotation)
