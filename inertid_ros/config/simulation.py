@@ -7,7 +7,6 @@ from inertid_ros.core.errors import ConfigurationError
 from .option_fields import option, section
 
 
-
 @attrs.frozen
 class SensorOptions:
     """Errors of the reported states: standard deviations of independent normal noise, and play."""
