@@ -7,8 +7,7 @@ from inertid_ros.config.identification import ESTIMATORS, IdentifyOptions
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.estimate import Estimate, TermChoice
-from inertid_ros.identification.assessment.identifiability import with_identifiability
+from inertid_ros.identification.assessment.estimate import Estimate, TermChoice, with_identifiability
 from inertid_ros.identification.information.data_checks import check_effort_varies, checked_data
 from inertid_ros.identification.information.delay import estimate_delay, may_be_shifted, without_delay
 from inertid_ros.identification.information.information import Information, compress

@@ -18,8 +18,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.identifiability import with_identifiability
+from inertid_ros.identification.assessment.estimate import Estimate, with_identifiability
 from inertid_ros.identification.information.data_checks import checked_data
 from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.information.residuals import Residuals

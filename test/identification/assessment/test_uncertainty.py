@@ -21,9 +21,10 @@ from inertid_ros.identification.assessment.estimate import (
     PARTLY,
     PRIOR,
     Estimate,
+    identifiability,
     log_normal_interval,
+    with_identifiability,
 )
-from inertid_ros.identification.assessment.identifiability import identifiability, with_identifiability
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
