@@ -275,7 +275,7 @@ class ForcePlateRobot(Simulation):
         stamp = conversions.to_time(self.stamp_ns + round(sample.time * 1e9) + round(faults.stamp_offset_s * 1e9))
         if not faults.silent:
             self._publish_state(self.robot.joint_names, sample, stamp)
-        base = self.robot.world.root
+        base = self.truth.link_names[0]
         self.odometry.publish(conversions.to_odometry(sample.base_pose, sample.base_twist, base, stamp))
         self.imu.publish(conversions.to_imu(sample.specific_force, sample.rate, self.robot.robot.imu, stamp))
         for plate, publisher in self.plates.items():

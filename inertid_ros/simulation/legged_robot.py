@@ -114,8 +114,7 @@ class LeggedRobot:
             specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)),
             rate=axes.T @ angular,
             wrenches={
-                plate.name: plate_wrench(self.world, self._data, index, plate.placement)
-                for index, plate in enumerate(self.robot.plates)
+                plate.name: plate_wrench(self.world, self._data, plate) for plate in self.robot.plates
             },
         )
 

@@ -3,8 +3,9 @@
 Pinocchio's reader is not used, so that the simulator tests the dynamics independently.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from inertid_ros.core.errors import ModelError
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
-from inertid_ros.robot.urdf.joints import locked_joints
+from inertid_ros.robot.urdf.joints import locked_joints, moving_links
 from inertid_ros.simulation.example_robots import SimulatedPlate, Sole
 
 _UNUSED_TAGS = ("transmission", "gazebo", "mujoco", "material", "visual", "collision")
@@ -30,11 +31,13 @@ _CONTACT_SOLREF = (0.008, 1.0)  # time constant [s] and damping ratio
 
 @dataclass(frozen=True)
 class MujocoRobot:
-    """A compiled ``mujoco.MjModel`` without geometry, and the indices ``(n,)`` of the robot's joints in it."""
+    """A compiled ``mujoco.MjModel``, the indices ``(n,)`` of the robot's joints in it, and the geometry of each plate.
+    """
 
     model: Any
     dof: Array
     position: Array
+    plates: Mapping[str, int] = field(default_factory=dict)
 
 
 def import_mujoco() -> Any:
@@ -60,20 +63,31 @@ def build_mujoco(robot: RobotModel, timestep: float) -> MujocoRobot:
     ModelError
         MuJoCo is not installed or refuses the URDF.
     """
-    mujoco = import_mujoco()
     root = parsing.parse_description(robot.urdf)
     text = fix_joints(root, locked_joints(root, robot.options.locked_joints))
-    try:
-        spec = mujoco.MjSpec.from_string(text)
+    with _refusals():
+        spec = _specification(text, timestep)
         spec.compiler.fusestatic = True
-        spec.compiler.balanceinertia = False
-        spec.option.timestep = timestep
-        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         spec.option.gravity = np.array(robot.options.gravity, dtype=float)
         model = spec.compile()
+    return MujocoRobot(model, *joint_indices(model, robot.joint_names))
+
+
+def _specification(text: str, timestep: float) -> Any:
+    mujoco = import_mujoco()
+    spec = mujoco.MjSpec.from_string(text)
+    spec.compiler.balanceinertia = False
+    spec.option.timestep = timestep
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    return spec
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
     except ValueError as error:
         raise ModelError(f"URDF: MuJoCo refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
-    return MujocoRobot(model, *joint_indices(model, robot.joint_names))
 
 
 def set_bodies(robot: MujocoRobot, bodies: Array) -> None:
@@ -124,27 +138,10 @@ def _fix(joint: etree._Element, position: float) -> None:
     etree.SubElement(joint, "origin", {key: " ".join(repr(float(x)) for x in v) for key, v in numbers.items()})
 
 
-@dataclass(frozen=True)
-class ForcePlateWorld:
-    """A compiled ``mujoco.MjModel`` of a robot on force plates.
-
-    Attributes
-    ----------
-    dof, position : (n,), indices of the joints.
-    plates : geometry index of every plate.
-    """
-
-    model: Any
-    dof: Array
-    position: Array
-    root: str
-    plates: tuple[int, ...]
-
-
 def build_world(
     urdf: str, joint_names: Sequence[str], soles: Sequence[Sole], plates: Sequence[SimulatedPlate],
     options: LeggedRobotOptions,
-) -> ForcePlateWorld:
+) -> MujocoRobot:
     """Compile a URDF with a free root, balls at the corners of the soles, and boxes for the plates.
 
     Raises
@@ -154,25 +151,20 @@ def build_world(
     """
     mujoco = import_mujoco()
     tree = parsing.parse_description(urdf)
-    root = _root_link(tree)
-    text = fix_joints(tree, _not_moved(tree, joint_names))
+    contact = {"solref": _CONTACT_SOLREF, "friction": (options.friction, 0.0, 0.0)}
     names = [plate.name for plate in plates]
-    try:
-        spec = mujoco.MjSpec.from_string(text)
+    with _refusals():
+        spec = _specification(fix_joints(tree, {}), options.timestep_s)
         spec.compiler.fusestatic = False
-        spec.compiler.balanceinertia = False
-        spec.option.timestep = options.timestep_s
-        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
         spec.option.impratio = 10.0
         spec.option.tolerance = 1e-14  # wrenches and accelerations agree to the last digits
         spec.option.iterations = 200
-        spec.body(root).add_freejoint()
+        spec.body(moving_links(tree, (), free=True)[0]).add_freejoint()
         for plate in plates:
             spec.worldbody.add_geom(
                 name=plate.name, type=mujoco.mjtGeom.mjGEOM_BOX, size=_PLATE_SIZE_M,
-                pos=(plate.origin[0], plate.origin[1], -_PLATE_SIZE_M[2]), solref=_CONTACT_SOLREF,
-                friction=(options.friction, 0.0, 0.0),
+                pos=(plate.origin[0], plate.origin[1], -_PLATE_SIZE_M[2]), **contact,
             )
         for sole in soles:
             body = spec.body(sole.frame)
@@ -182,36 +174,30 @@ def build_world(
             for number, corner in enumerate(sole.corners):
                 body.add_geom(
                     name=f"{sole.frame}_corner_{number}", type=mujoco.mjtGeom.mjGEOM_SPHERE,
-                    size=(_CORNER_RADIUS_M, 0, 0), pos=corner + inward, mass=0.0, condim=3, solref=_CONTACT_SOLREF,
-                    friction=(options.friction, 0.0, 0.0),
+                    size=(_CORNER_RADIUS_M, 0, 0), pos=corner + inward, mass=0.0, condim=3, **contact,
                 )
         model = spec.compile()
-    except ValueError as error:
-        raise ModelError(f"URDF: MuJoCo refuses it ({str(error).splitlines()[0]}); fix the URDF") from None
-    return ForcePlateWorld(
-        model, *joint_indices(model, joint_names), root, tuple(model.geom(name).id for name in names),
-    )
+    return MujocoRobot(model, *joint_indices(model, joint_names), {name: model.geom(name).id for name in names})
 
 
-def plate_wrench(world: ForcePlateWorld, data: Any, plate: int, placement: Any) -> Array:
+def plate_wrench(world: MujocoRobot, data: Any, plate: SimulatedPlate) -> Array:
     """Force and torque ``(6,)`` of a plate on the robot, in the plate's frame, at the last forward step."""
-    mujoco = import_mujoco()
+    mujoco, geometry, placement = import_mujoco(), world.plates[plate.name], plate.placement
     total, point = np.zeros(6), np.zeros(6)
-    origin = placement.translation
     for index in range(data.ncon):
         contact = data.contact[index]
-        if world.plates[plate] not in (contact.geom1, contact.geom2):
+        if geometry not in (contact.geom1, contact.geom2):
             continue
         mujoco.mj_contactForce(world.model, data, index, point)
         # Along the normal from the first geometry to the second, acting on the second.
-        sign = 1.0 if contact.geom1 == world.plates[plate] else -1.0
+        sign = 1.0 if contact.geom1 == geometry else -1.0
         force = sign * contact.frame.reshape(3, 3).T @ point[:3]
         total[:3] += force
-        total[3:] += pin.skew(contact.pos - origin) @ force
+        total[3:] += pin.skew(contact.pos - placement.translation) @ force
     return np.concatenate([placement.rotation.T @ total[:3], placement.rotation.T @ total[3:]])
 
 
-def to_pinocchio(world: ForcePlateWorld, data: Any) -> tuple[Array, Array, Array]:
+def to_pinocchio(world: MujocoRobot, data: Any) -> tuple[Array, Array, Array]:
     """Configuration ``(n + 7,)``, velocity and acceleration ``(n + 6,)`` in Pinocchio's convention.
 
     MuJoCo's free joint has its linear velocity in the world and its angular velocity in the body; Pinocchio has both in
@@ -228,17 +214,7 @@ def to_pinocchio(world: ForcePlateWorld, data: Any) -> tuple[Array, Array, Array
     )
 
 
-def set_configuration(world: ForcePlateWorld, data: Any, q: Array) -> None:
+def set_configuration(world: MujocoRobot, data: Any, q: Array) -> None:
     """Put the robot at a Pinocchio configuration."""
     data.qpos[:3], data.qpos[3:7] = q[:3], q[[6, 3, 4, 5]]
     data.qpos[world.position] = q[7:]
-
-
-def _root_link(tree: etree._Element) -> str:
-    children = {joint.find("child").get("link") for joint in tree.findall("joint")}
-    return next(str(link.get("name")) for link in tree.findall("link") if link.get("name") not in children)
-
-
-def _not_moved(tree: etree._Element, joint_names: Sequence[str]) -> dict[str, float]:
-    movable = (str(j.get("name")) for j in tree.findall("joint") if j.get("type") in parsing.MOVABLE)
-    return {name: 0.0 for name in movable if name not in joint_names}

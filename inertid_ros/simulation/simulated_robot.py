@@ -1,7 +1,6 @@
 """SimulatedRobot: an arm in MuJoCo in place of hardware, with drives that a URDF does not describe."""
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import pinocchio as pin
@@ -71,13 +70,6 @@ def typical_drives(robot: RobotModel, options: DriveOptions, rng: np.random.Gene
     )
 
 
-class ControlMode(Enum):
-    """Mode of the arm's controller."""
-
-    POSITION = "position"  # follows trajectories or streamed positions, holds otherwise
-    EFFORT = "effort"  # passes efforts on
-
-
 class SimulatedRobot:
     """MuJoCo physics, drives, controller and sensors of one arm. Joints are in the order of ``robot``.
 
@@ -86,6 +78,11 @@ class SimulatedRobot:
     robot : the true robot; its URDF is read by MuJoCo itself.
     drives : true drives instead of typical ones.
     start : (n,), pose at time zero; by default the middle of the position limits.
+
+    Attributes
+    ----------
+    passes_efforts : bool
+        Whether efforts are passed on; otherwise it follows trajectories or streamed positions, or holds.
     """
 
     def __init__(
@@ -166,7 +163,7 @@ class SimulatedRobot:
             self.robot, self.bodies = robot, np.array(robot.consistent_body_prior)
             set_bodies(self._compiled, self.bodies)
         self._compiled = self._with_drives(self._compiled)
-        self._set_mode(self.mode)
+        self._set_gains()
 
     def _with_drives(self, compiled: MujocoRobot) -> MujocoRobot:
         """The compiled robot with the friction and rotor inertia of its drives."""
@@ -211,7 +208,8 @@ class SimulatedRobot:
         effort = np.array(effort, dtype=float)
         if effort.shape != (self.robot.joints,) or not np.isfinite(effort).all():
             raise ExcitationError(f"command: efforts {effort} are not {self.robot.joints} finite numbers")
-        self._set_mode(ControlMode.EFFORT)
+        self.passes_efforts = True
+        self._set_gains()
         self._commanded_effort = np.clip(effort, -self.effort_limit, self.effort_limit)
         self._effort_time = self.time
 
@@ -244,26 +242,26 @@ class SimulatedRobot:
         """Position, velocity, acceleration that the controller follows now."""
         return self._follower.desired(self.time)
 
-    def _set_mode(self, mode: ControlMode) -> None:
-        self.mode = mode
-        has_drive_loop = mode is ControlMode.POSITION and not self._pid
-        self._gain = self._cascade.gain if has_drive_loop else np.zeros(self.robot.joints)
+    def _set_gains(self) -> None:
+        no_drive_loop = self.passes_efforts or self._pid
+        self._gain = np.zeros(self.robot.joints) if no_drive_loop else self._cascade.gain
         self._compiled.model.dof_damping[self._compiled.dof] = self.drives.viscous + self._gain
 
     def _leave_effort_control(self) -> None:
-        if self.mode is ControlMode.EFFORT:
+        if self.passes_efforts:
             self._take_position_control()
 
     def _take_position_control(self) -> None:
         """Hold the robot where it is, starting from the effort that is applied now."""
-        self._set_mode(ControlMode.POSITION)
+        self.passes_efforts = False
+        self._set_gains()
         position = self._data.qpos[self._compiled.position]
         self._follower.hold(position)
         self._cascade.hold(position, self._applied)
 
     def _control(self) -> Array:
         """Efforts until the next step."""
-        if self.mode is ControlMode.EFFORT:
+        if self.passes_efforts:
             if self.time - self._effort_time <= self.options.controller.effort_timeout_s:
                 return self._commanded_effort
             self._take_position_control()

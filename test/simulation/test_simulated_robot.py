@@ -22,7 +22,7 @@ from inertid_ros.simulation.controller import CommandedTrajectory
 from inertid_ros.simulation.mujoco_model import build_mujoco, import_mujoco, set_bodies
 from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.sensors import FaultyChannel, StateSample
-from inertid_ros.simulation.simulated_robot import ControlMode, Drives, SimulatedRobot
+from inertid_ros.simulation.simulated_robot import Drives, SimulatedRobot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 
@@ -223,11 +223,11 @@ def test_efforts_are_passed_on_until_they_stop_coming(model):
         gravity = pin.computeGeneralizedGravity(model.pinocchio, data, robot.true_state().position)
         robot.command_effort(gravity)
         robot.step()
-    assert robot.mode is ControlMode.EFFORT
+    assert robot.passes_efforts
     assert robot.true_state().position == pytest.approx(PANDA_START, abs=1e-3)
     assert robot.true_state().effort == pytest.approx(gravity, abs=1e-6)
     robot.step(150)
-    assert robot.mode is ControlMode.POSITION
+    assert not robot.passes_efforts
     robot.step(500)
     assert robot.true_state().position == pytest.approx(PANDA_START, abs=0.01)
     robot.command_effort(np.full(7, 1e6))
@@ -272,7 +272,7 @@ def test_reset_starts_over(model):
     robot.step(50)
     robot.reset(PANDA_START + 0.1)
     assert robot.time == 0
-    assert robot.mode is ControlMode.POSITION
+    assert not robot.passes_efforts
     robot.step(100)
     assert robot.true_state().position == pytest.approx(PANDA_START + 0.1, abs=5e-3)
 
