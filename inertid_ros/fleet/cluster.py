@@ -5,7 +5,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -112,37 +112,30 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
     dask, distributed = optional("dask"), optional("distributed")
     for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    with dask.config.set(_DISTRIBUTED):
-        if scheduler:
-            with _connected(distributed, scheduler) as client:
-                yield Cluster(client)
-            return
-        with tempfile.TemporaryDirectory(prefix="inertid_fleet_") as scratch:
-            try:
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(_DISTRIBUTED))
+        try:
+            if scheduler:
+                client = stack.enter_context(distributed.Client(scheduler, timeout=_TIMEOUT_S))
+            else:
                 local = distributed.LocalCluster(
                     n_workers=workers or os.cpu_count() or 1,
                     threads_per_worker=1,
                     processes=True,
-                    local_directory=scratch,
+                    local_directory=stack.enter_context(tempfile.TemporaryDirectory(prefix="inertid_fleet_")),
                     dashboard_address=":0",
                     silence_logs=logging.CRITICAL,
                 )
-            except (OSError, RuntimeError) as error:
-                raise FleetError(f"local workers do not start ({_reason(error)}); try --workers 1") from None
-            with local, distributed.Client(local) as client:
-                yield Cluster(client)
-
-
-@contextmanager
-def _connected(distributed: Any, address: str) -> Iterator[Any]:
-    try:
-        client = distributed.Client(address, timeout=_TIMEOUT_S)
-    except (OSError, TimeoutError, ValueError, ImportError, RuntimeError):
-        message = f"{address}: no Dask scheduler answers there; check the address, or leave --scheduler off"
-        raise FleetError(message) from None
-    with client:
-        check_workers(client, address)
-        yield client
+                client = stack.enter_context(distributed.Client(stack.enter_context(local)))
+        except (OSError, TimeoutError, ValueError, ImportError, RuntimeError) as error:
+            raise FleetError(
+                f"{scheduler}: no Dask scheduler answers there; check the address, or leave --scheduler off"
+                if scheduler
+                else f"local workers do not start ({_reason(error)}); try --workers 1"
+            ) from None
+        if scheduler:
+            check_workers(client, scheduler)
+        yield Cluster(client)
 
 
 def check_workers(client: Any, address: str) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from inertid_ros.core.errors import InertidError, RecordingError
 
@@ -81,16 +80,15 @@ def file_state(url: str) -> str:
     RecordingError
         There is no such file, or the store cannot be read.
     """
-    if is_url(url):
-        with _readable(url):
-            store, path = optional("fsspec.core").url_to_fs(url)
-            files = sorted(store.find(path)) if store.isdir(path) else [path]
-            return hashlib.sha256("\n".join(f"{file} {store.ukey(file)}" for file in files).encode()).hexdigest()
     with _readable(url):
-        files = _files(Path(url))
-        states = [(file.name, file.stat()) for file in files]
-        text = "\n".join(f"{name} {state.st_size} {state.st_mtime_ns} {state.st_ino}" for name, state in states)
-    return hashlib.sha256(text.encode()).hexdigest()
+        if is_url(url):
+            store, path = optional("fsspec.core").url_to_fs(url)
+            names = sorted(store.find(path)) if store.isdir(path) else [path]
+            states = [f"{name} {store.ukey(name)}" for name in names]
+        else:
+            files = [(file.name, file.stat()) for file in _files(Path(url))]
+            states = [f"{name} {state.st_size} {state.st_mtime_ns} {state.st_ino}" for name, state in files]
+    return hashlib.sha256("\n".join(states).encode()).hexdigest()
 
 
 def content_hash(path: Path) -> tuple[str, int]:
@@ -139,18 +137,15 @@ def _readable(url: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise RecordingError(f"{url}: no such file; check the catalogue") from None
-    except RecordingError:
-        raise
+        reason = "no such file; check the catalogue"
     except UnicodeDecodeError:
-        raise RecordingError(f"{url}: is not text; check the catalogue") from None
+        reason = "is not text; check the catalogue"
     except ValueError as error:  # an unknown protocol
-        raise RecordingError(f"{url}: {error}; check the URL") from None
+        reason = f"{error}; check the URL"
     except ImportError as error:  # of the store's own package
-        raise RecordingError(f"{url}: {error}; install the package of this store") from None
+        reason = f"{error}; install the package of this store"
     except OSError as error:
-        raise RecordingError(f"{url}: cannot be read ({_reason(error)}); check the path and the access") from None
-
-
-def _reason(error: Any) -> str:
-    return str(error.strerror or error or type(error).__name__)
+        reason = f"cannot be read ({error.strerror or error or type(error).__name__}); check the path and the access"
+    else:
+        return
+    raise RecordingError(f"{url}: {reason}")

@@ -43,6 +43,9 @@ class Cause(Enum):
     FALLING_FRICTION = "falling friction"
 
 
+_BODY, _FRICTION = (Cause.PAYLOAD, Cause.LOST_PART), (Cause.RISING_FRICTION, Cause.FALLING_FRICTION)
+
+
 @dataclass(frozen=True)
 class Change:
     """A change of the robot.
@@ -120,7 +123,7 @@ class ChangeDetector:
         rows = np.zeros((len(chosen), equations.count, robot.layout.size))
         for channel, (span, expansion) in enumerate(zip(self._writer.spans, self._writer.expansions, strict=True)):
             rows[:, channel, equations.columns[channel]] = work[channel, span.start : span.stop - 1].T @ expansion
-        deviation = error_deviation(robot, chosen)
+        deviation = np.hypot(robot.deviation, _stiction(robot, chosen))  # noise, and stiction at reversals
         errors = (chosen.tau - rows @ robot.parameters) / deviation
         rows /= deviation[..., None]
         for row, used in enumerate(chosen.mask):
@@ -142,31 +145,31 @@ class ChangeDetector:
         white = scipy.linalg.solve_triangular(lower, np.column_stack([A, e]), lower=True)
         white, error = white[:, :-1], white[:, -1]
         level = self._options.false_alarms_per_hour * period / 3600.0 / len(self._hypotheses)
-        change, best = None, -np.inf
+        best, most_evidence = None, -np.inf
         for hypothesis in self._hypotheses:
-            fit = _fit(white[:, hypothesis.columns], error)
-            threshold = _threshold(level, len(hypothesis.columns))
-            evidence = fit.ratio - len(hypothesis.columns) * np.log(len(e))
-            if fit.ratio > threshold and evidence > best:
-                change, best = self._change(hypothesis, fit, threshold), evidence
-        if change is None:
+            ratio, size, root = _fit(white[:, hypothesis.columns], error)
+            threshold = _threshold(level, len(size))
+            evidence = ratio - len(size) * np.log(len(e))
+            if ratio > threshold and evidence > most_evidence:
+                amount, deviation = self._amount(hypothesis, size, root)
+                best, most_evidence = (hypothesis, amount, deviation, ratio, threshold), evidence
+        if best is None:
             return None
-        if self._alarm_time is None:
-            self._alarm_time = change.time
-        return replace(change, settled=self._window[0].time > self._alarm_time)
+        hypothesis, amount, deviation, ratio, threshold = best
+        now = self._window[-1].time
+        self._alarm_time = now if self._alarm_time is None else self._alarm_time
+        settled = self._window[0].time > self._alarm_time
+        cause = hypothesis.causes[0] if amount >= 0 else hypothesis.causes[1]
+        return Change(now, cause, hypothesis.subject, amount, deviation, ratio, threshold, settled)
 
-    def _change(self, hypothesis: "_Hypothesis", fit: "_Fit", threshold: float) -> Change:
-        direction = np.eye(len(fit.change))[0]
-        causes = (Cause.PAYLOAD, Cause.LOST_PART)
-        if not hypothesis.is_body:
+    def _amount(self, hypothesis: "_Hypothesis", size: Array, root: Array) -> tuple[float, float]:
+        """Mass, or friction torque at the mean speed of the window, and its standard deviation."""
+        direction = np.eye(len(size))[0]
+        if hypothesis.causes == _FRICTION:
             joint = self._robot.layout.joints.index(hypothesis.subject)
             speed = np.mean([abs(instant.velocity[joint]) for instant in self._window])
-            direction = np.array([speed, 1.0])[: len(fit.change)]
-            causes = (Cause.RISING_FRICTION, Cause.FALLING_FRICTION)
-        amount, deviation = float(direction @ fit.change), float(np.linalg.norm(direction @ fit.root))
-        cause = causes[0] if amount >= 0 else causes[1]
-        now = self._window[-1].time
-        return Change(now, cause, hypothesis.subject, amount, deviation, fit.ratio, threshold, False)
+            direction = np.array([speed, 1.0])[: len(size)]
+        return float(direction @ size), float(np.linalg.norm(direction @ root))
 
 
 @lru_cache(maxsize=64)
@@ -176,43 +179,35 @@ def _threshold(level: float, freedom: int) -> float:
 
 @dataclass(frozen=True)
 class _Hypothesis:
-    """Link or joint, its columns, and whether it is a link."""
+    """Link or joint, its columns, and the causes of a change that adds and of one that takes away."""
 
     subject: str
     columns: list[int]
-    is_body: bool
+    causes: tuple[Cause, Cause]
 
 
-def _hypotheses(layout: ParameterLayout) -> tuple[_Hypothesis, ...]:
-    bodies = [
-        _Hypothesis(link, list(range(layout.body(index).start, layout.body(index).start + _BODY_COLUMNS)), True)
-        for index, link in enumerate(layout.links)
-    ]
-    terms = [term for term in _FRICTION_TERMS if term in layout.drive_terms]
-    friction = [
-        _Hypothesis(joint, [layout.drive(term).start + index for term in terms], False)
-        for index, joint in enumerate(layout.joints)
-    ]
-    return (*bodies, *(friction if terms else ()))
+def _hypotheses(layout: ParameterLayout) -> list[_Hypothesis]:
+    hypotheses = []
+    for index, link in enumerate(layout.links):
+        first = layout.body(index).start
+        hypotheses.append(_Hypothesis(link, list(range(first, first + _BODY_COLUMNS)), _BODY))
+    terms = [layout.drive(term).start for term in _FRICTION_TERMS if term in layout.drive_terms]
+    for index, joint in enumerate(layout.joints if terms else ()):
+        hypotheses.append(_Hypothesis(joint, [start + index for start in terms], _FRICTION))
+    return hypotheses
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """Least squares of a change: twice the log-likelihood ratio, the change ``(k,)`` and a root of its covariance."""
+def _fit(columns: Array, errors: Array) -> tuple[float, Array, Array]:
+    """Least squares of a change: twice the log-likelihood ratio, the change ``(k,)`` and a root of its covariance.
 
-    ratio: float
-    change: Array
-    root: Array
-
-
-def _fit(columns: Array, errors: Array) -> _Fit:
-    """Fit whitened errors; directions that no equation shows stay zero."""
+    Directions that no equation of the whitened errors shows stay zero.
+    """
     scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
     left, values, right = np.linalg.svd(columns / scale, full_matrices=False)
     shown = values > _MIN_SHOWN_VALUE
     projected = left[:, shown].T @ errors
     root = (right[shown].T / values[shown]) / scale[:, None]
-    return _Fit(float(projected @ projected), root @ projected, root)
+    return float(projected @ projected), root @ projected, root
 
 
 @dataclass(frozen=True)
@@ -241,11 +236,6 @@ def with_stream_noise(robot: CalibratedRobot, blocks: Sequence[Samples]) -> Cali
         raise IdentificationError("stream: a joint never slides; give recordings in which all joints move")
     sizes = [np.median(np.abs(errors[rows, channel])) for channel, rows in enumerate(usable.T)]
     return replace(robot, deviation=np.maximum(robot.deviation, MAD_TO_DEVIATION * np.array(sizes)))
-
-
-def error_deviation(robot: CalibratedRobot, samples: Samples) -> Array:
-    """Standard deviation ``(N, c)`` of the errors: noise, and stiction at reversals."""
-    return np.asarray(np.hypot(robot.deviation, _stiction(robot, samples)))
 
 
 def _stiction(robot: CalibratedRobot, samples: Samples) -> Array:

@@ -95,7 +95,7 @@ def test_a_robot_at_rest_shows_nothing_and_no_parameters_are_published(arm):
     assert any(each.block is not None for each in found)
 
 
-def measurement(arm, seconds=4.0):
+def measurement(arm, seconds=8.0):
     followed = FollowedRobot(arm, STREAM)
     return followed, PayloadMeasurement(followed, ToolFrame.from_link(arm.equations.model), seconds)
 
@@ -105,7 +105,7 @@ def test_a_payload_is_known_better_the_longer_it_is_measured(arm):
     held = with_held(arm, 2, 1.5)
     uncertain = [measured.progress().uncertain]
     deviations = []
-    for state in messages(arm, 6.0, changes=[(0.0, held, COULOMB)]):
+    for state in messages(arm, 9.0, changes=[(0.0, held, COULOMB)]):
         found = followed.take(state)
         measured.add(state, found.state, found.block)
         if found.block is not None:
@@ -119,7 +119,7 @@ def test_a_payload_is_known_better_the_longer_it_is_measured(arm):
     assert measured.progress().mass == pytest.approx(mass, abs=4 * measured.progress().mass_deviation)
     recording = measured.recording()
     assert recording.joint_names == arm.equations.model.joint_names
-    assert recording.duration == pytest.approx(4.0, abs=0.01) and measured.fraction == 1.0
+    assert recording.duration == pytest.approx(8.0, abs=0.01) and measured.fraction == 1.0
 
 
 def test_a_measurement_ends_where_states_do_not_belong_together(arm):
