@@ -3,7 +3,7 @@
 import argparse
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ _log = logging.getLogger(__name__)
 MOTION = "motion"  # kind of output
 PLAN, VALIDATION_PLAN = "plan.yaml", "validation_plan.yaml"
 SUMMARY, TRAJECTORY = "excitation.json", "joint_trajectory.yaml"
+Excited = tuple[Sequence[Plan], dict[str, Any], Mapping[str, bytes], Callable[[], None]]
+"""Plans, content of excitation.json, pages, and what prints a summary."""
 _USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), USAGE_CHANNELS, strict=True))
 
 
@@ -44,8 +46,21 @@ def run(options: argparse.Namespace) -> int:
     config = configuration(options, ExcitationConfiguration)
     model = load_model(Path(options.urdf), config.robot)
     start = named_numbers(options.start, "--start")
-    if model.free and model.wheels.names:
-        return _excite_floating(options, model, config, start)
+    excited = _excite_floating if model.free and model.wheels.names else _excite
+    plans, summary, pages, show = excited(options, model, config, start)
+    written = _write_motion(options, plans, summary, pages) if options.output else {"plan_file": str(options.check)}
+    if options.json:
+        print_json({**summary, **written})
+    else:
+        show()
+        names = " and ".join(written.values())
+        print(f"written to {names}" if options.output else f"{options.check}: keeps every limit")
+    return 0
+
+
+def _excite(
+    options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, start: Mapping[str, float]
+) -> Excited:
     motions: Sequence[PlannedMotion]
     with progress_bar(options, "checking" if options.check else "planning") as progress:
         if options.check:
@@ -64,22 +79,18 @@ def run(options: argparse.Namespace) -> int:
     (_, _, summary), *others = summaries
     for _, _, held_out in others:
         summary = {**summary, "held_out": held_out}
-    written = {"plan_file": str(options.check)}
-    if options.output:
-        written = _write_motion(options, [motion.plan for motion in motions], summary, motion_files(summaries))
-    if options.json:
-        print_json({**summary, **written})
-        return 0
-    for purpose, _, content in summaries:
-        _print_motion(content, purpose)
-    print(f"written to {' and '.join(written.values())}" if options.output else f"{options.check}: keeps every limit")
-    return 0
+
+    def show() -> None:
+        for purpose, _, content in summaries:
+            _print_motion(content, purpose)
+
+    return [motion.plan for motion in motions], summary, motion_files(summaries) if options.output else {}, show
 
 
 def _excite_floating(
     options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, start: Mapping[str, float]
-) -> int:
-    """Plan for a robot that floats; return the exit status."""
+) -> Excited:
+    """Plan for a robot that floats."""
     if config.excitation.kind != "combinations" or options.check or options.prior:
         raise ExcitationError(
             f"robot '{model.name}': floats, and its motions are planned as combinations without earlier results; set"
@@ -101,17 +112,15 @@ def _excite_floating(
             "configuration": attrs.asdict(config),
         }
     )
-    written = _write_motion(options, [motion], summary, {})
-    if options.json:
-        print_json({**summary, **written})
-        return 0
-    print(
-        f"{summary['intervals_kept']} of {summary['intervals_offered']} intervals, {number(summary['duration'])} s;"
-        f" condition number {number(summary['condition_number'])} under the prior,"
-        f" {summary['significant_singular_values']} significant singular values"
-    )
-    print(f"written to {written['plan_file']}")
-    return 0
+
+    def show() -> None:
+        print(
+            f"{summary['intervals_kept']} of {summary['intervals_offered']} intervals, {number(summary['duration'])} s;"
+            f" condition number {number(summary['condition_number'])} under the prior,"
+            f" {summary['significant_singular_values']} significant singular values"
+        )
+
+    return [motion], summary, {}, show
 
 
 def _outline(motion: Plan, model: RobotModel) -> dict[str, Any]:

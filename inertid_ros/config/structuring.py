@@ -37,41 +37,28 @@ def structure(
         Unknown key, or a value that does not fit. The message holds where, key, value, and what is expected.
     """
     fields = {field.name: field for field in attrs.fields(attrs.resolve_types(tree))}  # type: ignore[arg-type, type-var]
-    lists = {field.metadata["names"]: name for name, field in fields.items() if is_named(field)}
+    known = [*fields, *(field.metadata["names"] for field in fields.values() if is_named(field))]
     grouped = _grouped(values, f"{where}: {prefix}")
-    arguments: dict[str, Any] = {}
     for key, value in grouped.items():
-        if key not in fields and key not in lists:
+        if key not in known:
             raise ConfigurationError(f"{where}: {prefix}{_path(key, value)} is not an option; {_nearest(key, fields)}")
-        field = fields.get(key)
-        if field is None:
-            continue
+    arguments: dict[str, Any] = {}
+    for name, field in fields.items():
+        value, key = grouped.get(name), f"{prefix}{name}"
         if is_named(field):
-            arguments[key] = _named(field, value, where, f"{prefix}{key}")
+            names = grouped.get(field.metadata["names"])
+            if value is not None or names is not None:
+                arguments[name] = _elements(field, value, names, where, prefix, listed)
+        elif name not in grouped:
+            if field.default is attrs.NOTHING:
+                raise ConfigurationError(f"{where}: {key} is missing; give: {field.metadata['option'].description}")
         elif is_section(field):
             if not isinstance(value, Mapping):
-                raise _misfit(value, where, f"{prefix}{key}", ", ".join(_names(field.type)))
-            arguments[key] = structure(field.type, value, where, f"{prefix}{key}.", listed)
+                raise _misfit(value, where, key, ", ".join(_names(field.type)))
+            arguments[name] = structure(field.type, value, where, f"{key}.", listed)
         else:
             # '' in a list of text is how a ROS parameter file writes that there is nothing in it.
-            arguments[key] = [part for part in value if part != ""] if isinstance(value, list | tuple) else value
-    for names, key in lists.items():
-        single_values = not attrs.has(fields[key].metadata["element"])
-        listing = grouped.get(names, ())
-        if single_values and arguments.get(key) and isinstance(listing, list | tuple) and not any(listing):
-            continue  # names with a value each say themselves which they are
-        if names in grouped or (listed and arguments.get(key)):
-            _agree(fields[key], arguments.setdefault(key, {}), listing, where, prefix)
-        if attrs.has(fields[key].metadata["element"]) and key in arguments:
-            element = fields[key].metadata["element"]
-            arguments[key] = {
-                name: structure(element, inner, where, f"{prefix}{key}.{name}.", listed)
-                for name, inner in arguments[key].items()
-            }
-    for name, field in fields.items():
-        if field.default is attrs.NOTHING and name not in arguments:
-            wanted = field.metadata["option"].description
-            raise ConfigurationError(f"{where}: {prefix}{name} is missing; give: {wanted}")
+            arguments[name] = [part for part in value if part != ""] if isinstance(value, list | tuple) else value
     try:
         return tree(**arguments)
     except ConfigurationError as error:
@@ -111,18 +98,20 @@ def _grouped(values: Mapping[Any, Any], where: str) -> dict[str, Any]:
     return grouped
 
 
-def _named(field: Any, value: object, where: str, key: str) -> dict[str, Any]:
-    """Name to what is given for it: a mapping of its fields, or a value."""
-    element = field.metadata["element"]
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
+def _elements(field: Any, value: object, names: Any, where: str, prefix: str, listed: bool) -> dict[str, Any]:
+    """Name to value, or to option class, of what belongs to a field; ``names`` is their list, if it is given."""
+    key, element = f"{prefix}{field.name}", field.metadata["element"]
+    if not isinstance(value, Mapping | None):
         inner = ", ".join(_names(element)) if attrs.has(element) else "its value"
         raise _misfit(value, where, key, f"names, each with {inner}")
     if not attrs.has(element):
-        return dict(flat(value))
+        values = dict(flat(value or {}))
+        unlisted = names is None or (isinstance(names, list | tuple) and not any(names))
+        if not unlisted:  # otherwise names with a value each say themselves which they are
+            _agree(field, values, names, where, prefix)
+        return values
     elements: dict[str, Any] = {}
-    for name, content in value.items():
+    for name, content in (value or {}).items():
         if "." in str(name) and not isinstance(content, Mapping | None):
             name, _, inner = str(name).rpartition(".")
             content = {inner: content}
@@ -131,7 +120,9 @@ def _named(field: Any, value: object, where: str, key: str) -> dict[str, Any]:
                 f"{where}: {key}.{name} is {content!r}, expected a mapping with {', '.join(_names(element))}"
             )
         elements[str(name)] = {**elements.get(str(name), {}), **(content or {})}
-    return elements
+    if names is not None or (listed and elements):
+        _agree(field, elements, names or (), where, prefix)
+    return {name: structure(element, inner, where, f"{key}.{name}.", listed) for name, inner in elements.items()}
 
 
 def _agree(field: Any, elements: dict[str, Any], names: object, where: str, prefix: str) -> None:
@@ -139,17 +130,17 @@ def _agree(field: Any, elements: dict[str, Any], names: object, where: str, pref
     key, listing = f"{prefix}{field.name}", f"{prefix}{field.metadata['names']}"
     if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise ConfigurationError(f"{where}: {listing} is {names!r}, expected a list of text")
+    names = [name for name in names if name]
     for name in elements:
         if name not in names:
             raise ConfigurationError(
                 f"{where}: {key}.{name} is given, but {listing} does not list it; write"
-                f" {field.metadata['names']}: {flow([*filter(None, names), name])}"
+                f" {field.metadata['names']}: {flow([*names, name])}"
             )
-    for name in filter(None, names):
-        if name not in elements:
-            if not attrs.has(field.metadata["element"]):
-                raise ConfigurationError(f"{where}: {listing} lists {name}, but {key}.{name} is missing; give it")
-            elements[name] = {}
+    for name in names:
+        if name not in elements and not attrs.has(field.metadata["element"]):
+            raise ConfigurationError(f"{where}: {listing} lists {name}, but {key}.{name} is missing; give it")
+        elements.setdefault(name, {})
 
 
 def _misfit(value: object, where: str, key: str, expected: str) -> ConfigurationError:

@@ -78,23 +78,11 @@ class Panel:
             corners = self.axes.transData.transform(np.reshape(lines, (-1, 2)))
             self._segments(corners, "grid", 0.6, "butt")
         for value in along:
-            self._text(self.x[0], value, _number(value), "right", "center", (-3, 0))
+            self._text(_number(value), (self.x[0], value), (-3, 0), ("right", "center"))
         for value in across if x_numbers else ():
-            self._text(value, self.y[0], _number(value), "center", "top", (0, -3))
-        self.title(y_label)
-        if x_label:
-            self.axes.annotate(
-                x_label, (1.0, 0.0), (0, -16), xycoords="axes fraction", textcoords="offset points", ha="right",
-                va="top", fontsize=_FONT_PT, color=COLOURS["faint"],
-            )  # fmt: skip
-
-    def title(self, text: str) -> None:
-        """Text above the axes, on the left."""
-        if text:
-            self.axes.annotate(
-                text, (0.0, 1.0), (0, 3), xycoords="axes fraction", textcoords="offset points", ha="left",
-                va="bottom", fontsize=_FONT_PT, color=COLOURS["faint"],
-            )  # fmt: skip
+            self._text(_number(value), (value, self.y[0]), (0, -3), ("center", "top"))
+        self._text(y_label, (0.0, 1.0), (0, 3), ("left", "bottom"), "axes fraction")
+        self._text(x_label, (1.0, 0.0), (0, -16), ("right", "top"), "axes fraction")
 
     def line(self, x: Array, y: Array, colour: str, width: float = 1.0, style: str = "-") -> None:
         """A curve; beyond the range it runs along the border."""
@@ -136,10 +124,16 @@ class Panel:
         lines.set_transform(IdentityTransform())
         self.add(lines)
 
-    def _text(self, x: float, y: float, text: str, ha: str, va: str, offset: tuple[float, float]) -> None:
-        self.axes.annotate(
-            text, (x, y), offset, textcoords="offset points", ha=ha, va=va, fontsize=_FONT_PT, color=COLOURS["text"]
-        )  # fmt: skip
+    def _text(
+        self, text: str, place: tuple[float, float], offset: tuple[float, float], sides: tuple[str, str],
+        of: str = "data",
+    ) -> None:
+        """Text beside a place: a number at a point of the data, or a label at shares of the axes."""
+        if text:
+            self.axes.annotate(
+                text, place, offset, of, "offset points", ha=sides[0], va=sides[1], fontsize=_FONT_PT,
+                color=COLOURS["text" if of == "data" else "faint"],
+            )  # fmt: skip
 
 
 def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]) -> str:
@@ -182,7 +176,6 @@ def _small(body: str) -> str:
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<defs>.*?</defs>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r' id="[^"]*"| xmlns:\w+="[^"]*"', "", body)
-    body = re.sub(r' d="([^"]*)"', lambda path: f' d="{_relative(path[1])}"', body)
     body = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d)\d+", r"\1", tag[0]), body)
     body = re.sub(r"(font|font-size|font-family): [^;\"]*;? ?", "", body)  # one size, and the font of the page
     body = re.sub(r' transform="rotate\(-?0 [^"]*"', "", body)
@@ -192,31 +185,6 @@ def _small(body: str) -> str:
         body = body.replace(drawn, f"var(--{name})")
     body = body.replace("; stroke-linejoin: miter", "").replace("; stroke-linecap: square", "")
     return re.sub(r"(?<=[;:>]) | (?=<)", "", body).strip()
-
-
-def _relative(path: str) -> str:
-    """Rewrite a path in relative coordinates of tenths of a point, which takes half the characters."""
-    words, position, start, mode = [], (0, 0), (0, 0), ""
-    for command, numbers in re.findall(r"([MLCQZz])([^MLCQZz]*)", path):
-        values = [round(10 * float(value)) for value in numbers.split()]
-        ends = list(zip(values[::2], values[1::2], strict=True))
-        if command in "Zz":
-            words.append("z")
-            position, mode = start, ""
-            continue
-        steps = [(x - position[0], y - position[1]) for x, y in ends]
-        lower = command.lower()
-        words.append("" if lower == mode and lower != "m" else lower)
-        words += [f"{_tenths(x)}{_tenths(y)}" for x, y in steps]
-        position, mode = ends[-1], lower
-        start = position if command == "M" else start
-    return "".join(words)
-
-
-def _tenths(value: int) -> str:
-    """Format a number of tenths without what a path does not need; a blank separates it if no sign does."""
-    text = f"{abs(value) / 10:g}".removeprefix("0") or "0"
-    return f"-{text}" if value < 0 else f" {text}"
 
 
 def _proper(limits: tuple[float, float], log: bool) -> tuple[float, float]:

@@ -27,42 +27,7 @@ _DETERMINED = {
 }
 _ZERO = 1e-12  # in SI units; smaller numbers are printed as zero
 _CHANNEL_FAULTS = ("not_finite", "spikes", "held", "saturated")
-GLOSSARY = (
-    ("base parameters", "the combinations of parameters that motion can excite; all that measurements depend on"),
-    ("calibrated", "what was identified: the URDF with its inertial parameters, and drives beside it"),
-    ("condition number", "largest over smallest singular value of the equations, columns scaled: how evenly they show"
-     " all combinations of parameters"),
-    ("cutoff", "frequency above which motion and measurements are filtered away before anything is fitted"),
-    ("drive parameters", "what a joint has beside the bodies: rotor inertia, friction, offset, stiffness"),
-    ("geodesic distance", "how far a body is from another one, free of units and frames; 0 is the same body"),
-    ("held out", "recorded and not used in the fit, so that errors on it are those of a prediction"),
-    ("identified", "determined by the data: they take away nine tenths of the variance that the prior leaves"),
-    ("noise floor", "noise of the sensor that is left below the cutoff: no model can have a smaller error"),
-    ("physical consistency", "the parameters are those of a body that can exist"),
-    ("prior", "parameters and their uncertainty before the data: those of the URDF, or of an earlier result"),
-    ("pseudo-inertia", "4 x 4 matrix of second moments, first moment and mass of a body; positive definite exactly for"
-     " bodies that can exist"),
-    ("R²", "share of the variance of a channel that is explained; 1 is all of it, 0 no more than its mean"),
-    ("relative error", "norm of the residual over the norm of the measurement, over all channels"),
-    ("residual", "what is measured less what the parameters predict"),
-    ("resting, sliding samples", "a sample slides where all drives that act on its channel move fast enough for"
-     " friction to have a direction, else it rests, and stiction is part of its error"),
-)  # fmt: skip
 MOTION_PAGE = "excitation.html"
-_PAGE_SECTIONS = (
-    ("verdict", "Verdict"),
-    ("errors", "Errors"),
-    ("ellipsoids", "Ellipsoids of inertia"),
-    ("links", "Links"),
-    ("predictions", "Measured and predicted"),
-    ("friction", "Friction"),
-    ("coverage", "What the motion covered"),
-    ("feasibility", "Feasibility and correlation"),
-    ("urdf", "Changes of the URDF"),
-    ("health", "Health of the data"),
-    ("provenance", "Provenance"),
-    ("glossary", "Glossary"),
-)
 
 
 def rendered(template: str, **content: Any) -> str:
@@ -174,8 +139,6 @@ def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
     return rendered(
         "report.html.j2",
         report=report,
-        sections=_PAGE_SECTIONS,
-        glossary=GLOSSARY,
         ellipsoid_drawings=drawn.ellipsoid_plots(report.get("ellipsoids", [])),
         prediction_drawings=_predictions(report, curves),
         friction_drawings=[(curve.joint, drawn.friction_plot(curve)) for curve in curves.friction],

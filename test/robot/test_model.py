@@ -167,16 +167,9 @@ def test_chains_of_mimic_joints_lead_to_one_joint_and_absent_leaders_are_replace
         load_model(with_mimics(("joint1", "joint2"), ("joint2", "joint1")))
 
 
-@pytest.mark.parametrize(
-    "locked, message",
-    [
-        ({"ghost": 0.0}, "locked joint 'ghost': the URDF has no such movable joint"),
-        ({"joint1": np.nan}, "locked joint 'joint1': position nan is not finite"),
-    ],
-)
-def test_impossible_locks_are_refused(locked, message):
-    with pytest.raises(ModelError, match=message):
-        random_model(np.random.default_rng(8), 3, locked_joints=locked)
+def test_impossible_locks_are_refused():
+    with pytest.raises(ModelError, match="locked joint 'ghost': the URDF has no such movable joint"):
+        random_model(np.random.default_rng(8), 3, locked_joints={"ghost": 0.0})
 
 
 def test_nothing_left_to_move_is_refused():

@@ -35,7 +35,7 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
     Raises
     ------
     ModelError
-        A joint does not exist or cannot move, or a position is not finite.
+        A joint does not exist or cannot move.
     """
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
     locked = {}
@@ -43,8 +43,6 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
         if name not in joints or joints[name].get("type") not in parsing.MOVABLE:
             movable = [str(candidate) for candidate, joint in joints.items() if joint.get("type") in parsing.MOVABLE]
             raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {movable}")
-        if not np.isfinite(position):
-            raise ModelError(f"locked joint '{name}': position {position} is not finite; give rad or m")
         locked[name] = float(position)
     mimics = _mimics(root)
     fixed = {name for name, joint in joints.items() if joint.get("type") not in parsing.MOVABLE}
