@@ -214,23 +214,31 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
     ]
     whole = ShiftedTorque.sum(blocks)
     # The best shift of the grid, refined between its neighbours.
-    misfits = [_misfit(whole, shift) for shift in SHIFTS_S]
-    best = int(np.argmin(misfits))
-    if best in (0, len(SHIFTS_S) - 1):
-        return Delay(float(SHIFTS_S[best]), float("inf"), _gain(blocks, whole, float(SHIFTS_S[best])))
-    optimum = scipy.optimize.minimize_scalar(
-        lambda shift: _misfit(whole, shift),
-        bounds=(SHIFTS_S[best - 1], SHIFTS_S[best + 1]),
-        method="bounded",
-        options={"xatol": 1e-6},
-    )
-    seconds = float(optimum.x)
-    # Deviation by the curvature of the misfit and the number of independent equations.
-    sides = _misfit(whole, seconds - _CURVATURE_STEP_S) + _misfit(whole, seconds + _CURVATURE_STEP_S)
-    curvature = (sides - 2 * optimum.fun) / _CURVATURE_STEP_S**2
-    fraction = _independent_fraction(equations, recordings, whole.fit(seconds), seconds)
-    deviation = 1 / np.sqrt(max(float(whole.counts @ fraction) * curvature, _TINY_MISFIT))
-    return Delay(seconds, float(deviation), _gain(blocks, whole, seconds))
+    best = int(np.argmin([_misfit(whole, shift) for shift in SHIFTS_S]))
+    seconds, deviation = float(SHIFTS_S[best]), np.inf
+    if 0 < best < len(SHIFTS_S) - 1:
+        optimum = scipy.optimize.minimize_scalar(
+            lambda shift: _misfit(whole, shift),
+            bounds=(SHIFTS_S[best - 1], SHIFTS_S[best + 1]),
+            method="bounded",
+            options={"xatol": 1e-6},
+        )
+        seconds = float(optimum.x)
+        # Deviation by the curvature of the misfit and the number of independent equations.
+        sides = _misfit(whole, seconds - _CURVATURE_STEP_S) + _misfit(whole, seconds + _CURVATURE_STEP_S)
+        curvature = (sides - 2 * optimum.fun) / _CURVATURE_STEP_S**2
+        parameters, shifted = whole.fit(seconds), [without_delay(samples, seconds) for samples in recordings]
+        parameters = np.append(parameters, np.zeros(equations.model.layout.size - len(parameters)))
+        residuals = [samples.tau - equations.predict(parameters, samples) for samples in shifted]
+        fraction = effective_fraction(residuals, [samples.mask for samples in shifted])
+        deviation = 1 / np.sqrt(max(float(whole.counts @ fraction) * curvature, _TINY_MISFIT))
+    # Error of every block under a fit to all others, in variances of the channels without a shift.
+    scale, errors = np.maximum(whole.mean_squares(0.0, whole.fit(0.0)), _TINY_MISFIT), np.zeros(2)
+    for index, block in enumerate(blocks):
+        others = ShiftedTorque.sum([*blocks[:index], *blocks[index + 1 :]])
+        for shift, error in ((seconds, 0), (0.0, 1)):
+            errors[error] += np.sum(block.counts * block.mean_squares(shift, others.fit(shift)) / scale)
+    return Delay(seconds, float(deviation), float(1 - errors[0] / max(errors[1], _TINY_MISFIT)))
 
 
 def without_delay(samples: Samples, delay: float) -> Samples:
@@ -249,29 +257,3 @@ def _misfit(equations: ShiftedTorque, shift: float) -> float:
     variance = equations.mean_squares(shift, equations.fit(shift))
     used = equations.counts > 0
     return float(np.average(0.5 * np.log(np.maximum(variance[used], _TINY_MISFIT)), weights=equations.counts[used]))
-
-
-def _independent_fraction(
-    equations: Equations, recordings: Sequence[Samples], parameters: Array, delay: float
-) -> Array:
-    """``(c,)`` independent share of the equations, by the correlation of their residuals."""
-    full = np.zeros(equations.model.layout.size)
-    full[: len(parameters)] = parameters
-    shifted = [without_delay(samples, delay) for samples in recordings]
-    residuals = [samples.tau - equations.predict(full, samples) for samples in shifted]
-    return effective_fraction(residuals, [samples.mask for samples in shifted])
-
-
-def _gain(blocks: Sequence[ShiftedTorque], whole: ShiftedTorque, shift: float) -> float:
-    """Share by which a shift lowers the squared error of held-out blocks."""
-    return 1 - _held_out_error(blocks, whole, shift) / max(_held_out_error(blocks, whole, 0.0), _TINY_MISFIT)
-
-
-def _held_out_error(blocks: Sequence[ShiftedTorque], whole: ShiftedTorque, shift: float) -> float:
-    """Squared error of every block under a fit to all others, in variances of the channels without a shift."""
-    scale = np.maximum(whole.mean_squares(0.0, whole.fit(0.0)), _TINY_MISFIT)
-    total = 0.0
-    for index, block in enumerate(blocks):
-        others = ShiftedTorque.sum([*blocks[:index], *blocks[index + 1 :]])
-        total += float(np.sum(block.counts * block.mean_squares(shift, others.fit(shift)) / scale))
-    return total

@@ -7,7 +7,6 @@ any frames and units ([Lee2019]_ sec. 3.3).
 """
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,20 +35,6 @@ _CONTRADICTED_FACTOR = 3.0  # times all that a joint's channel measures, which m
 _STILL_EFFECT = 1e-4  # rad, rad/s, rad/s^2 or the same in m; a joint that moves less does not excite its drive
 
 
-class Distance(Protocol):
-    """A squared distance to the prior, summed over bodies ``(nb, 10)`` in normalised coordinates."""
-
-    def value(self, bodies: Array) -> float:
-        ...
-
-    def gradient(self, bodies: Array) -> Array:
-        ...
-
-    def hessian(self, bodies: Array) -> Array:
-        """``(nb, 10, 10)``: bodies do not depend on one another."""
-        ...
-
-
 @dataclass(frozen=True)
 class Quadratic:
     """``sum (x - x0)^T g (x - x0)``: constant pullback ([Lee2019]_ eq. 3.3.32), Euclidean, relative, or that of point
@@ -71,6 +56,7 @@ class Quadratic:
         return 2 * np.asarray((self.metric @ (bodies - self.centre)[..., None])[..., 0])
 
     def hessian(self, bodies: Array) -> Array:
+        """``(nb, 10, 10)``: bodies do not depend on one another."""
         return np.array(np.broadcast_to(2 * self.metric, (len(bodies), BODY_PARAMETERS, BODY_PARAMETERS)))
 
 
@@ -120,6 +106,10 @@ class Riemannian:
         slope = np.where(together, 1 - step / 2, np.log1p(apart) / apart)
         weights = (slope - np.log(first)) / (first * second)
         return np.einsum("bkij,bij,blij->bkl", turned, weights, turned)
+
+
+Distance = Quadratic | Entropic | Riemannian
+"""A squared distance to the prior, summed over bodies ``(nb, 10)`` in normalised coordinates, with its slopes."""
 
 
 def _inside(S: Array) -> bool:
