@@ -29,7 +29,6 @@ from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.criterion import make_criterion
-from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.planning.inspection import Inspection, inspect_plan
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.excitation.planning.start_pose import rest_pose
@@ -151,7 +150,7 @@ def with_exact_angles(path: Path, found: Inspection, options: ExcitationOptions)
     """Condition numbers with exact angles: of the same plan, and of one made for them where that is quick."""
     exact = replace(load_model(exact_angles(path.read_text())), folder=path.parent)
     criterion = make_criterion(exact, motion_limits(exact))
-    same = criterion.evaluate(motion_samples(criterion, found.plan)).condition_number
+    same = criterion.along(found.plan).condition_number
     few = exact.joints <= REPLANNED
     numbers = [found.condition_number, same, *([planned(exact, options).condition_number] if few else [])]
     ratios = [number / found.condition_number for number in numbers[1:]]

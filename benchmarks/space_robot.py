@@ -15,7 +15,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, is_consistent, nearest_consistent
 from inertid_ros.excitation.planning.floating_base import floating_problem
 from inertid_ros.excitation.planning.interval_motion import IntervalMotion, prune, rank_and_condition
-from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_intervals
+from inertid_ros.excitation.planning.interval_planner import plan_intervals
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.free_floating import GravityGradient
@@ -69,14 +69,15 @@ def _excitation(guess: RobotModel, orders: int) -> tuple[str, IntervalMotion]:
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     motion, robot = plan.motion, space_robot(TRUE)
     under_guess, under_truth = (_shown(model, motion) for model in (guess, robot))
-    algorithm = _kept_by_the_algorithm(guess, plan)
+    blocks, _ = floating_problem(guess, limits(), CombinationOptions()).evaluate(plan.whole)
+    algorithm, whole_condition = len(prune(blocks)), rank_and_condition(np.vstack(blocks), 1 / 300)[1]
     rows = [
         ["intervals offered", 256, len(plan.whole.directions)],
         ["intervals kept", 67, len(motion.directions)],
         ["significant singular values (1/300), true robot", 52, under_truth[0]],
         ["condition number, true robot", 248.8, f"{under_truth[1]:.1f}"],
         ["condition number, offset robot", "-", f"{under_guess[1]:.1f}"],
-        ["before pruning, all intervals, offset robot", "-", f"{plan.whole_condition:.1f}"],
+        ["before pruning, all intervals, offset robot", "-", f"{whole_condition:.1f}"],
     ]
     text = (
         "### Excitation\n\nPlanned with the offset parameters of table 3. Limits, which are not printed: joints"
@@ -102,11 +103,6 @@ def _shown(model: RobotModel, motion: IntervalMotion) -> tuple[int, float]:
     phases = (np.arange(100) + 0.5) / 100
     rows, _ = problem.regressor(*motion.sample(phases))
     return rank_and_condition(rows.reshape(-1, rows.shape[-1]), 1 / 300)
-
-
-def _kept_by_the_algorithm(guess: RobotModel, plan: IntervalPlan) -> int:
-    problem = floating_problem(guess, limits(), CombinationOptions())
-    return len(prune(problem.evaluate(plan.whole)[0]))
 
 
 def _parameters(errors: dict[tuple[int, str], Errors], seeds: int) -> str:

@@ -116,13 +116,24 @@ def _from_joint_trajectory(content: Mapping[str, Any], limits: MotionLimits) -> 
     if sorted(names) != sorted(limits.joint_names):
         raise ExcitationError(f"joints {names} are not those of the robot, {list(limits.joint_names)}; plan again")
     order = [names.index(name) for name in limits.joint_names]
-    points = _points(content)
-    time = np.array([_seconds(point, row) for row, point in enumerate(points)])
-    q, v, a = (
-        np.array([_row(point.get(channel), row, channel, len(names)) for row, point in enumerate(points)])[:, order]
-        for channel in _MESSAGE_CHANNELS
-    )
-    return Plan(limits.joint_names, time, q, v, a, limits, "joint_trajectory")
+    time, knots = [], []
+    for row, point in enumerate(_points(content)):
+        try:
+            since = point["time_from_start"]
+            time.append(float(since["sec"]) + float(since["nanosec"]) / _NANOSECONDS_PER_S)
+        except (TypeError, KeyError, ValueError, OverflowError):
+            raise ExcitationError(f"point {row} has no time_from_start with sec and nanosec; plan again") from None
+        for channel in _MESSAGE_CHANNELS:
+            try:
+                knots.append(np.array(point.get(channel), dtype=float))
+            except (TypeError, ValueError, OverflowError):
+                knots.append(np.zeros(0))
+            if knots[-1].shape != (len(names),):
+                raise ExcitationError(
+                    f"point {row} has no {len(names)} {channel}; a motion needs position, velocity and acceleration"
+                )
+    q, v, a = np.array(knots).reshape(len(time), 3, -1).swapaxes(0, 1)[:, :, order]
+    return Plan(limits.joint_names, np.array(time), q, v, a, limits, "joint_trajectory")
 
 
 def _points(content: Mapping[str, Any]) -> list[Any]:
@@ -144,23 +155,3 @@ def _numbers(value: Any, what: str) -> Array:
         return np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ExcitationError(f"{what} does not hold numbers; plan again") from None
-
-
-def _seconds(point: Any, row: int) -> float:
-    since = point.get("time_from_start") if isinstance(point, Mapping) else None
-    try:
-        return float(since["sec"]) + float(since["nanosec"]) / _NANOSECONDS_PER_S  # type: ignore[index]
-    except (TypeError, KeyError, ValueError, OverflowError):
-        raise ExcitationError(f"point {row} has no time_from_start with sec and nanosec; plan again") from None
-
-
-def _row(values: Any, row: int, channel: str, width: int) -> Array:
-    try:
-        numbers = np.array(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        numbers = np.zeros(0)
-    if numbers.shape != (width,):
-        raise ExcitationError(
-            f"point {row} has no {width} {channel}; a motion needs position, velocity and acceleration"
-        )
-    return numbers

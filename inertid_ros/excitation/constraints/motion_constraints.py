@@ -113,7 +113,7 @@ def _floor(
     height, link = min([base, *_wheels(model, shapes)]) if options.mounting == "floor" else base
     leg = _leg(model, limits, shapes, height)
     if leg is not None:
-        name, depth = leg
+        depth, name = leg
         below = f"'{name}' is {depth:.2f} m below '{link}' with its joints at zero or middle"
         return Surroundings(-np.inf, f"no floor is looked at, since {below}", True)
     where = f"at {round(height, 3) + 0.0:.3f} m, the lowest point of '{link}' (excitation.floor_m changes it)"
@@ -163,21 +163,20 @@ def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
     """Height [m] and link of the lowest points of links that turn without limit on the base, all at one height."""
     endless = np.isinf(model.limits.lower) & np.isinf(model.limits.upper)
     wheels = []
-    for body in range(model.joints):
-        points = [_points(shape) for shape in shapes if shape.body == body]
-        if not points or not endless[body] or int(model.pinocchio.parents[body + 1]):
+    for body in {shape.body for shape in shapes if shape.body >= 0}:
+        if not endless[body] or int(model.pinocchio.parents[body + 1]):
             continue
         poses = np.zeros((_WHEEL_ANGLES, model.joints))
         poses[:, body] = 2 * np.pi * np.arange(_WHEEL_ANGLES) / _WHEEL_ANGLES
         placements = TreeKinematics.of(model).placements(poses)[:, body]
-        lowest = (placements[:, 2, :3] @ np.vstack(points).T + placements[:, 2, 3, None]).min(axis=1)
+        lowest = _heights(placements, [_points(shape) for shape in shapes if shape.body == body]).min(axis=1)
         if np.ptp(lowest) < _MAX_WHEEL_RUNOUT_M:
             wheels.append((float(lowest.min()), model.link_names[body]))
     return wheels
 
 
-def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float) -> tuple[str, float] | None:
-    """Link of a leg that is deepest below the base, and its depth [m]; None if no limb is a leg."""
+def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float) -> tuple[float, str] | None:
+    """Depth below the base [m] and link of the leg that is deepest; None if no limb is a leg."""
     zero = np.clip(np.zeros(model.joints), limits.lower, limits.upper)
     poses = np.array([zero, 0.5 * (limits.lower + limits.upper)])
     placements, robot = TreeKinematics.of(model).placements(poses), model.pinocchio
@@ -186,12 +185,17 @@ def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float)
         parent = int(robot.parents[body + 1]) - 1
         if parent >= 0:
             lengths[body] = lengths[parent] + np.linalg.norm(robot.jointPlacements[body + 1].translation)
-        points = np.vstack([np.zeros((1, 3)), *(_points(shape) for shape in shapes if shape.body == body)])
-        depth = height - float((placements[:, body, 2, :3] @ points.T + placements[:, body, 2, 3, None]).min())
-        length = lengths[body] + float(np.linalg.norm(points, axis=1).max())
+        points = [np.zeros((1, 3)), *(_points(shape) for shape in shapes if shape.body == body)]
+        depth = height - float(_heights(placements[:, body], points).min())
+        length = lengths[body] + float(np.linalg.norm(np.vstack(points), axis=1).max())
         if depth > max(_MIN_LEG_SHARE * length, _MIN_LEG_M):
             deepest = max(deepest, (depth, name))
-    return (deepest[1], deepest[0]) if deepest[1] else None
+    return deepest if deepest[1] else None
+
+
+def _heights(placements: Array, points: list[Array]) -> Array:
+    """``(N, K)`` heights in the root frame [m] of points of a body, from its placements ``(N, 4, 4)``."""
+    return np.asarray(placements[:, 2, :3] @ np.vstack(points).T + placements[:, 2, 3, None], dtype=float)
 
 
 def _points(shape: CollisionShape) -> Array:

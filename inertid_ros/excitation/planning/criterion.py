@@ -37,6 +37,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.motions import Trajectory
 from inertid_ros.excitation.planning.measurement_regressor import Indices, MeasurementRegressor, MotionInformation
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
@@ -251,6 +252,11 @@ class Criterion:
         regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)
         rows = np.concatenate([np.sqrt(motion.step) * regressor, self.earlier_rows])
         return MotionInformation(rows, self.scaling.scaled(rows), motion)
+
+    def along(self, trajectory: Trajectory, step: float = 0.05) -> MotionInformation:
+        """:meth:`evaluate` in the middle of steps of ``step`` [s]."""
+        instants = np.arange(0.5 * step, trajectory.duration, step)
+        return self.evaluate(MotionSamples(self.measured.chain, *trajectory.sample(instants), step))
 
     def value(self, information: MotionInformation) -> float:
         """The exact criterion."""

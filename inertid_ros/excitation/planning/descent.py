@@ -25,10 +25,9 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.worker import Worker
-from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
-from inertid_ros.excitation.motions import LinearTrajectory, Trajectory
+from inertid_ros.excitation.constraints.constraint import Constraint
+from inertid_ros.excitation.motions import LinearTrajectory
 from inertid_ros.excitation.plan import Plan, plan_of
-from inertid_ros.excitation.planning.criterion import Criterion
 from inertid_ros.excitation.planning.planning_problem import PlanningArguments, PlanningProblem, scale_to_limits
 
 _SHRINK_BISECTIONS = 12
@@ -128,8 +127,10 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
         )  # fmt: skip
 
     share = feasible_share(plan_at, problem.constraints)
-    plan = replace(plan_at(share), condition_number=criterion_value(problem.comparison, smaller(share)))
-    return Candidate(plan, shape, criterion_value(problem.criterion, smaller(share)))
+    condition, value = (
+        criterion.value(criterion.along(smaller(share))) for criterion in (problem.comparison, problem.criterion)
+    )
+    return Candidate(replace(plan_at(share), condition_number=condition), shape, value)
 
 
 def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constraint]) -> float:
@@ -160,17 +161,6 @@ def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constrai
     if low == 0:
         raise ExcitationError(f"no motion fits at the start pose: {message}")
     return low
-
-
-def criterion_value(criterion: Criterion, trajectory: Trajectory, step: float = 0.05) -> float:
-    """The exact criterion along a motion, sampled every ``step`` [s]."""
-    return criterion.value(criterion.evaluate(motion_samples(criterion, trajectory, step)))
-
-
-def motion_samples(criterion: Criterion, trajectory: Trajectory, step: float = 0.05) -> MotionSamples:
-    """Samples of a motion in the middle of steps of ``step`` [s]."""
-    instants = np.arange(0.5 * step, trajectory.duration, step)
-    return MotionSamples(criterion.measured.chain, *trajectory.sample(instants), step)
 
 
 DescentReport = Callable[[int, float, float, Array], None]
@@ -207,14 +197,9 @@ def improve_shapes(
     short = deadline - time.monotonic() < _MIN_WORKER_TIME_S
     # Whether linear algebra in this process has one thread, according to its environment.
     single = os.environ.get("OPENBLAS_NUM_THREADS") == "1" or os.cpu_count() == 1
-    if short or (workers <= 1 and single):
-        return _in_this_process(problem, shapes, deadline, report)
-    return _in_workers(problem, shapes, deadline, report, max(workers, 1))
-
-
-def _in_this_process(
-    problem: PlanningProblem, shapes: Sequence[Array], deadline: float, report: DescentReport
-) -> Iterator[tuple[int, Candidate]]:
+    if not short and (workers > 1 or not single):
+        yield from _in_workers(problem, shapes, deadline, report, max(workers, 1))
+        return
     for index, shape in enumerate(shapes):
         if index and time.monotonic() > deadline:
             return

@@ -15,7 +15,6 @@ from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion
-from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.robot.kinematics import TreeKinematics
@@ -98,12 +97,12 @@ def inspect_plan(
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = make_criterion(model, limits)
-    information = criterion.evaluate(motion_samples(criterion, plan))
+    information = criterion.along(plan)
     weak = weak_parameters(criterion, information, limits, _tightest(usages))
     condition_number, before = information.condition_number, None
     if earlier is not None:
         criterion = make_criterion(model, limits, earlier=earlier)
-        information = criterion.evaluate(motion_samples(criterion, plan))
+        information = criterion.along(plan)
         before = np.linalg.svd(information.scaled[-len(criterion.earlier_rows) :], compute_uv=False)
     shares = information.vectors.T[::-1] ** 2
     return Inspection(
@@ -128,7 +127,7 @@ def motion_findings(
 ) -> tuple[Finding, ...]:
     """Findings of :func:`weak_parameters` on a plan."""
     criterion = make_criterion(model, limits)
-    information = criterion.evaluate(motion_samples(criterion, plan))
+    information = criterion.along(plan)
     return weak_parameters(criterion, information, limits, _tightest(_usage(constraints, plan)))
 
 

@@ -25,7 +25,7 @@ from inertid_ros.excitation.motions import Concatenation, QuinticRamp
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning import interval_motion as intervals
 from inertid_ros.excitation.planning.criterion import make_criterion
-from inertid_ros.excitation.planning.descent import OutOfTimeError, criterion_value, feasible_share
+from inertid_ros.excitation.planning.descent import OutOfTimeError, feasible_share
 from inertid_ros.robot.model import RobotModel
 
 _MIN_RANGE_SHARE = 1e-3  # of the largest range
@@ -43,14 +43,13 @@ MotionRegressor = Callable[[Array, Array, Array], tuple[Array, Array]]
 class IntervalPlan:
     """A planned motion, and the one of all combinations that was pruned (``whole``).
 
-    Condition numbers, and the number of ``significant`` singular values, are those of the equations under the prior.
+    Condition number, and number of ``significant`` singular values, are those of the equations under the prior.
     """
 
     motion: intervals.IntervalMotion
     condition_number: float
     significant: int
     whole: intervals.IntervalMotion
-    whole_condition: float
 
 
 @dataclass(frozen=True)
@@ -143,8 +142,7 @@ def _with_order(
     start = _best_start(problem, pruned.directions, rng, pruned)
     motion = improve_motion(problem, start, options.iterations, deadline)
     count, condition = intervals.rank_and_condition(np.vstack(problem.evaluate(motion)[0]), options.significant)
-    whole_condition = intervals.rank_and_condition(np.vstack(blocks), options.significant)[1]
-    return IntervalPlan(motion, condition, count, whole, whole_condition)
+    return IntervalPlan(motion, condition, count, whole)
 
 
 def _best_start(
@@ -247,6 +245,6 @@ def plan_fixed_base(
             whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
             seed=options.seed,
         )
-        return replace(candidate, condition_number=criterion_value(criterion, whole))
+        return replace(candidate, condition_number=criterion.value(criterion.along(whole)))
 
     return plan(feasible_share(plan, constraints)), best

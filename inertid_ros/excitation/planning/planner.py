@@ -15,7 +15,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Basis, CycloidalBasis
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning.criterion import EarlierInformation
-from inertid_ros.excitation.planning.descent import Candidate, finish_plan, improve_shapes, motion_samples
+from inertid_ros.excitation.planning.descent import Candidate, finish_plan, improve_shapes
 from inertid_ros.excitation.planning.interval_planner import plan_fixed_base
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
 from inertid_ros.robot.model import RobotModel
@@ -188,8 +188,7 @@ class _Search:
         return next(kept, 0)
 
     def _eigenvalues(self, candidate: Candidate) -> Array:
-        criterion = self._problem.criterion
-        return criterion.evaluate(motion_samples(criterion, candidate.plan)).eigenvalues
+        return self._problem.criterion.along(candidate.plan).eigenvalues
 
 
 def random_shapes(problem: PlanningProblem, options: ExcitationOptions, deadline: float = np.inf) -> list[Array]:

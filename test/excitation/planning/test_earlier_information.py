@@ -12,7 +12,6 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.excitation.planning.criterion import EarlierInformation, earlier_information, make_criterion
-from inertid_ros.excitation.planning.descent import criterion_value, motion_samples
 from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.identification.information.information import compress
 
@@ -40,8 +39,7 @@ def test_information_of_recordings_is_that_of_the_criterion():
     for options in (ExcitationOptions(), ExcitationOptions(scaling="metric")):
         alone, earlier = (make_criterion(model, limits, options, each) for each in (empty, known))
         bodies = alone.measured.columns[alone.columns] < model.layout.body_size
-        motion = motion_samples(alone, _Recorded(samples), seconds / 500)
-        rows = alone.evaluate(motion).rows[:, bodies]
+        rows = alone.along(_Recorded(samples), seconds / 500).rows[:, bodies]
         assert earlier.earlier_rows[:, bodies].T @ earlier.earlier_rows[:, bodies] == pytest.approx(
             rows.T @ rows, rel=1e-9, abs=1e-9 * np.abs(rows.T @ rows).max()
         )
@@ -64,13 +62,13 @@ def test_a_second_motion_complements_the_first():
     start = np.zeros(3)
     first = plan_excitation(model, limits, start, OPTIONS)
     criterion = make_criterion(model, limits, OPTIONS)
-    rows = criterion.evaluate(motion_samples(criterion, first)).rows
+    rows = criterion.along(first).rows
     root = np.zeros((len(rows), model.layout.size))
     root[:, criterion.measured.columns[criterion.columns]] = rows
     known = EarlierInformation(root, 1 / limits.effort)
     second = plan_excitation(model, limits, start, attrs.evolve(OPTIONS, seed=1), earlier=known)
     together = make_criterion(model, limits, OPTIONS, known)
-    assert criterion_value(together, second) < 0.98 * criterion_value(together, first)
+    assert together.value(together.along(second)) < 0.98 * together.value(together.along(first))
 
 
 @pytest.mark.parametrize(
@@ -81,11 +79,13 @@ def test_motions_are_planned_for_what_is_measured(measured, criterion, scaling, 
     _, model, limits = setting(seed=3)
     chosen = attrs.evolve(OPTIONS, measured=measured, criterion=criterion, scaling=scaling, kind=kind, intervals=8)
     criterion = make_criterion(model, limits, chosen)
-    values = [
-        criterion_value(criterion, plan_excitation(model, limits, np.zeros(3), attrs.evolve(chosen, improved=improved)))
-        for improved in (0, 1)
-    ]
-    assert values[1] < 0.9 * values[0]
+    chance, improved = (
+        criterion.value(
+            criterion.along(plan_excitation(model, limits, np.zeros(3), attrs.evolve(chosen, improved=count)))
+        )
+        for count in (0, 1)
+    )
+    assert improved < 0.9 * chance
 
 
 def test_information_of_another_robot_is_refused():

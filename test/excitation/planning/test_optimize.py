@@ -15,7 +15,7 @@ from inertid_ros.core.errors import InertidError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan, check_start
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.excitation.planning.descent import criterion_value, finish_plan, improve_shape
+from inertid_ros.excitation.planning.descent import finish_plan, improve_shape
 from inertid_ros.excitation.planning.planner import plan_excitation, random_shapes
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
 from inertid_ros.robot.layout import ParameterLayout
@@ -82,7 +82,7 @@ def test_plan_keeps_every_limit_and_beats_chance(model, limits, options):
     shapes = random_shapes(problem, attrs.evolve(options, starts=6))
     chance = [finish_plan(problem, shape).plan.condition_number for shape in shapes]
     assert plan.condition_number < 0.4 * np.median(chance)
-    assert plan.condition_number == pytest.approx(criterion_value(problem.comparison, plan), rel=1e-3)
+    assert plan.condition_number == pytest.approx(problem.comparison.value(problem.comparison.along(plan)), rel=1e-3)
     assert reports[-1].fraction == 1.0
     assert reports[-1].condition_number == plan.condition_number
     fractions = [report.fraction for report in reports]

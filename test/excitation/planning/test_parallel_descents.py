@@ -12,7 +12,6 @@ from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.planning.criterion import make_criterion
-from inertid_ros.excitation.planning.descent import motion_samples
 from inertid_ros.excitation.planning.planner import plan_excitation
 
 OPTIONS = ExcitationOptions(
@@ -75,13 +74,13 @@ def test_what_cannot_be_excited_is_left_out():
     plain = plan_excitation(model, limits, start, options, reports.append)
     full = reports[-1]
     criterion = make_criterion(model, limits, options)
-    values = criterion.evaluate(motion_samples(criterion, plain)).eigenvalues
+    values = criterion.along(plain).eigenvalues
     bound = float(values[2] ** -0.5)  # two combinations too many, unless planning for fewer helps
     plan = plan_excitation(model, limits, start, attrs.evolve(options, criterion_bound=bound), reports.append)
     last = reports[-1]
     assert full.kept == criterion.count and criterion.count - 2 <= last.kept < criterion.count
     assert last.value <= bound < full.value
-    reached = criterion.evaluate(motion_samples(criterion, plan)).eigenvalues[-last.kept]
+    reached = criterion.along(plan).eigenvalues[-last.kept]
     assert reached**-0.5 == pytest.approx(last.value, rel=1e-6)
     with pytest.raises(ExcitationError, match="cannot be reached for a single combination"):
         plan_excitation(model, limits, start, attrs.evolve(options, iterations=1, criterion_bound=1e-12))
