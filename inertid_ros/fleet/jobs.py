@@ -32,11 +32,10 @@ from inertid_ros.identification.information.information_file import (
 )
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
-from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel, load_model
 
 STORE_FORMAT = 2  # of stored results of bags and robots; a new one makes all be computed again
-_CHANGING_TERMS = ("viscous", "coulomb", "offset")  # drive terms that differ between bags
+_CHANGING_TERMS = ("viscous", "coulomb", "offset")  # of drives and couplings, which differ between bags
 _EXCLUDED_TERM = "stribeck"  # only some bags show it, and all bags need the same columns
 
 
@@ -74,12 +73,6 @@ def key_of(*parts: str, configuration: Configuration) -> str:
     for part in (*parts, options):
         digest.update(hashlib.sha256(part.encode()).digest())
     return digest.hexdigest()
-
-
-def changing_columns(layout: ParameterLayout) -> list[int]:
-    """Columns of the drive terms that differ between bags, including those of couplings."""
-    last = {name: name.rpartition(".")[2] for name in layout.names[layout.inertial_size : layout.term_start]}
-    return [column for column, name in enumerate(layout.names) if last.get(name) in _CHANGING_TERMS]
 
 
 @dataclass(frozen=True)
@@ -187,7 +180,9 @@ def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[F
         )
         for bag, result in results
     ]
-    changing = np.array(changing_columns(bags[0].information.layout), dtype=int)
+    layout = bags[0].information.layout
+    drives = enumerate(layout.names[layout.inertial_size : layout.term_start], layout.inertial_size)
+    changing = np.array([c for c, name in drives if name.rpartition(".")[2] in _CHANGING_TERMS], dtype=int)
     constraints = configured_constraints(model, configuration.constraints)
 
     scatter = np.zeros(len(changing))

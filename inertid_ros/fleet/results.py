@@ -107,8 +107,8 @@ def _drift_rows(outcome: FleetOutcome) -> Rows:
         for series in result.summary["drift"]:
             dates = {key: [_date(day) for day in series[key]] for key in ("days", "change_after", "change_before")}
             row = {"serial": serial, "model": outcome.catalogue.robots[serial].model, **series, **dates}
-            row["dates"] = row.pop("days")
-            rows.append({**row, "drifting": False, "changed": False})
+            row |= {"dates": row.pop("days"), "drifting": False, "changed": False}
+            rows.append(row)
     tested = [row for row in rows if row["p_value"] is not None]
     steps = [min(row["change_p_value"], default=1.0) for row in tested]
     drifting = benjamini_hochberg(np.array([row["p_value"] for row in tested]), DRIFT_LEVEL)

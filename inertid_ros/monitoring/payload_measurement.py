@@ -8,7 +8,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
-from inertid_ros.identification.information.information import Information, compress
+from inertid_ros.identification.information.information import Compressor, information_so_far
 from inertid_ros.monitoring.followed_robot import FollowedRobot
 from inertid_ros.monitoring.stream_checks import CheckedState, JointState, StreamFault
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame, payload_equations
@@ -23,15 +23,12 @@ class PayloadProgress:
 
     Attributes
     ----------
-    seconds : float
-        Length of the joint states so far [s].
     mass, mass_deviation : float
         [kg]
     com, com_deviation : ndarray, shape (3,)
         Centre of mass in the tool frame [m].
     """
 
-    seconds: float
     mass: float
     mass_deviation: float
     com: Array
@@ -60,7 +57,7 @@ class PayloadMeasurement:
         self._robot, self._weights = followed.robot, followed.weights
         self._tool, self._wanted, self._drift = tool, seconds, drift or FrictionDrift()
         self._states: list[tuple[float, JointState]] = []
-        self._information: Information | None = None
+        self._compressor = Compressor(followed.robot.equations)
 
     @property
     def seconds(self) -> float:
@@ -89,36 +86,34 @@ class PayloadMeasurement:
         if checked.usable:
             self._states.append((checked.time, state))
         if block is not None and self._states and block.time[0] >= self._states[0][0]:
-            added = compress(self._robot.equations, [block])
-            self._information = added if self._information is None else self._information + added
+            self._compressor.add(block)
 
     def progress(self) -> PayloadProgress:
-        unknown = np.full(3, np.nan)
-        if self._information is None:
-            return PayloadProgress(self.seconds, np.nan, np.nan, unknown, unknown)
-        equations = payload_equations(self._robot, self._tool, [(self._information, self._weights)], self._drift)
+        if not self._compressor.counts.any():
+            return PayloadProgress(np.nan, np.nan, np.full(3, np.nan), np.full(3, np.nan))
+        information = information_so_far(self._robot.equations, self._compressor)
+        equations = payload_equations(self._robot, self._tool, [(information, self._weights)], self._drift)
         inverse = np.linalg.inv(equations.R)
         mass, moment = equations.payload[0], equations.payload[1:4]
         com = moment / mass
         root = (inverse[1:4] - np.outer(com, inverse[0])) / mass  # of the centre of mass, linearised
-        deviations = np.linalg.norm(inverse[0]), np.linalg.norm(root, axis=1)
-        return PayloadProgress(self.seconds, float(mass), float(deviations[0]), com, deviations[1])
+        return PayloadProgress(float(mass), float(np.linalg.norm(inverse[0])), com, np.linalg.norm(root, axis=1))
 
     def recording(self) -> Recording:
         """Recording of the joint states, including joints that the model holds and the robot reports."""
         model = self._robot.equations.model
         times, states = zip(*self._states, strict=True)
         held = np.array([state.held for state in states])
-        reported = np.isfinite(held).all(axis=0) if held.size else np.zeros(0, dtype=bool)
-        names = np.array(tuple(model.options.locked_joints))[reported] if held.size else ()
-        still = np.zeros((len(states), len(names)))
+        reported = np.isfinite(held).all(axis=0)
+        names = [name for name, known in zip(model.options.locked_joints, reported, strict=True) if known]
         channels = ("position", "velocity", "effort")
-        values = {channel: np.array([getattr(state, channel) for state in states]) for channel in channels}
+        position, velocity, effort = (np.array([getattr(state, key) for state in states]) for key in channels)
+        still = np.zeros((len(states), len(names)))
         return Recording(
             (*model.joint_names, *names),
             np.array(times) - times[0],
-            np.hstack([values["position"], held[:, reported]]) if len(names) else values["position"],
-            np.hstack([values["effort"], np.full_like(still, np.nan)]),
-            np.hstack([values["velocity"], still]),
+            np.hstack([position, held[:, reported]]),
+            np.hstack([effort, np.full_like(still, np.nan)]),
+            np.hstack([velocity, still]),
             name="joint_states",
         )
