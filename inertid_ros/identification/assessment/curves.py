@@ -64,14 +64,10 @@ def _of_recording(estimate: Estimate, samples: Samples, points: int) -> Predicti
     predicted = [equations.predict(values, samples)[rows] for values in (estimate.prior, estimate.parameters)]
     chosen = replace(samples.select(rows), mask=np.ones((len(rows), samples.channels), dtype=bool))
     variance = np.tile(estimate.residual_deviation**2, (len(rows), 1))
-    start = 0
-    for chunk in dense_equations(equations, chosen):
-        for channel, (regressor, _) in enumerate(chunk):
-            columns = equations.columns[channel]
+    for whole in dense_equations(equations, chosen, len(rows)):
+        for channel, (columns, (regressor, _)) in enumerate(zip(equations.columns, whole, strict=True)):
             covariance = estimate.covariance[np.ix_(columns, columns)]
-            block = slice(start, start + len(regressor))
-            variance[block, channel] += np.einsum("ki,ki->k", regressor @ covariance, regressor)
-        start += len(chunk[0][0])
+            variance[:, channel] += np.einsum("ki,ki->k", regressor @ covariance, regressor)
     measured, given, calibrated = (np.where(valid, torque, np.nan) for torque in (samples.tau[rows], *predicted))
     deviation = np.sqrt(np.maximum(variance, 0.0))  # rounding may leave less than zero without noise
     return PredictionCurves(samples.name, samples.time[rows], measured, given, calibrated, deviation)

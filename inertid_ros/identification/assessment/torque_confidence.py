@@ -105,8 +105,7 @@ class StateTorques:
         equations = ForceEquations(model.with_stribeck_of(np.ones(model.joints, dtype=bool)))
         self._model, self._columns = model, equations.columns
         self._states = states if states is not None else sample_states(model)
-        chunks = [[rows for rows, _ in chunk] for chunk in dense_equations(equations, self._states)]
-        self._rows = [np.concatenate(rows) for rows in zip(*chunks, strict=True)]
+        self._rows = [rows for rows, _ in next(dense_equations(equations, self._states, len(self._states)))]
 
     def confidence(self, parameters: Array, covariance: Array) -> TorqueConfidence:
         """Confidence by parameters ``(p,)`` with a covariance ``(p, p)``."""

@@ -101,16 +101,12 @@ def point_masses(
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
         shapes = region or (Ellipsoid.from_body(pi, _REGION_EXTENT),)
         points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
-        made = _homogeneous(points)
+        lifted = np.column_stack([points, np.ones(len(points))])
+        made = from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
         columns.append(np.linalg.solve(matrix, made.T))
         masses.append(_even_masses(pi, made, matrix, name))
         positions.append(points)
     return PointMasses(block_diag(*columns), np.concatenate(masses), tuple(positions))
-
-
-def _homogeneous(points: Array) -> Array:
-    lifted = np.column_stack([points, np.ones(len(points))])
-    return from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
 
 
 def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
