@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import Samples, UndecimatedVelocity
-from inertid_ros.data.preparation.force_samples import RESTING_SPEED, FrictionDirection
+from inertid_ros.data.preparation.filtered_motion import RESTING_SPEED, FrictionDirection
 from inertid_ros.robot.model import RobotModel
 
 _HALF_LENGTH_PERIODS = 1.25  # of the cutoff

@@ -96,12 +96,6 @@ class MomentumEquations(WholeRowEquations):
         wheels = self.model.wheels
         return f"{self.equation_type} {wheels.bodies} {np.round(wheels.axes, 9).tolist()}"
 
-    def predict(self, parameters: Array, samples: Samples) -> Array:
-        """``(N, 6)`` momentum of base and joints [N s, N m s]."""
-        self.check(samples)
-        inertial = parameters[: self.model.layout.inertial_size]
-        return np.asarray(self.regressor(samples.q, samples.v) @ inertial)
-
     def noise(self, samples: Samples) -> Array:
         """From the noise of the measured rates: momentum is linear in them, with the prior as factors."""
         chosen = np.linspace(0, len(samples) - 1, min(len(samples), _NOISE_POSES)).astype(int)

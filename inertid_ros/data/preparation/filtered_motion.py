@@ -1,7 +1,8 @@
-"""Motion of joints and of a free base, every channel through the same low-pass."""
+"""Motion of joints and of a free base, every channel through the same low-pass; where drives slide, and transients."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,20 +12,25 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.rotations import body_rate, checked_quaternions, rotate_back
 from inertid_ros.data.recording import WRENCH_PREFIX, Recording
+from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .filtering import Segment, derivatives, hardly_interpolated, low_pass, usable_samples
 
-_SAMPLE_FIELDS = ("time", "q", "v", "a", "effort", "effort_measured", "usable")
 _MAX_TWIST_ERROR_SHARE = 0.25  # squared error of a twist over the squared velocity
 _NOISE_SPEED = 0.01  # m/s or rad/s; slower differences are noise
+RESTING_SPEED = 1e-3  # rad/s or m/s; a slower drive may rest
+_NOISE_DEVIATIONS = 3.0  # of the velocity's noise, above which its sign is certain
+_MAX_SLOW_WEIGHT = 0.5  # of slow samples in a filtered one; with more, friction is mostly stiction
+_CENTRE_SHARES = (0.2, 0.8)  # of the recording's duration
+_TRANSIENT_RATIO = 3.0  # acceleration of a transient over the largest one of the centre
+_MOVING_ACCELERATION_SHARE = 0.02  # of a joint's largest acceleration; with less in the centre it rests there
 _SOURCE_CHANNELS = {
     "pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration"),
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class FilteredMotion:
+class FilteredMotion(NamedTuple):
     """Filtered, evenly spaced motion and forces.
 
     Attributes
@@ -34,7 +40,7 @@ class FilteredMotion:
     effort : (N, n), joint torque or force [N m or N].
     effort_measured : bool (N, n), False if the filter mixes in interpolated effort.
     usable : bool (N,), False at an edge, where the filter settles, and if it mixes in interpolated motion.
-    wrenches : contact to force [N] and torque [N m], (N, 6).
+    wrenches : (N, k, 6), force [N] and torque [N m] of the model's ``k`` contacts.
     """
 
     time: Array
@@ -44,21 +50,14 @@ class FilteredMotion:
     effort: Array
     effort_measured: NDArray[np.bool_]
     usable: NDArray[np.bool_]
-    wrenches: Mapping[str, Array]
+    wrenches: Array
 
     def select(self, rows: slice | NDArray[np.bool_]) -> "FilteredMotion":
-        return replace(
-            self,
-            **{key: getattr(self, key)[rows] for key in _SAMPLE_FIELDS},
-            wrenches={name: wrench[rows] for name, wrench in self.wrenches.items()},
-        )
+        return FilteredMotion(*(values[rows] for values in self))
 
-    @classmethod
-    def concatenate(cls, pieces: Sequence["FilteredMotion"]) -> "FilteredMotion":
-        return cls(
-            **{key: np.concatenate([getattr(piece, key) for piece in pieces]) for key in _SAMPLE_FIELDS},
-            wrenches={name: np.concatenate([piece.wrenches[name] for piece in pieces]) for name in pieces[0].wrenches},
-        )
+    def by_contact(self, model: RobotModel) -> dict[str, Array]:
+        """Contact to its wrench ``(N, 6)``."""
+        return {contact.name: self.wrenches[:, k] for k, contact in enumerate(model.contacts)}
 
 
 def filter_motion(
@@ -86,7 +85,8 @@ def filter_motion(
     if model.free:
         base = _base_motion(name, smooth, segment.period, model, options.base)
         q, v, a = (np.hstack(pair) for pair in zip(base, (q, v, a), strict=True))
-    wrenches = {contact.name: smooth[WRENCH_PREFIX + contact.name] for contact in model.contacts}
+    by_contact = [smooth[WRENCH_PREFIX + contact.name] for contact in model.contacts]
+    wrenches = np.reshape(by_contact, (-1, len(q), 6)).swapaxes(0, 1)
     measured = hardly_interpolated(segment.replaced["effort"], segment.period, cutoff, options.filter_order)
     usable = usable_samples(segment, cutoff, options)
     return FilteredMotion(segment.time, q, v, a, smooth["effort"], measured, usable, wrenches)
@@ -205,3 +205,67 @@ def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
                 f" {np.sqrt(off / len(q)):.3g} of {np.sqrt(moved / len(q)):.3g} RMS); correct the publisher, or set"
                 " prepare.base.motion_from to pose"
             )
+
+
+def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
+    """Speed ``(n + couplings,)`` that each drive hardly exceeds (99th percentile) in pieces of joint velocities."""
+    return np.asarray(np.percentile(np.abs(np.concatenate(velocities) @ layout.drive_ratios.T), 99, axis=0))
+
+
+@dataclass(frozen=True)
+class FrictionDirection:
+    """Speeds ``(n + couplings,)`` above which the friction of a drive has a direction [rad/s or m/s]."""
+
+    layout: ParameterLayout
+    threshold: Array
+
+    @classmethod
+    def from_speeds(
+        cls, fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout
+    ) -> "FrictionDirection":
+        """Thresholds at a share of the fast speeds ``(n + couplings,)``, and above the noise of the velocities.
+
+        ``noise_deviation (n,)`` is its standard deviation; below ``low_speed_fraction`` of its fast speed a drive
+        counts as resting or presliding.
+        """
+        noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
+        return cls(layout, np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED))
+
+    def defined(self, velocity: Array, low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
+        """Flag ``(N, n)`` where all drives with friction that act on a joint slide; true if none is identified.
+
+        ``velocity (N, n)`` is that of a piece at the rate of the recording, ``low_pass`` the filter of the torque: a
+        filtered sample is a mixture, and while a drive reverses swiftly, hardly any of it is slow.
+        """
+        drives = self.layout.drive_ratios
+        with_friction = np.ones(len(drives), dtype=bool)
+        with_friction[: len(self.layout.joints)] = "coulomb" in self.layout.drive_terms
+        slow = np.abs(velocity @ drives.T) < self.threshold
+        resting = (low_pass(slow.astype(float)) > _MAX_SLOW_WEIGHT) & with_friction
+        return resting.astype(int) @ (drives != 0) == 0
+
+
+def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:
+    """Flag ``(N,)`` the samples between the start-up and the stopping jerk, by filtered accelerations ``(N, n)``.
+
+    A controller that is switched onto a running motion jerks the robot into it; flexible joints and saturated drives
+    then do what no rigid-body model describes. Such an end has accelerations several times above everything in the
+    central three fifths, and is cut up to the last of them. Nothing within the centre is ever cut, and a recording that
+    starts and ends at rest loses nothing.
+    """
+    share = (time - time[0]) / (time[-1] - time[0])
+    size = np.abs(acceleration)
+    centre = size[(share >= _CENTRE_SHARES[0]) & (share <= _CENTRE_SHARES[1])]
+    usable = np.ones(len(time), dtype=bool)
+    if len(centre) == 0:
+        return usable
+    typical = centre.max(axis=0)
+    moves = typical > _MOVING_ACCELERATION_SHARE * size.max(axis=0)
+    unlike = ((size > _TRANSIENT_RATIO * typical) & moves).any(axis=1)
+    start = np.flatnonzero(unlike & (share < _CENTRE_SHARES[0]))
+    end = np.flatnonzero(unlike & (share > _CENTRE_SHARES[1]))
+    if len(start):
+        usable[: start[-1] + 1] = False
+    if len(end):
+        usable[end[0] :] = False
+    return usable

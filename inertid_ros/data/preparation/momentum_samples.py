@@ -20,7 +20,7 @@ from inertid_ros.robot.kinematics import motion_cross
 from inertid_ros.robot.model import RobotModel
 
 from . import filtering
-from .bandwidth import Spectrum, longest_gap
+from .bandwidth import Spectrum
 from .filtering import Segment
 from .recorded_channels import CleanChannels, joint_columns
 
@@ -89,15 +89,11 @@ def momentum_samples(
     RecordingError
         The recording is too short, momentum is not conserved, or pose and twist contradict each other.
     """
-    name, stamped = recorded.name, recorded.stamped
-    segments = filtering.resample(stamped, longest_gap(stamped.period, cutoff, joints, options))
-    stride = filtering.sample_stride(segments[0].period, cutoff, options.rate_hz)
-    pieces = [
-        _piece(name, segment, model, cutoff, options, change)
-        for segment in filtering.long_enough(name, segments, cutoff)
-    ]
+    segments, chosen = recorded.even_pieces(joints, cutoff, options)
+    pieces = [_piece(recorded.name, segment, model, cutoff, options, change) for segment in segments]
+    parts = [piece.select(rows) for piece, rows in zip(pieces, chosen, strict=True)]
     keys = ("time", "q", "v", "a", "tau", "mask", "usable")
-    whole: Any = {key: np.concatenate([getattr(piece, key)[::stride] for piece in pieces]) for key in keys}
+    whole: Any = {key: np.concatenate([getattr(part, key) for part in parts]) for key in keys}
     samples = replace(pieces[0], **whole, findings=tuple(recorded.findings))
     # Of the change of momentum only its deviation from the mean is an equation.
     return replace(samples, tau=samples.tau - samples.tau[samples.usable].mean(axis=0)) if change else samples

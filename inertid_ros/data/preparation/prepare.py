@@ -1,29 +1,50 @@
 """From a recording to :class:`~inertid_ros.core.samples.Samples` for equations of any type."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
-from inertid_ros.config.recordings import PrepareOptions
+from inertid_ros.config.recordings import PrepareOptions, WrenchOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.notices import NoticeLogger
-from inertid_ros.core.samples import Samples
+from inertid_ros.core.samples import Samples, UndecimatedVelocity
 from inertid_ros.data.recording import Recording
-from inertid_ros.data.screening.channel_faults import ChannelNoise
+from inertid_ros.data.screening.channel_faults import ChannelNoise, flagged_within, saturated
 from inertid_ros.data.screening.stamp_checks import as_measured
+from inertid_ros.robot.contacts import UNMEASURED, ContactPath, external_force, on_ground
 from inertid_ros.robot.model import RobotModel
 
+from . import filtered_motion
 from .bandwidth import MAX_CUTOFF_PER_RATE, Spectrum, checked_cutoff, spectra
-from .filtered_motion import noisiest_channel
-from .filtering import EvenGrid
-from .force_samples import SharedByParts, fast_speeds, force_samples
+from .filtered_motion import FilteredMotion
+from .filtering import EvenGrid, StampedChannels, low_pass
 from .momentum_samples import momentum_channels, momentum_samples
-from .recorded_channels import CleanChannels, force_channels
+from .recorded_channels import BASE_POSE, CleanChannels, force_channels
+from .wrenches import check_wrenches, slipping
 
 _log = NoticeLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SharedByParts:
+    """What the parts of a long recording share, so that each is prepared as the whole would be.
+
+    Attributes
+    ----------
+    spectra : spectra of the joint positions, and of the channel of a free base, if any.
+    grid : instants of the samples before decimation.
+    fast_speeds : (n + couplings,), speeds of the drives, see :func:`.fast_speeds` [rad/s or m/s].
+    noise : noise of the channels of joints, with the length of the whole recording.
+    """
+
+    spectra: tuple[Spectrum, Spectrum | None]
+    grid: EvenGrid
+    fast_speeds: Array
+    noise: Mapping[str, ChannelNoise]
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,7 @@ class Preparation:
     def base_channel(self) -> str | None:
         """Channel of a free base that shows its noise."""
         of_force = self.equation_type not in MOMENTUM_EQUATIONS
-        return noisiest_channel(self.options.base) if of_force and self.model.free else None
+        return filtered_motion.noisiest_channel(self.options.base) if of_force and self.model.free else None
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, Spectrum | None]:
@@ -91,10 +112,61 @@ class Preparation:
             change = self.equation_type == "momentum_change"
             samples = momentum_samples(self.channels, joints, cutoff, self.model, self.options, change)
         else:
-            samples = force_samples(self.channels, joints, cutoff, self.model, self.options, self.shared)
+            samples = self._force_samples(joints, cutoff)
         for finding in samples.findings:
             _log.warning("%s", finding)
         return self._without_context(samples)
+
+    def _force_samples(self, joints: Spectrum, cutoff: float) -> Samples:
+        """Samples for equations of joint torques and of the wrench on the base.
+
+        All channels pass the same zero-phase filter, so that they stay in phase and equally delayed. External wrenches
+        enter by their contacts; if one is faulty, the channels on which it acts are masked.
+        """
+        recorded, model, options, shared = self.channels, self.model, self.options, self.shared
+        # Even samples in pieces, all channels through one filter.
+        segments, chosen = recorded.even_pieces(joints, cutoff, options, shared.grid if shared else None)
+        pieces = [filtered_motion.filter_motion(recorded.name, segment, cutoff, model, options) for segment in segments]
+        kept = [piece.select(rows) for piece, rows in zip(pieces, chosen, strict=True)]
+        motion = FilteredMotion(*map(np.concatenate, zip(*kept, strict=True)))
+        # Where the friction of every drive has a direction.
+        of_joints = slice(model.velocities - model.joints, None)
+        noise = np.sqrt(joints.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
+        speeds = [piece.v[:, of_joints] for piece in pieces]
+        fast = shared.fast_speeds if shared else filtered_motion.fast_speeds(speeds, model.layout)
+        friction = filtered_motion.FrictionDirection.from_speeds(fast, noise, options.low_speed_fraction, model.layout)
+        low_passed = partial(low_pass, period=segments[0].period, cutoff_hz=cutoff, order=options.filter_order)
+        undecimated = UndecimatedVelocity(tuple(speeds), low_passed, _kept_rows(speeds, chosen))
+        slides = np.concatenate([friction.defined(v, low_passed) for v in speeds])[undecimated.rows]
+        slides &= joints.motion_hz > 0
+        # Which samples, and which channels of them, are measured and usable.
+        margin = 1.0 / cutoff  # as far as the filter mixes a fault into its neighbours
+        faulty = {
+            key: flagged_within(flags[:, None], recorded.time, motion.time, margin)[:, 0]
+            for key, flags in recorded.faulty.items()
+        }
+        usable = motion.usable & ~faulty.pop(BASE_POSE, np.zeros_like(motion.usable))
+        if options.trim_transients:
+            usable &= _steady(recorded.name, motion.time, motion.a[:, of_joints])
+        if not model.free:
+            usable &= slides.any(axis=1)  # a robot at rest shows stiction, which no model describes
+        measured = _measured(recorded, model, motion, usable, faulty, options.wrenches)
+        tau = external_force(model, motion.q, motion.by_contact(model))
+        tau[:, of_joints] += motion.effort
+        tau = np.where(measured, on_ground(model, motion.q, tau), 0.0)
+        measured[:, of_joints] &= motion.effort_measured
+        mask = usable[:, None] & measured
+        mask[:, of_joints] &= slides & ~_saturated(recorded.stamped, model.joint_names, motion.time, margin)
+        unused = [joint for joint, used in zip(model.joint_names, mask[:, of_joints].T, strict=True) if not used.any()]
+        if unused:
+            message = "%s: no usable sample of %s (it rests, or the recording is too short)"
+            _log.warning(message, recorded.name, ", ".join(unused))
+        return Samples(
+            motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=recorded.name,
+            undecimated=undecimated, sliding=_of_channels(slides, model), cutoff_hz=cutoff,
+            measured=None if measured.all() else measured, noise=_of_channels(noise, model),
+            findings=tuple(recorded.findings),
+        )  # fmt: skip
 
     def _without_context(self, samples: Samples) -> Samples:
         if not any(self.recording.context):
@@ -149,7 +221,7 @@ def shared_by_parts(
         for name in channels[0].noise
     }
     grid = EvenGrid(float(channels[0].stamped.time[0]), period)
-    return SharedByParts(pooled_spectra(parts), grid, fast_speeds(speeds, parts[0].model.layout), noise)
+    return SharedByParts(pooled_spectra(parts), grid, filtered_motion.fast_speeds(speeds, parts[0].model.layout), noise)
 
 
 def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recording] = ()) -> float:
@@ -172,3 +244,63 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
     cutoff = checked_cutoff(names, 0.0, *pooled_spectra(preparations))
     slowest = max((float(np.median(np.diff(other.time))) for other in others), default=0.0)
     return min(cutoff, MAX_CUTOFF_PER_RATE / slowest) if slowest else cutoff
+
+
+def _kept_rows(pieces: Sequence[Array], chosen: Sequence[slice]) -> NDArray[np.intp]:
+    """Chosen rows of each piece, counted through all of them."""
+    ends = np.cumsum([len(piece) for piece in pieces])
+    rows = zip(ends, pieces, chosen, strict=True)
+    return np.concatenate([np.arange(end - len(piece), end)[of_piece] for end, piece, of_piece in rows])
+
+
+def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
+    """Values ``(..., nv)`` from ``(..., n)``; a free base slides freely, and its noise is unknown."""
+    base = np.full((*of_joints.shape[:-1], model.velocities - model.joints), of_joints.dtype == bool)
+    return np.concatenate([base.astype(of_joints.dtype), of_joints], axis=-1)
+
+
+def _measured(
+    recorded: CleanChannels,
+    model: RobotModel,
+    motion: FilteredMotion,
+    usable: NDArray[np.bool_],
+    faulty: Mapping[str, NDArray[np.bool_]],
+    options: WrenchOptions,
+) -> NDArray[np.bool_]:
+    """Flag ``(N, nv)`` the channels with measured effort and all wrenches that act on them."""
+    if options.check:
+        checked = motion.select(usable & ~np.any([np.zeros_like(usable), *faulty.values()], axis=0))
+        check_wrenches(recorded.name, model, (checked.q, checked.v, checked.a), checked.by_contact(model))
+    slips = slipping(model, motion.time, motion.q, motion.by_contact(model), options)
+    measured = np.ones((len(motion.time), model.velocities), dtype=bool)
+    measured[:, model.velocities - model.joints :] = ~recorded.without_effort
+    for contact in model.contacts:
+        slipped = slips[contact.name] & usable & ~faulty[contact.name]
+        if slipped.any():
+            _log.warning(
+                "%s: the foot on %s slips, or the pose of the base drifts, in %d samples from %.2f s on; left out",
+                recorded.name, contact.name, slipped.sum(), motion.time[slipped][0],
+            )  # fmt: skip
+        acted_on = list(ContactPath(model, contact).velocities)
+        measured[:, acted_on] &= ~(faulty[contact.name] | slipped)[:, None]
+        if contact.plate is not None and contact.plate.partial:
+            measured[:, [velocity for velocity in acted_on if velocity >= 6 or velocity in UNMEASURED]] = False
+    return measured
+
+
+def _saturated(recorded: StampedChannels, joints: Sequence[str], instants: Array, margin: float) -> NDArray[np.bool_]:
+    """Flag the samples into which the filter mixes saturated effort."""
+    flags = saturated(recorded.channels["effort"])
+    for joint, count in zip(joints, flags.sum(axis=0), strict=True):
+        if count:
+            _log.warning("%s: effort of %s is saturated in %d samples, left out", recorded.name, joint, count)
+    return flagged_within(flags, recorded.time, instants, margin)
+
+
+def _steady(name: str, time: Array, acceleration: Array) -> NDArray[np.bool_]:
+    """Samples ``(N,)`` without start-up and stop, with a notice if that leaves some out."""
+    steady = filtered_motion.without_transients(time, acceleration)
+    if not steady.all():
+        used = time[steady] - time[0]
+        _log.warning("%s: start-up or stop left out, used from %.2f s to %.2f s", name, used[0], used[-1])
+    return steady

@@ -21,8 +21,9 @@ from inertid_ros.data.screening.channel_faults import ChannelNoise
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.recorded_joints import proposed_names
 
+from .bandwidth import Spectrum, longest_gap
 from .filtered_motion import base_channels
-from .filtering import StampedChannels
+from .filtering import EvenGrid, Segment, StampedChannels, long_enough, resample, sample_stride
 from .wrenches import measured_wrenches
 
 _log = NoticeLogger(__name__)
@@ -72,6 +73,15 @@ class CleanChannels:
             self.name, self.time, self.channels, self.replaced, np.any(motion, axis=0), self.held
         )
         return stamped.without_ends(*self.skip_s)
+
+    def even_pieces(
+        self, joints: Spectrum, cutoff: float, options: PrepareOptions, grid: EvenGrid | None = None
+    ) -> tuple[list[Segment], list[slice]]:
+        """Even pieces that are more than filter transient, and the rows of each at the sample rate of the result."""
+        longest = longest_gap(self.stamped.period, cutoff, joints, options)
+        segments = long_enough(self.name, resample(self.stamped, longest, grid), cutoff)
+        stride = sample_stride(segments[0].period, cutoff, options.rate_hz)
+        return segments, [segment.every(stride) for segment in segments]
 
     def add_joints(
         self, raw: Mapping[str, Array], joints: Sequence[str], revolute: NDArray[np.bool_], passive: bool = False
@@ -273,7 +283,7 @@ def filled(time: Array, values: Array, lost: NDArray[np.bool_]) -> Array:
 
 def _spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
     """Spikes ``(N, n)`` of a channel, none of a column with many of them."""
-    flags = channel_faults.joint_spikes(time, channel, values, noise)
+    flags = channel_faults.spikes(values, noise, time if channel == "position" else None)
     return flags & (flags.mean(axis=0) <= _MAX_EXCEPTION_SHARE)
 
 

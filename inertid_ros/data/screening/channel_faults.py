@@ -112,11 +112,6 @@ def spikes(values: Array, noise: ChannelNoise | None = None, time: Array | None 
     return flags
 
 
-def joint_spikes(time: Array, channel: str, values: Array, noise: ChannelNoise | None = None) -> NDArray[np.bool_]:
-    """Flag :func:`spikes` of a channel of joints, ``position`` or another, at stamps ``(N,)`` [s]."""
-    return spikes(values, noise, time if channel == "position" else None)
-
-
 def _from_neighbours(column: Array, time: Array | None) -> tuple[Array, Array]:
     """Distance of every sample ``(N,)`` from the median of its window, and the window's robust standard deviation.
 

@@ -13,7 +13,7 @@ from inertid_ros.core.samples import LITTLE_LEAKAGE, Samples
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, OPTIONAL_CHANNELS, Recording
 from inertid_ros.robot.model import RobotModel
 
-from .channel_faults import held, joint_spikes, saturated
+from . import channel_faults
 from .stamp_checks import as_measured, check_repairs
 
 _GAP_PERIODS = 4.0  # a longer step is counted as a gap
@@ -160,6 +160,7 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     gaps = steps[lossy]
     recorded = {name: getattr(recording, name) for name in ("position", "velocity", "effort")}
     channels = {name: values[:, columns] for name, values in recorded.items() if values is not None}
+    stamps = {"position": recording.time}  # a position moves by more than a stale value is off
     finite = {name: np.nan_to_num(values, posinf=0.0, neginf=0.0) for name, values in channels.items()}
     effort, noise, repairs = finite["effort"], samples.effort_noise, recording.repairs
     time, name = recording.time[recording.own_rows], recording.name
@@ -178,9 +179,9 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
         "other_clock": repairs.elsewhere,
         "joints": joints,
         "not_finite": {key: np.sum(~np.isfinite(values), axis=0) for key, values in channels.items()},
-        "spikes": {key: joint_spikes(recording.time, key, values).sum(axis=0) for key, values in finite.items()},
-        "held": {key: held(values, steps=key == "effort").sum(axis=0) for key, values in finite.items()},
-        "saturated": {"effort": saturated(effort).sum(axis=0)},
+        "spikes": {key: channel_faults.spikes(x, None, stamps.get(key)).sum(axis=0) for key, x in finite.items()},
+        "held": {key: channel_faults.held(x, steps=key == "effort").sum(axis=0) for key, x in finite.items()},
+        "saturated": {"effort": channel_faults.saturated(effort).sum(axis=0)},
         "effort_noise": noise if noise is not None and len(noise) == len(joints) else np.full(len(joints), np.nan),
         "cutoff_hz": None if spectrum is None else spectrum.cutoff_hz,
     }

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from inertid_ros.data.preparation.force_samples import without_transients
+from inertid_ros.data.preparation.filtered_motion import without_transients
 
 TIME = np.arange(0.0, 20.0, 0.01)
 
