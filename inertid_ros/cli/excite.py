@@ -1,7 +1,6 @@
 """``inertid excite``: plan an exciting motion, or inspect one that exists."""
 
 import argparse
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -21,7 +20,7 @@ from inertid_ros.excitation.plan_file import joint_trajectory_text, plan_text
 from inertid_ros.excitation.planning.inspection import USAGE_CHANNELS
 from inertid_ros.excitation.planning.planner import PlanningProgress
 from inertid_ros.report.pages import motion_files
-from inertid_ros.report.report_content import plain
+from inertid_ros.report.report_content import json_text, plain, records
 from inertid_ros.robot.model import RobotModel, load_model
 
 from .printing import number, percent, print_json, print_table, progress_bar
@@ -156,7 +155,7 @@ def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfigu
             "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
             "findings": [finding.content() for finding in inspection.findings],
             "longest_stop": inspection.longest_stop,
-            "joints": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "joints": records(columns),
             "configuration": attrs.asdict(config),
         }
     )
@@ -203,7 +202,7 @@ def _write_motion(
     target, named = Path(options.output), dict(zip((PLAN, VALIDATION_PLAN), plans, strict=False))
     files = {
         **{name: plan_text(motion).encode() for name, motion in named.items()},
-        SUMMARY: (json.dumps(summary, indent=1, allow_nan=False) + "\n").encode(),
+        SUMMARY: json_text(summary).encode(),
         TRAJECTORY: joint_trajectory_text(plans[0]).encode(),
         **pages,
     }

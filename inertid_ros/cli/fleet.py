@@ -1,7 +1,6 @@
 """``inertid fleet``: the robots and bags of a catalogue to tables and an overview."""
 
 import argparse
-import json
 import logging
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from inertid_ros.fleet.fetching import optional
 from inertid_ros.fleet.jobs import fleet_configuration
 from inertid_ros.fleet.results import FLEET_PAGE, TABLES, fleet_content, fleet_tables, render_fleet_page, write_tables
 from inertid_ros.fleet.run import run_fleet
-from inertid_ros.report.report_content import plain
+from inertid_ros.report.report_content import json_text, plain
 
 from .settings import configuration, inputs
 from .stopping import BAD_INPUT, REJECTED
@@ -61,8 +60,7 @@ def run(options: argparse.Namespace) -> int:
     tables = fleet_tables(outcome)
     content = plain(fleet_content(outcome, tables, dashboard))
     write_tables(tables, directory)
-    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    write_file(directory / _JSON, text.encode(), force=True)
+    write_file(directory / _JSON, json_text(content).encode(), force=True)
     write_file(directory / FLEET_PAGE, render_fleet_page(content).encode(), force=True)
     if options.json:
         print_json({**content, "directory": str(directory)})

@@ -13,6 +13,7 @@ from inertid_ros.data.files.loading import file_format, load_any_length
 from inertid_ros.data.long_recording import all_parts
 from inertid_ros.data.screening.recording_health import recording_content
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
+from inertid_ros.report.report_content import records
 from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.recorded_joints import RecordedJoints
@@ -69,10 +70,11 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
         **{key: getattr(limits, key) for key in ("lower", "upper", "velocity", "effort")},
         **model.drive_prior,
     }
-    joints = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    bodies = zip(model.link_names, mass, com, min_eigenvalue(model.body_prior), strict=True)
-    keys = ("name", "mass", "com", "min_pseudo_inertia_eigenvalue")
-    links = [dict(zip(keys, body, strict=True)) for body in bodies]
+    joints = records(columns)
+    eigenvalues = min_eigenvalue(model.body_prior)
+    links = records(
+        {"name": model.link_names, "mass": mass, "com": com, "min_pseudo_inertia_eigenvalue": eigenvalues}
+    )
     count = base_parameters_of_robot(model).count
     if options.json:
         about = {"robot": model.name, "model_hash": model.hash, "base_parameters": count}

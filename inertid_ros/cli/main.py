@@ -75,9 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("-q", "--quiet", action="store_true", help="no notices and no progress on stderr")
     common.add_argument("--debug", action="store_true", help="show where an unexpected error comes from")
     settings = _Parser(add_help=False)
-    settings.add_argument("--config", metavar="FILE", help="YAML configuration, plain or a ROS parameter file")
-    settings.add_argument("--set", metavar="KEY=VALUE", **_LIST, help="one value, such as prepare.cutoff_hz=5")
-    settings.add_argument("--lock", metavar="JOINT=POSITION", **_LIST, help="hold a joint still [rad or m]")
+    _take(settings, "--config", "FILE", "YAML configuration, plain or a ROS parameter file")
+    _take(settings, "--set", "KEY=VALUE", "one value, such as prepare.cutoff_hz=5", **_LIST)
+    _take(settings, "--lock", "JOINT=POSITION", "hold a joint still [rad or m]", **_LIST)
     force = _Parser(add_help=False)
     force.add_argument("--force", action="store_true", help="replace an earlier output, or the file that is there")
 
@@ -89,114 +89,107 @@ def _parser() -> argparse.ArgumentParser:
         return commands.add_parser(name, help=summary, description=summary + ".", parents=[*parents, common])
 
     init = add("init", "look at a robot and write its configuration, to be corrected", force)
-    init.add_argument("urdf", metavar="URDF", help="robot description, or a .xacro file with --xacro")
-    init.add_argument(
-        "--xacro", nargs="*", metavar="NAME:=VALUE", default=None,
-        help="expand xacro with these arguments; it evaluates expressions of the file, so only of files that you trust",
+    _take(init, "urdf", "URDF", "robot description, or a .xacro file with --xacro")
+    _take(
+        init, "--xacro", "NAME:=VALUE",
+        "expand xacro with these arguments; it evaluates expressions of the file, so only of files that you trust",
+        nargs="*",
     )  # fmt: skip
-    init.add_argument(
-        "--effort", choices=("torque", "current", "without_gravity"), default="",
-        help="what joint states report as effort (default that of the robot's driver, where it is known)",
+    _take(
+        init, "--effort", None,
+        "what joint states report as effort (default that of the robot's driver, where it is known)",
+        choices=("torque", "current", "without_gravity"), default="",
     )  # fmt: skip
-    init.add_argument(
-        "--mounting", choices=("floor", "wall", "ceiling", "none"), default="",
-        help="what the robot is mounted on (default a floor, which is said)",
+    _take(
+        init, "--mounting", None, "what the robot is mounted on (default a floor, which is said)",
+        choices=("floor", "wall", "ceiling", "none"), default="",
     )  # fmt: skip
-    init.add_argument("--lock", metavar="JOINT=POSITION", **_LIST, help="hold a joint still [rad or m]")
-    init.add_argument("--recording", metavar="RECORDING", help="whose names of joints are compared; " + _RECORDING)
-    init.add_argument("--output", metavar="FILE", help="YAML to write (default the robot's name, here)")
+    _take(init, "--lock", "JOINT=POSITION", "hold a joint still [rad or m]", **_LIST)
+    _take(init, "--recording", "RECORDING", "whose names of joints are compared; " + _RECORDING)
+    _take(init, "--output", "FILE", "YAML to write (default the robot's name, here)")
 
     identify = add("identify", "find the parameters of a robot from recordings", settings, force)
-    identify.add_argument("recordings", nargs="+", metavar="RECORDING", help=_RECORDING)
-    identify.add_argument("--urdf", required=True, metavar="FILE", help="robot description, the prior")
-    identify.add_argument("--validate", nargs="+", default=[], metavar="RECORDING", help="held-out recordings")
-    identify.add_argument(
-        "--model", choices=("force", "momentum", "momentum_change"),
-        help="equations to fit: force, or momentum of a robot that floats, momentum_change where it is not zero",
+    _take(identify, "recordings", "RECORDING", _RECORDING, nargs="+")
+    _take(identify, "--urdf", "FILE", "robot description, the prior", required=True)
+    _take(identify, "--validate", "RECORDING", "held-out recordings", nargs="+", default=[])
+    _take(
+        identify, "--model", None,
+        "equations to fit: force, or momentum of a robot that floats, momentum_change where it is not zero",
+        choices=("force", "momentum", "momentum_change"),
     )  # fmt: skip
-    identify.add_argument(
-        "--prior", metavar="RESULT_DIR", help="result to continue: its recordings count as if they were fitted again"
-    )
-    identify.add_argument("--output", required=True, metavar="DIR", help="result directory to write")
+    _take(identify, "--prior", "RESULT_DIR", "result to continue: its recordings count as if they were fitted again")
+    _take(identify, "--output", "DIR", "result directory to write", required=True)
 
     excite = add("excite", "plan an exciting motion within the robot's limits, or inspect a plan", settings, force)
-    excite.add_argument("--urdf", required=True, metavar="FILE", help="robot description")
-    excite.add_argument(
-        "--prior", metavar="RESULT_DIR", help="result to add to: the motion excites what its recordings left open"
-    )
+    _take(excite, "--urdf", "FILE", "robot description", required=True)
+    _take(excite, "--prior", "RESULT_DIR", "result to add to: the motion excites what its recordings left open")
     planned = excite.add_mutually_exclusive_group()
-    planned.add_argument(
-        "--start", metavar="JOINT=POSITION", **_LIST,
-        help="pose at both ends [rad or m]; other joints are in the middle of their range",
+    _take(
+        planned, "--start", "JOINT=POSITION",
+        "pose at both ends [rad or m]; other joints are in the middle of their range", **_LIST,
     )  # fmt: skip
-    planned.add_argument(
-        "--check", metavar="PLAN", help="a plan.yaml or JointTrajectory in YAML to check and show instead of planning"
-    )
-    excite.add_argument("--output", metavar="DIR", help="directory to write: plan.yaml, page and plots")
+    _take(planned, "--check", "PLAN", "a plan.yaml or JointTrajectory in YAML to check and show instead of planning")
+    _take(excite, "--output", "DIR", "directory to write: plan.yaml, page and plots")
 
     validate = add("validate", "validate a result or a URDF on recordings", settings)
-    validate.add_argument("subject", metavar="RESULT_DIR|URDF")
-    validate.add_argument("recordings", nargs="+", metavar="RECORDING", help=_RECORDING)
-    validate.add_argument("--urdf", metavar="FILE", help="to compare with; a result holds its own")
+    _take(validate, "subject", "RESULT_DIR|URDF", "")
+    _take(validate, "recordings", "RECORDING", _RECORDING, nargs="+")
+    _take(validate, "--urdf", "FILE", "to compare with; a result holds its own")
 
     payload = add("payload", "identify what a calibrated robot holds", settings, force)
-    payload.add_argument("result", metavar="RESULT_DIR", help="result of the robot without the payload")
-    payload.add_argument("recordings", nargs="+", metavar="RECORDING", help="with the payload; " + _RECORDING)
-    payload.add_argument(
-        "--frame", default="", metavar="LINK", help="link in whose frame it is expressed (default the last moving one)"
-    )
-    payload.add_argument(
-        "--reference", nargs="+", default=[], metavar="RECORDING", help="of the same session without the payload"
-    )
-    payload.add_argument(
-        "--drift", type=_number(0.0, 10.0), default=0.1, metavar="SHARE",
-        help="by how much friction may have changed since the calibration (default 0.1)",
+    _take(payload, "result", "RESULT_DIR", "result of the robot without the payload")
+    _take(payload, "recordings", "RECORDING", "with the payload; " + _RECORDING, nargs="+")
+    _take(payload, "--frame", "LINK", "link in whose frame it is expressed (default the last moving one)", default="")
+    _take(payload, "--reference", "RECORDING", "of the same session without the payload", nargs="+", default=[])
+    _take(
+        payload, "--drift", "SHARE", "by how much friction may have changed since the calibration (default 0.1)",
+        type=_number(0.0, 10.0), default=0.1,
     )  # fmt: skip
-    payload.add_argument(
-        "--reference-drift", type=_number(0.0, 10.0), metavar="SHARE",
-        help="by how much between the reference and the others (default 0.03)",
+    _take(
+        payload, "--reference-drift", "SHARE", "by how much between the reference and the others (default 0.03)",
+        type=_number(0.0, 10.0),
     )  # fmt: skip
-    payload.add_argument(
-        "--max-mass", type=_mass, default=math.inf, metavar="KG", help="refuse a payload that is heavier"
-    )
-    payload.add_argument("--output", metavar="FILE", help="payload.json to write")
+    _take(payload, "--max-mass", "KG", "refuse a payload that is heavier", type=_mass, default=math.inf)
+    _take(payload, "--output", "FILE", "payload.json to write")
 
     fleet = add("fleet", "many robots with many bags: parameters, drift, and which robots differ", settings)
-    fleet.add_argument("catalogue", metavar="CATALOGUE", help="YAML or Parquet file with robots, bags and payloads")
-    fleet.add_argument(
-        "--output", required=True, metavar="DIR",
-        help="folder of results; what it has of an earlier run is not computed again",
+    _take(fleet, "catalogue", "CATALOGUE", "YAML or Parquet file with robots, bags and payloads")
+    _take(
+        fleet, "--output", "DIR", "folder of results; what it has of an earlier run is not computed again",
+        required=True,
     )  # fmt: skip
     workers = fleet.add_mutually_exclusive_group()
-    workers.add_argument(
-        "--scheduler", default="", metavar="ADDRESS", help="of a Dask cluster (default processes on this machine)"
-    )
-    workers.add_argument(
-        "--workers", type=_number(1, 10_000), default=0, metavar="N",
-        help="worker processes on this machine (default one per core)",
+    _take(workers, "--scheduler", "ADDRESS", "of a Dask cluster (default processes on this machine)", default="")
+    _take(
+        workers, "--workers", "N", "worker processes on this machine (default one per core)",
+        type=_number(1, 10_000), default=0,
     )  # fmt: skip
 
     convert = add("convert", "convert a recording", settings, force)
-    convert.add_argument("input", metavar="IN", help=_RECORDING)
-    convert.add_argument("output", metavar="OUT", help="NAME.npz, NAME.mcap or NAME.db3; else a bag directory")
-    convert.add_argument("--storage", choices=("mcap", "sqlite3"), help="of a bag directory (default mcap)")
+    _take(convert, "input", "IN", _RECORDING)
+    _take(convert, "output", "OUT", "NAME.npz, NAME.mcap or NAME.db3; else a bag directory")
+    _take(convert, "--storage", None, "of a bag directory (default mcap)", choices=("mcap", "sqlite3"))
 
     info = add("info", "describe a recording, a URDF or a result directory", settings)
-    info.add_argument("subject", metavar="RECORDING|URDF|RESULT_DIR")
+    _take(info, "subject", "RECORDING|URDF|RESULT_DIR", "")
 
     report = add("report", "print a result directory as tables, or write its page", force)
-    report.add_argument("directory", metavar="RESULT_DIR", nargs="?")
-    report.add_argument("--html", metavar="FILE", help="write the report as one HTML page")
-    report.add_argument(
-        "--compare", nargs=2, metavar=("RESULT_A", "RESULT_B"), help="what differs between two results of one robot"
-    )
+    _take(report, "directory", "RESULT_DIR", "", nargs="?")
+    _take(report, "--html", "FILE", "write the report as one HTML page")
+    pair = ("RESULT_A", "RESULT_B")
+    _take(report, "--compare", pair, "what differs between two results of one robot", nargs=2)
 
     perturb = add("perturb", "perturb a URDF by point masses, to try calibration in simulation", settings, force)
-    perturb.add_argument("urdf", metavar="URDF")
-    perturb.add_argument("--seed", type=int, default=0, help="of the random generator (default 0)")
-    perturb.add_argument("--output", required=True, metavar="FILE", help="URDF to write")
-    perturb.add_argument("--mass-uncertainty", type=float, metavar="SHARE", help="largest change of a body's mass")
+    _take(perturb, "urdf", "URDF", "")
+    _take(perturb, "--seed", None, "of the random generator (default 0)", type=int, default=0)
+    _take(perturb, "--output", "FILE", "URDF to write", required=True)
+    _take(perturb, "--mass-uncertainty", "SHARE", "largest change of a body's mass", type=float)
     return parser
+
+
+def _take(container: Any, name: str, metavar: str | tuple[str, ...] | None, about: str, **how: Any) -> None:
+    """Add an argument to a parser or to a group of one."""
+    container.add_argument(name, metavar=metavar, help=about or None, **how)
 
 
 def _number(low: _Number, high: _Number) -> Callable[[str], _Number]:

@@ -1,7 +1,6 @@
 """``inertid payload``: what a calibrated robot holds."""
 
 import argparse
-import json
 import logging
 
 from inertid_ros.cli.printing import number, print_json, print_table, progress_bar
@@ -12,6 +11,7 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.payload.equations import FrictionDrift
 from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_offline
 from inertid_ros.payload.payload import Quantity
+from inertid_ros.report.report_content import json_text
 from inertid_ros.report.results import Result
 
 from .settings import check_same_robot, configuration, inputs
@@ -39,8 +39,7 @@ def run(options: argparse.Namespace) -> int:
         outcome = payload_offline(result, loaded, reference, wanted, config, progress)
     content = outcome.content
     if options.output:
-        text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-        write_file(options.output, text.encode(), options.force)
+        write_file(options.output, json_text(content).encode(), options.force)
     if options.json:
         print_json(content)
     else:

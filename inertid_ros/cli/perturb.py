@@ -11,6 +11,7 @@ from inertid_ros.config.simulation import PerturbationOptions
 from inertid_ros.config.structuring import structure
 from inertid_ros.core.inertial_parameters import geodesic_distance
 from inertid_ros.core.outputs import check_file, write_file
+from inertid_ros.report.report_content import records
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
@@ -28,10 +29,8 @@ def run(options: argparse.Namespace) -> int:
     bodies = perturb(model, np.random.default_rng(options.seed), perturbation)
     write_file(options.output, write_urdf(model, bodies).encode(), options.force)
     distance = geodesic_distance(bodies, model.body_prior)
-    links = [
-        {"name": name, "mass": bodies[i, 0], "given_mass": model.body_prior[i, 0], "geodesic_distance": distance[i]}
-        for i, name in enumerate(model.link_names)
-    ]
+    masses = {"mass": bodies[:, 0], "given_mass": model.body_prior[:, 0]}
+    links = records({"name": model.link_names, **masses, "geodesic_distance": distance})
     if options.json:
         print_json({"output": options.output, "seed": options.seed, "links": links})
         return 0

@@ -1,7 +1,6 @@
 """Output of the commands: JSON, tables, progress; results as tables."""
 
 import argparse
-import json
 import logging
 import sys
 from collections import Counter
@@ -12,7 +11,7 @@ from typing import Any
 from inertid_ros.core.findings import CAUSES
 from inertid_ros.identification.assessment.estimate import VERDICTS
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
-from inertid_ros.report.report_content import plain
+from inertid_ros.report.report_content import json_text
 
 _log = logging.getLogger(__name__)
 ShowProgress = Callable[[str, float], None]
@@ -29,7 +28,7 @@ _COMPARED_LINES = 10  # parameters of a comparison
 
 def print_json(content: Any) -> None:
     """Print the one JSON object on stdout."""
-    sys.stdout.write(json.dumps(plain(content), indent=1, allow_nan=False) + "\n")
+    sys.stdout.write(json_text(content))
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -1,6 +1,7 @@
 """Content of report.json, an outcome as plain data, and of curves.npz, the curves that its page plots."""
 
 import io
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -11,7 +12,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.inertial_parameters import mass_com_inertia
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, mass_com_inertia
 from inertid_ros.data.screening.recording_health import EffortSpectrum
 from inertid_ros.identification.assessment.curves import FrictionCurve, PredictionCurves
 from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
@@ -20,7 +21,7 @@ from inertid_ros.robot.layout import COUPLING_TERMS
 from inertid_ros.robot.urdf.text import urdf_changes
 
 REPORT_FORMAT = 1  # of report.json and parameters.yaml
-_BODY_KEYS = ("mass", "com", "inertia", "parameters", "standard_deviation", "interval")
+_BODY_KEYS = ("mass", "com", "inertia")
 _Curve = TypeVar("_Curve")
 
 
@@ -97,40 +98,34 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     return report
 
 
-def _bodies(parameters: Array, deviations: Iterable[Array], intervals: Iterable[Array]) -> list[dict[str, Any]]:
+def _bodies(estimate: Estimate, columns: slice) -> dict[str, Any]:
     """Bodies ``(k, 10)``; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
-    properties = zip(*mass_com_inertia(parameters), parameters, deviations, intervals, strict=True)
-    return [dict(zip(_BODY_KEYS, body, strict=True)) for body in properties]
+    parameters = estimate.parameters[columns].reshape(-1, BODY_PARAMETERS)
+    return {
+        **dict(zip(_BODY_KEYS, mass_com_inertia(parameters), strict=True)),
+        "parameters": parameters,
+        "standard_deviation": estimate.standard_deviation[columns].reshape(parameters.shape),
+        "interval": estimate.interval[columns].reshape(*parameters.shape, 2),
+    }
 
 
 def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
     """Moving bodies with their prior."""
-    estimate, layout = outcome.estimate, outcome.estimate.layout
-    deviations = layout.bodies(estimate.standard_deviation)
-    intervals = estimate.interval[: layout.body_size].reshape(*deviations.shape, 2)
-    bodies = _bodies(estimate.bodies, deviations, intervals)
-    priors = zip(*mass_com_inertia(estimate.model.body_prior), strict=True)
-    extremes = zip(estimate.min_eigenvalues, estimate.distance_to_prior, strict=True)
-    rows = zip(estimate.model.link_names, bodies, extremes, priors, outcome.assessment.bodies, strict=True)
-    return [
-        {
-            "name": name,
-            **body,
-            "min_pseudo_inertia_eigenvalue": eigenvalue,
-            "geodesic_distance_to_prior": distance,
-            "prior": dict(zip(("mass", "com", "inertia"), prior, strict=True)),
-            **asdict(details),
-        }
-        for name, body, (eigenvalue, distance), prior, details in rows
-    ]
+    estimate = outcome.estimate
+    columns = {
+        "name": estimate.model.link_names,
+        **_bodies(estimate, slice(0, estimate.layout.body_size)),
+        "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues,
+        "geodesic_distance_to_prior": estimate.distance_to_prior,
+        "prior": records(dict(zip(_BODY_KEYS, mass_com_inertia(estimate.model.body_prior), strict=True))),
+    }
+    return [{**link, **asdict(body)} for link, body in zip(records(columns), outcome.assessment.bodies, strict=True)]
 
 
 def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
     """Motors that are bodies of their own, in the rotor's frame."""
     layout = estimate.layout
-    rows = [layout.body(len(layout.links) + index) for index, _ in enumerate(layout.rotors)]
-    deviations = [estimate.standard_deviation[row] for row in rows]
-    bodies = _bodies(estimate.rotors, deviations, [estimate.interval[row] for row in rows])
+    bodies = records(_bodies(estimate, slice(layout.body_size, layout.inertial_size)))
     return [
         {"name": rotor.name, "joint": rotor.joint, "link": rotor.link, "ratio": rotor.ratio, **body}
         for rotor, body in zip(layout.rotors, bodies, strict=True)
@@ -160,18 +155,17 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
 
 def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
     """Every drive that moves several joints, with standard deviations."""
-    layout, shape = estimate.layout, (-1, len(COUPLING_TERMS))
-    rows = slice(layout.coupling_start, layout.coupling_start + len(layout.couplings) * shape[1])
-    values, deviations = (array[rows].reshape(shape) for array in (estimate.parameters, estimate.standard_deviation))
-    intervals = estimate.interval[rows].reshape(*shape, 2)
+    layout = estimate.layout
+
+    def by_term(values: Array) -> list[dict[str, Any]]:
+        rows = values[layout.coupling_start : layout.term_start]
+        count = len(COUPLING_TERMS)
+        return records({term: rows[index::count] for index, term in enumerate(COUPLING_TERMS)})
+
+    columns = map(by_term, (estimate.parameters, estimate.standard_deviation, estimate.interval))
     return [
-        {
-            **asdict(coupling),
-            **dict(zip(COUPLING_TERMS, value, strict=True)),
-            "standard_deviation": dict(zip(COUPLING_TERMS, deviation, strict=True)),
-            "interval": dict(zip(COUPLING_TERMS, interval, strict=True)),
-        }
-        for coupling, value, deviation, interval in zip(layout.couplings, values, deviations, intervals, strict=True)
+        {**asdict(coupling), **values, "standard_deviation": deviation, "interval": interval}
+        for coupling, values, deviation, interval in zip(layout.couplings, *columns, strict=True)
     ]
 
 
@@ -208,7 +202,7 @@ def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
         "identified": gains.identified,
         "effort_scale": outcome.estimate.model.effort_scale,
     }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return records(columns)
 
 
 def _base_parameters(estimate: Estimate) -> dict[str, Any]:
@@ -236,6 +230,16 @@ def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
     gains = [*(decide(history[: index + 1], options).gain for index in range(len(history) - 1)), last.gain]
     done = [{**asdict(entry), "gain": gain} for entry, gain in zip(history, gains, strict=True)]
     return {"done": done, "stopped": last.reason}
+
+
+def records(columns: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """Rows of a table, each with the names of its columns."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def json_text(content: Any) -> str:
+    """One JSON object as files and stdout have it."""
+    return json.dumps(plain(content), indent=1, allow_nan=False) + "\n"
 
 
 def plain(value: Any) -> Any:

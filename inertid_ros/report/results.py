@@ -26,7 +26,7 @@ from inertid_ros.identification.information.information_file import information_
 from inertid_ros.identification.outcome import CALIBRATED_URDF, IdentificationOutcome
 from inertid_ros.report.drawing import Drawing
 from inertid_ros.report.pages import plots, render_page, rendered
-from inertid_ros.report.report_content import REPORT_FORMAT, Curves, plain, read_curves, report_content
+from inertid_ros.report.report_content import REPORT_FORMAT, Curves, json_text, plain, read_curves, report_content
 from inertid_ros.robot.model import RobotModel, load_model
 
 RESULT = "result"  # kind of output
@@ -171,7 +171,7 @@ class CalibrationOutcome(IdentificationOutcome):
         files = {
             PARAMETERS: _dump(_parameters_content(self)).encode(),
             CALIBRATED_URDF: self.urdf.encode(),
-            REPORT: (json.dumps(self.report, indent=1, allow_nan=False) + "\n").encode(),
+            REPORT: json_text(self.report).encode(),
             PAGE: render_page(self.report, curves).encode(),
             INFORMATION: information_bytes(self.estimate.information),
             CURVES: curves.to_bytes(),
