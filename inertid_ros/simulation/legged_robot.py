@@ -241,11 +241,6 @@ def simulate_movements(
     while robot.moving or robot.time < begin + robot.movement.duration + _RECORDED_TAIL_S:
         robot.step(per_state)
         samples.append(measure())
-    return recording_of(robot, samples, name, exact=not noise)
-
-
-def recording_of(robot: LeggedRobot, samples: Sequence[BodySample], name: str, exact: bool = False) -> Recording:
-    """Samples as one recording; ``exact`` keeps the base's true acceleration."""
 
     def table(key: str) -> np.ndarray:
         return np.array([getattr(sample, key) for sample in samples])
@@ -261,7 +256,7 @@ def recording_of(robot: LeggedRobot, samples: Sequence[BodySample], name: str, e
         },
         base_pose=table("base_pose"),
         base_twist=table("base_twist"),
-        base_acceleration=table("base_acceleration") if exact else None,
+        base_acceleration=None if noise else table("base_acceleration"),
         imu=np.hstack([table("specific_force"), table("rate")]),
         name=name,
     )

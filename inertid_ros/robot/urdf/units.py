@@ -63,18 +63,18 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
     _check_lengths(longest_chain(model, from_base=False) / metres, float(mass.sum()))
     gyration = np.sqrt(np.maximum(np.trace(inertia, axis1=1, axis2=2), 0.0) / 2 / mass)
     worst = int(np.argmax(gyration))
+    found = (
+        f"URDF link '{links[worst]}': its inertia has a radius of gyration of {gyration[worst]:.3g} m, in a robot that"
+        f" is {length:.2g} m long"
+    )
     if np.median(gyration) > _MAX_GYRATION_RATIO * length:
         raise ModelError(
-            f"URDF link '{links[worst]}': its inertia has a radius of gyration of {gyration[worst]:.3g} m, in a robot"
-            f" that is {length:.2g} m long; inertias seem to be in kg mm^2: multiply all by 1e-6 (by 1e-9, and masses"
-            " by 1e-3, if they are in g mm^2 and g)"
+            f"{found}; inertias seem to be in kg mm^2: multiply all by 1e-6 (by 1e-9, and masses by 1e-3, if they are"
+            " in g mm^2 and g)"
         )
     if gyration[worst] > _MAX_GYRATION_RATIO * length:
-        log_once(
-            logging.WARNING,
-            f"URDF link '{links[worst]}': its inertia has a radius of gyration of {gyration[worst]:.3g} m, in a robot"
-            f" that is {length:.2g} m long, and no body has that; if its inertia is in kg mm^2, multiply it by 1e-6",
-        )
+        remedy = "if its inertia is in kg mm^2, multiply it by 1e-6"
+        log_once(logging.WARNING, f"{found}, and no body has that; {remedy}")
     density, heaviest = float(mass.sum()) / length**3, int(np.argmax(mass))
     if len(mass) >= _MIN_LINKS_FOR_DENSITY and not _MIN_DENSITY < density < _MAX_DENSITY:
         unit, factor = ("grams", "1e-3") if density > _MAX_DENSITY else ("tonnes", "1e3")
@@ -89,13 +89,10 @@ def _check_lengths(length: float, mass: float) -> None:
     """Refuse a robot that is long and hardly has any mass for its length."""
     if length <= _MAX_LENGTH or mass / length**3 >= _MIN_DENSITY_OF_LONG:
         return
-
-    def distance(unit: tuple[str, float, float]) -> float:
-        _, factor, of_mass = unit
-        size = np.log10(factor * length / _USUAL_LENGTH)
-        return float(np.hypot(size, np.log10(of_mass * mass / (factor * length) ** 3 / _USUAL_DENSITY)))
-
-    unit, factor, of_mass = min(_LENGTH_UNITS, key=distance)
+    _, factors, of_masses = map(np.array, zip(*_LENGTH_UNITS, strict=True))
+    sizes = np.log10(factors * length / _USUAL_LENGTH)
+    densities = np.log10(of_masses * mass / (factors * length) ** 3 / _USUAL_DENSITY)
+    unit, factor, of_mass = _LENGTH_UNITS[int(np.argmin(np.hypot(sizes, densities)))]
     raise ModelError(
         f"URDF: its joints lie {length:.3g} m behind one another, and all of it has {mass:.3g} kg; lengths seem to be"
         f" in {unit}: multiply xyz of every <origin>, and size, radius, length and scale of every shape, by {factor:g}"
@@ -122,14 +119,12 @@ class DoubtfulLimits:
     Attributes
     ----------
     key : ``position`` or ``velocity``.
-    unit : that they seem to be in.
-    factor : from that unit to SI.
+    factor : from the unit that they seem to be in to SI.
     option : YAML that replaces the limits in planning, in SI units.
     """
 
     key: str
     joints: tuple[str, ...]
-    unit: str
     factor: float
     evidence: str
     remedy: str
@@ -183,7 +178,7 @@ def _doubtful(
     others = f", as do those of {len(joints) - 1} others" if len(joints) > 1 else ""
     what = "lower and upper" if key == "position" else "velocity"
     return DoubtfulLimits(
-        key, joints, looks_like, factor,
+        key, joints, factor,
         f"limits of '{names[worst]}': {key} of {stated} {si} looks like {looks_like}{others}",
         f"multiply {what} of {', '.join(joints)} by {factor:.6g} in the URDF", f"limits.{key}: {{{option}}}",
     )

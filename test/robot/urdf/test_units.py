@@ -52,7 +52,7 @@ def test_degrees_are_told_of_all_joints_or_some(robots, name):
     for joints in (limited, limited[::2]):
         degrees = load_model(in_degrees(text, joints))
         (found,) = degrees.doubtful_limits
-        assert set(found.joints) == set(joints) and found.unit == "degrees"
+        assert set(found.joints) == set(joints) and "looks like degrees" in found.evidence
         with pytest.raises(ModelError, match=r"rad looks like degrees.*by 0.0174533 in the URDF"):
             motion_limits(degrees)
         stated = yaml.safe_load(str(found).partition("or set limits.position: ")[2])
@@ -96,7 +96,7 @@ def test_strokes_in_millimetres_are_told():
     assert slides.any() and not slides.all()
     wide = replace(model, limits=replace(model.limits, lower=np.zeros(4), upper=np.where(slides, 350.0, 3.0)))
     (found,) = wide.doubtful_limits
-    assert found.unit == "millimetres" and len(found.joints) == slides.sum()
+    assert "looks like millimetres" in found.evidence and len(found.joints) == slides.sum()
     with pytest.raises(ModelError, match="by 0.001 in the URDF"):
         motion_limits(wide)
 
