@@ -77,7 +77,7 @@ def assess(
         Constraints of the fit, beyond physical consistency.
     """
     confidence = None if estimate.model.free else torque_confidence(estimate)
-    solution = gate.check_solution(estimate)
+    solution = tuple(gate.check_solution(estimate))
     realizable = all(finding.cause != "inconsistent" for finding in solution)
     decision = GateDecision.from_findings(
         [

@@ -110,9 +110,8 @@ class GateDecision:
         }
 
 
-def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
+def check_solution(estimate: Estimate) -> Iterator[Finding]:
     """Findings on consistency and optimality; either makes a result useless."""
-    findings = []
     consistent = is_consistent(estimate.layout.all_bodies(estimate.parameters))
     unlocked = estimate.bodies - estimate.model.body_locked
     real = is_consistent(unlocked) | ~unlocked.any(axis=1)  # what a body has beyond the links behind locked joints
@@ -120,14 +119,13 @@ def check_solution(estimate: Estimate) -> tuple[Finding, ...]:
     names = list(dict.fromkeys(name for name, exists in bodies if not exists))
     if names:
         evidence = f"{', '.join(names)}: not physically consistent, no real bodies have these parameters"
-        findings.append(Finding.with_remedy("inconsistent", Severity.REJECT, evidence, *names))
+        yield Finding.with_remedy("inconsistent", Severity.REJECT, evidence, *names)
     if estimate.solution.status != "optimal":
         evidence = f"the solver stopped with '{estimate.solution.status}'"
-        findings.append(Finding.with_remedy("not_optimal", Severity.REJECT, evidence))
-    return tuple(findings)
+        yield Finding.with_remedy("not_optimal", Severity.REJECT, evidence)
 
 
-def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding, ...]:
+def check_borders(estimate: Estimate, constraints: Constraints) -> Iterator[Finding]:
     """Findings on parameters at a border of ``at_most`` or ``mass``: the data wants them beyond it.
 
     Only a notice if the data do not show the parameter, since then the prior alone is beyond the border. Bounds at
@@ -138,30 +136,25 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> tuple[Finding
     for link, (lowest, highest) in constraints.mass.items():
         width = _BORDER_TOLERANCE * (highest - lowest)
         borders += [(f"{link}.m", limit, width, "mass") for limit in (lowest, highest) if highest > lowest]
-    findings = []
     for name, limit, width, option in borders:
         value, shown = estimate.parameters[columns[name]], estimate.shown_by_data[columns[name]]
         if abs(value - limit) <= width:
             severity, case = (Severity.CARE, "") if shown else (Severity.NOTICE, "open")
             evidence = f"{name} is {value:.4g}, at the border of {limit:.4g} that was set for it"
             subject = name.rpartition(".")[0]
-            findings.append(
-                Finding.with_remedy("border_reached", severity, evidence, subject, case=case, option=option)
-            )
-    return tuple(findings)
+            yield Finding.with_remedy("border_reached", severity, evidence, subject, case=case, option=option)
 
 
-def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) -> tuple[Finding, ...]:
+def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) -> Iterator[Finding]:
     """Findings on joints whose torque stays uncertain, and on base parameters that the motion does not show at all.
 
     ``confidence`` is None on a free base.
     """
-    findings = []
     if confidence is not None:
         for joint, share in zip(confidence.joint_names, confidence.shares, strict=True):
             if share > _OPEN_TORQUE_SHARE:
                 evidence = f"{joint}: its torque over its range is known to {100 * share:.0f} % only"
-                findings.append(Finding.with_remedy("little_excited", Severity.CARE, evidence, joint))
+                yield Finding.with_remedy("little_excited", Severity.CARE, evidence, joint)
     measured = np.unique(np.concatenate(estimate.equations.columns))
     every = np.intersect1d(base_parameters_of_robot(estimate.model).independent, measured)
     every = every[every < estimate.layout.inertial_size]  # of bodies: friction that a motion does not show is its own
@@ -172,11 +165,10 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
             f"{len(every) - len(lost)} of the bodies' {len(every)} base parameters show in the motion; not apart from"
             f" others: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}"
         )
-        findings.append(Finding.with_remedy("little_excited", Severity.NOTICE, evidence))
-    return tuple(findings)
+        yield Finding.with_remedy("little_excited", Severity.NOTICE, evidence)
 
 
-def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Finding, ...]:
+def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> Iterator[Finding]:
     """Findings on identified masses, friction and stiffness, and on the delay of effort.
 
     A value counts only if its whole interval of three standard deviations is implausible, and a mass only if the data
@@ -187,13 +179,9 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> tuple[Find
     loaded : collection of str
         Links that hold a load that is not in the URDF, whose masses may be anything.
     """
-    return (
-        *_masses(estimate, loaded),
-        *_friction(estimate),
-        *_no_friction(estimate),
-        *_stiffness(estimate),
-        *_delay(estimate),
-    )
+    yield from _masses(estimate, loaded)
+    for check in (_friction, _no_friction, _stiffness, _delay):
+        yield from check(estimate)
 
 
 def _masses(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:

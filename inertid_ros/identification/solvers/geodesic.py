@@ -26,6 +26,7 @@ from inertid_ros.identification.prior.coordinates import PULLBACK, TRACE, Entrop
 from .interior_point import solve
 
 _MAX_MODELS = 300
+_TOLERANCE, _GEODESIC_TOLERANCE = 1e-9, 1e-10  # of the objective
 _EXACT_DECREMENT = 1e-14  # decrement relative to the objective that is rounding
 _MAX_LINE_HALVINGS = 40
 _MAX_STEP_LENGTH = 64.0
@@ -46,9 +47,7 @@ _MAX_GEODESIC_HALVINGS = 30
 _SHORT_GEODESIC = 0.1
 
 
-def solve_riemannian(
-    convex_program: ConvexProgram, weight: float, start: Array, fallback: Array | None = None, tolerance: float = 1e-9
-) -> Solution:
+def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array, fallback: Array) -> Solution:
     """Minimise, locally, a convex program plus ``weight`` times the squared geodesic distance of its bodies.
 
     The regularizer is that of [Lee2019]_ eq. 3.5.53. The distance is not convex if an eigenvalue of a normalised
@@ -62,7 +61,7 @@ def solve_riemannian(
         Without any distance of the bodies, see :func:`~inertid_ros.identification.prior.regularizers.regularized`.
     start : ndarray, shape (p,)
         Inside every cone, such as the solution with the log-det divergence.
-    fallback : ndarray, shape (p,), optional
+    fallback : ndarray, shape (p,)
         Start well inside every cone, for models that the solver cannot minimise from a point near a border.
     """
     objective = _Objective(convex_program, weight)
@@ -70,11 +69,9 @@ def solve_riemannian(
     for _ in range(_MAX_MODELS):
         model = objective.model(x)
         try:
-            solution = solve(model, x, tolerance)
+            solution = solve(model, x, _TOLERANCE)
         except IdentificationError:
-            if fallback is None:
-                raise
-            solution = solve(model, fallback, tolerance)
+            solution = solve(model, fallback, _TOLERANCE)
         seconds, iterations = seconds + solution.seconds, iterations + solution.iterations
         step = solution.x - x
         expected_decrease = -objective.directional_derivative(x, step)
@@ -83,16 +80,11 @@ def solve_riemannian(
         scale = 1 + abs(value)
         # The Hessian is that of the step before: steps go on, down to rounding errors, while they help.
         settled = decrement <= _EXACT_DECREMENT * scale or decrement > 0.5 * before
-        if decrement <= tolerance * scale and settled and np.isfinite(reached):
+        if decrement <= _TOLERANCE * scale and settled and np.isfinite(reached):
             return replace(
-                solution,
-                objective=reached,
-                gap=solution.gap + decrement,
-                solver="interior_point, successive convex models",
-                iterations=iterations,
-                seconds=seconds,
-                curvature=None,
-            )
+                solution, objective=reached, gap=solution.gap + decrement, iterations=iterations, seconds=seconds,
+                solver="interior_point, successive convex models", curvature=None,
+            )  # fmt: skip
         before = decrement
         x, value = _line_search(objective, x, value, step, expected_decrease)
     raise IdentificationError(
@@ -321,7 +313,7 @@ def _of_eigenvalues(S: Array, function: np.ufunc) -> Array:
     return np.asarray((vectors * function(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
 
-def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tolerance: float = 1e-10) -> Solution:
+def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> Solution:
     """Minimise ``1/2 sum gamma_i d(S, H_i)^2 + weight d(S, prior)^2`` ([Lee2019]_ eq. 3.4.37).
 
     Ordinary least squares measures the distance of parameters from the hyperplane ``a^T x = b`` of an equation along a
@@ -344,7 +336,7 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array, tole
     state = _State(S, planes, weight)
     for iteration in range(1, _MAX_GEODESIC_STEPS + 1):
         step, gap = state.newton()
-        if gap <= tolerance * (1 + state.value):
+        if gap <= _GEODESIC_TOLERANCE * (1 + state.value):
             return Solution(
                 x=from_pseudo_inertia(state.S).ravel(),
                 hessian=state.parameter_hessian(),

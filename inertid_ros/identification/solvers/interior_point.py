@@ -28,7 +28,6 @@ from inertid_ros.identification.prior.convex_program import ConvexProgram, Solut
 _MAX_LOST_CURVATURE = 1e-4  # rounding errors of R^T R, in units of the curvature of a prior
 _MAX_GAP_RATIO = 10.0  # how much larger the complementarity's share of the gap may be than the gradient's
 _BASIS_ROWS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
-_UPPER_ROWS, _UPPER_COLUMNS = np.triu_indices(4)
 _MAX_STEPS = 100
 _TO_BORDER_SHARE = 0.98  # share of the way to the border that a step may take
 _SHORT_STEP = 0.2
@@ -95,18 +94,6 @@ def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem"
 def keeps_prior(convex_program: ConvexProgram) -> bool:
     """Whether rounding of ``R^T R`` leaves the prior intact."""
     return bool(np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) < _MAX_LOST_CURVATURE)
-
-
-def _pairs() -> Array:
-    """``(100, 100)``: products of the ten elements ``W_ij W_kl``, ``i <= j`` and ``k <= l``, to ``tr(B_a W B_b W)``."""
-    whole = np.zeros((10, 4, 4))
-    whole[np.arange(10), _UPPER_ROWS, _UPPER_COLUMNS] = 1.0
-    whole = np.maximum(whole, whole.transpose(0, 2, 1))
-    bases = PSEUDO_INERTIA_BASIS
-    return np.einsum("aij,bkl,mjk,nli->mnab", bases, bases, whole, whole, optimize=True).reshape(100, 100)
-
-
-_PAIR_TRACES = _pairs()
 
 
 class Iterate(NamedTuple):
@@ -203,13 +190,19 @@ class NewtonSystem:
         return pull
 
     @cached_property
+    def products(self) -> Array:
+        """``(nb, 10, 16)`` elements of ``W^-1/2 B_k W^-1/2`` of every body, whose Gram matrix is its curvature."""
+        roots = self.W_root[: self.bodies, None]
+        return (roots @ PSEUDO_INERTIA_BASIS @ roots.swapaxes(2, 3)).reshape(self.bodies, BODY_PARAMETERS, 16)
+
+    @cached_property
     def matrix(self) -> Array:
         """``(p, p)`` curvature of bodies, drives and constraints."""
         convex_program, positive = self.convex_program, len(self.convex_program.positive)
         matrix = np.zeros((len(self.at.x), len(self.at.x)))
         index = np.arange(self.bodies)
         blocks = matrix[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
-        blocks[index, :, index, :] += _curvature(self.W_inverse[: self.bodies])
+        blocks[index, :, index, :] += self.products @ self.products.swapaxes(1, 2)
         matrix[convex_program.positive, convex_program.positive] += self.ratio[:positive]
         for rows, outer in zip(convex_program.blocks.matrix, self.W_inverse[self.bodies :], strict=True):
             matrix += rows.T @ np.kron(outer, outer) @ rows
@@ -224,11 +217,8 @@ class NewtonSystem:
         positive = self.convex_program.positive
         triangle = np.zeros((len(self.at.x), len(self.at.x)))
         index = np.arange(self.bodies)
-        roots = self.W_root[: self.bodies, None]
-        products = roots @ PSEUDO_INERTIA_BASIS @ roots.swapaxes(2, 3)
-        products = products[..., _UPPER_ROWS, _UPPER_COLUMNS] * np.where(_UPPER_ROWS == _UPPER_COLUMNS, 1.0, np.sqrt(2))
         blocks = triangle[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
-        blocks[index, :, index, :] = np.linalg.qr(products.transpose(0, 2, 1), mode="r")
+        blocks[index, :, index, :] = np.linalg.qr(self.products.swapaxes(1, 2), mode="r")
         triangle[positive, positive] = np.sqrt(self.ratio[: len(positive)])
         return triangle
 
@@ -250,13 +240,6 @@ class NewtonSystem:
         missing = equality_error + self.equalities @ right
         dy = -np.asarray(np.linalg.lstsq(self.schur, missing)[0], dtype=float)
         return right + self.equalities.T @ dy, dy
-
-
-def _curvature(outer: Array) -> Array:
-    """``(nb, 10, 10)`` of ``tr(B_a W^-1 B_b W^-1)`` for ``W^-1`` ``(nb, 4, 4)``."""
-    elements = outer[:, _UPPER_ROWS, _UPPER_COLUMNS]
-    products = elements[:, :, None] * elements[:, None, :]
-    return (products.reshape(-1, 100) @ _PAIR_TRACES).reshape(-1, BODY_PARAMETERS, BODY_PARAMETERS)
 
 
 def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, warm: bool = False) -> Solution:
