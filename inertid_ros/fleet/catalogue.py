@@ -161,7 +161,8 @@ def _parquet(path: Path) -> dict[str, Any]:
         raise FleetError(f"{path}: is damaged ({type(error).__name__}); write it again") from None
     robots, bags, payloads = dict[tuple, dict[str, Any]](), list[dict[str, Any]](), dict[str, Any]()
     for row in rows:
-        bag = {key: _text(value) for key, value in row.items() if value is not None}
+        known = {key: value for key, value in row.items() if value is not None}
+        bag = {key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in known.items()}
         prefixed = [key for key in bag if key.startswith(_PAYLOAD_PREFIX)]
         load = {key.removeprefix(_PAYLOAD_PREFIX): bag.pop(key) for key in prefixed}
         robot = {key: bag.pop(key) for key in ("model", "urdf") if key in bag}
@@ -175,10 +176,6 @@ def _parquet(path: Path) -> dict[str, Any]:
     return {"robots": list(robots.values()), "bags": bags, "payloads": payloads}
 
 
-def _text(value: Any) -> Any:
-    return value.isoformat() if hasattr(value, "isoformat") else value
-
-
 class _Reader:
     """Check robots and bags one by one, and collect their problems."""
 
@@ -189,10 +186,10 @@ class _Reader:
     def catalogue(self, content: Mapping[str, Any]) -> Catalogue:
         payloads = dict(self._payloads(content.get("payloads", {})))
         robots = self._robots(content["robots"])
-        bags = sorted(
-            self._bags(content["bags"], robots, payloads), key=lambda bag: (bag.serial, bag.date, bag.url)
+        bags = self._bags(content["bags"], robots, payloads)
+        return Catalogue(
+            robots, tuple(sorted(bags, key=lambda bag: (bag.serial, bag.date, bag.url))), tuple(self.problems)
         )
-        return Catalogue(robots, tuple(bags), tuple(self.problems))
 
     def _payloads(self, entries: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
         """Payloads as loads of a configuration, for every recording that names them."""
@@ -250,16 +247,13 @@ class _Reader:
         try:
             if not isinstance(fields, Mapping):
                 raise ConfigurationError(f"{self.path}: {where} is no mapping; give {', '.join(names)}")
-            texts = {str(key): _serial(value) if key in _TEXT_FIELDS else value for key, value in fields.items()}
+            numbers = {key for key in _TEXT_FIELDS if type(fields.get(key)) is int}  # such as a serial number
+            texts = {str(key): str(value) if key in numbers else value for key, value in fields.items()}
             return structure(tree, texts, f"{self.path}: {where}")
         except ConfigurationError as error:
             serial = str(fields.get("serial", "")) if isinstance(fields, Mapping) else ""
             self.problems.append(FleetProblem(str(error), serial))
             return None
-
-
-def _serial(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _date(text: str) -> datetime | None:

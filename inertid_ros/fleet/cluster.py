@@ -47,11 +47,6 @@ class Cluster:
         """Address of its dashboard; empty if bokeh, with which Dask draws it, is not installed."""
         return str(self.client.dashboard_link or "") if importlib.util.find_spec("bokeh") else ""
 
-    @property
-    def threads(self) -> int:
-        """Tasks that run at the same time."""
-        return max(sum(self.client.nthreads().values()), 1)
-
     def results(
         self, function: Callable[..., Result], jobs: Mapping[Key, tuple[Any, ...]]
     ) -> Iterator[tuple[Key, "Result | Failed"]]:
@@ -69,7 +64,7 @@ class Cluster:
                 keys[future.key] = key
                 running.add(future)
 
-        submit(_TASKS_PER_THREAD * self.threads)
+        submit(_TASKS_PER_THREAD * max(sum(self.client.nthreads().values()), 1))
         for future in running:
             key = keys.pop(future.key)
             try:

@@ -83,7 +83,6 @@ class Population:
     mean_covariance: Array
     covariance: Array
     count: int
-    converged: bool
 
     @property
     def predictive(self) -> Array:
@@ -119,7 +118,7 @@ def _iterate(
     likelihoods: Likelihoods, prior: Array, covariance: Array, target: Array | None, weight: float
 ) -> Population:
     """Expectation and maximisation until convergence; without a target, of a diagonal covariance."""
-    n, converged = len(likelihoods.product), False
+    n = len(likelihoods.product)
     best_known = np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300)
     least = np.maximum(_NEGLIGIBLE_SHARE / best_known, _MIN_VARIANCE)
     least = np.minimum(least, np.diagonal(covariance))
@@ -132,12 +131,12 @@ def _iterate(
         else:
             new = (squares + weight * np.diag(target)) / (n + weight)
         size = np.sqrt(np.maximum(np.diagonal(new), 100 * _MIN_VARIANCE))
-        converged = bool(np.max(np.abs(new - covariance) / np.outer(size, size)) < _VARIANCE_TOLERANCE)
+        change = np.max(np.abs(new - covariance) / np.outer(size, size))
         covariance = new
-        if converged:
+        if change < _VARIANCE_TOLERANCE:
             break
     mean, mean_covariance, _ = _expectation(likelihoods, prior, covariance)
-    return Population(mean, mean_covariance, covariance, n, converged)
+    return Population(mean, mean_covariance, covariance, n)
 
 
 def _expectation(likelihoods: Likelihoods, prior: Array, covariance: Array) -> tuple[Array, Array, Array]:

@@ -93,8 +93,7 @@ def payload_offline(
     robot = calibrated_robot(result)
     tool = ToolFrame.from_link(robot.equations.model, options.frame)
     recordings = [*loaded, *reference]
-    _check_new(result, recordings)
-    _check_saturation(robot.equations.model, recordings)
+    _check_recordings(result, recordings)
     # Effort checks look for errors of a URDF; what calibration and payload leave unexplained is checked below.
     prepare = attrs.evolve(configuration.prepare, check_efforts=False)
     configuration = attrs.evolve(configuration, prepare=prepare)
@@ -175,20 +174,16 @@ def calibrated_robot(result: Result) -> CalibratedRobot:
     return CalibratedRobot(equations_of(result.model), result.parameters, result.covariance, deviation, counts)
 
 
-def _check_new(result: Result, recordings: Sequence[Recording]) -> None:
-    """Refuse recordings that the result was fitted to: they are without payload."""
+def _check_recordings(result: Result, recordings: Sequence[Recording]) -> None:
+    """Refuse recordings that the result was fitted to, without payload, or in which a joint may not have held it."""
+    model = result.model
+    limits = dict(zip(model.joint_names, np.asarray(model.limits.effort).tolist(), strict=True))
+    scales = dict(zip(model.joint_names, model.effort_scale.tolist(), strict=True))
     for recording in recordings:
         if checksum(recording) in result.fitted_recordings:
             raise RecordingError(
                 f"{recording.name}: is a recording that {result.directory} was fitted to; give one with the payload"
             )
-
-
-def _check_saturation(model: RobotModel, recordings: Sequence[Recording]) -> None:
-    """Refuse recordings in which a joint is saturated: it may not have held the payload."""
-    limits = dict(zip(model.joint_names, np.asarray(model.limits.effort).tolist(), strict=True))
-    scales = dict(zip(model.joint_names, model.effort_scale.tolist(), strict=True))
-    for recording in recordings:
         for column, joint in enumerate(recording.joint_names):
             limit = limits.get(joint, 0.0)
             if not (np.isfinite(limit) and limit > 0):

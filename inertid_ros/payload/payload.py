@@ -27,7 +27,6 @@ _NOISE_ITERATIONS = 4
 _MAX_PRIOR_COUNT = 20.0  # samples; weight of the calibration's noise
 _ELEMENTS = {"xx": (0, 0), "xy": (0, 1), "xz": (0, 2), "yy": (1, 1), "yz": (1, 2), "zz": (2, 2)}  # of an inertia
 PAYLOAD_FORMAT = 1
-_UR_ELEMENTS = ("xx", "yy", "zz", "xy", "xz", "yz")
 # Prior: root mean square extent per axis of what robots hold (1 to 20 cm), and distance from the tool frame.
 SIZE, SIZE_FACTOR = 0.05, 2.0  # m and 1
 COM_DEVIATION = 0.3  # m
@@ -72,8 +71,6 @@ class Payload:
         Covariance of :attr:`parameters`.
     residual_deviation : ndarray, shape (c,)
         Standard deviation of the residual with the payload per channel [N m or N].
-    effective_counts : ndarray, shape (c,)
-        Independent samples per channel.
     """
 
     tool: ToolFrame
@@ -82,7 +79,6 @@ class Payload:
     inertia: tuple[Quantity, ...]
     covariance: Array
     residual_deviation: Array
-    effective_counts: Array
     equations: PayloadEquations
 
     @property
@@ -119,9 +115,6 @@ class _Data:
             names = ", ".join(samples.name for samples in recordings)
             raise IdentificationError(f"{names}: no joint slides long enough to be used; move more, or record longer")
         return cls(equations, tuple(recordings), information)
-
-    def residuals(self, parameters: Array) -> list[Array]:
-        return [samples.tau - self.equations.predict(parameters, samples) for samples in self.recordings]
 
 
 @one_thread()
@@ -163,7 +156,6 @@ def identify_payload(
             for kind, parameters in zip(data, (equations.loaded, equations.reference), strict=False)
         ]
         variances = [variance for variance, _ in noise]
-    deviation = noise[0][1]
     bodies = sample_bodies(equations)
     return Payload(
         tool=tool,
@@ -174,8 +166,7 @@ def identify_payload(
             for row, column in _ELEMENTS.values()
         ),
         covariance=np.cov(bodies.parameters.T),
-        residual_deviation=deviation,
-        effective_counts=deviation**2 / variances[0] * data[0].information.counts,
+        residual_deviation=noise[0][1],
         equations=equations,
     )
 
@@ -192,7 +183,7 @@ def _with_load(robot: CalibratedRobot, tool: ToolFrame, data: _Data, payload: Ar
 
 def _noise(robot: CalibratedRobot, data: _Data, parameters: Array, covariance: Array) -> tuple[Array, Array]:
     """Equivalent variance ``(c,)`` of independent noise, and standard deviation ``(c,)`` of the residual."""
-    residuals = data.residuals(parameters)
+    residuals = [samples.tau - data.equations.predict(parameters, samples) for samples in data.recordings]
     counts = np.maximum(data.information.counts, 1)
     masks = [samples.mask for samples in data.recordings]
     fraction = np.minimum(effective_fraction(residuals, masks), band_fraction(data.recordings))
@@ -231,7 +222,7 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
     mass, com = payload.mass.value, payload.com_vector.tolist()
     by_columns: list[float] = payload.inertia_matrix.ravel(order="F").tolist()
     elements = dict(zip(_ELEMENTS, (quantity.value for quantity in payload.inertia), strict=True))
-    ur = [elements[name] for name in _UR_ELEMENTS]
+    ur = [elements[name] for name in ("xx", "yy", "zz", "xy", "xz", "yz")]
     return {
         "set_target_payload": {
             "m": mass,
@@ -247,21 +238,14 @@ def as_robots_take_it(payload: Payload) -> dict[str, Any]:
         },
         "geometry_msgs/InertiaStamped": {
             "header": {"frame_id": payload.tool.name},
-            "inertia": {
-                "m": mass,
-                "com": dict(zip("xyz", com, strict=True)),
-                **{f"i{name}": value for name, value in elements.items()},
-            },
+            "inertia": {"m": mass, "com": dict(zip("xyz", com, strict=True))}
+            | {f"i{name}": value for name, value in elements.items()},
         },
     }
 
 
 def _quantity(quantity: Quantity) -> dict[str, Any]:
-    return {
-        "value": quantity.value,
-        "standard_deviation": quantity.deviation,
-        "interval": list(quantity.interval),
-    }
+    return {"value": quantity.value, "standard_deviation": quantity.deviation, "interval": list(quantity.interval)}
 
 
 def _numbers(values: list[float]) -> str:

@@ -16,7 +16,6 @@ from inertid_ros.fleet.fetching import FleetError, content_hash, fetched, file_s
 def test_what_fails_fails_alone_and_a_worker_that_dies_costs_its_own_task(monkeypatch):
     monkeypatch.setitem(module._DISTRIBUTED, "distributed.scheduler.allowed-failures", 0)
     with cluster(workers=2) as dask:
-        assert dask.threads == 2
         found = dict(dask.results(numbered_job, {number: (number,) for number in range(20)}))
     failed = {number: result.message for number, result in found.items() if isinstance(result, Failed)}
     assert failed.pop(3) == "three: is no recording"

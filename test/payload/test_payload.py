@@ -126,7 +126,7 @@ def test_robots_take_inertia_about_the_centre_of_mass():
     nothing = np.zeros(0)
     payload = Payload(
         ToolFrame("tool0", 0, np.eye(10)), fixed(2.0), tuple(map(fixed, (0.1, 0.2, 0.3))), tuple(map(fixed, inertia)),
-        np.zeros((10, 10)), nothing, nothing, equations_with(np.eye(10), np.zeros(10)),
+        np.zeros((10, 10)), nothing, equations_with(np.eye(10), np.zeros(10)),
     )  # fmt: skip
     taken = as_robots_take_it(payload)
     assert taken["set_target_payload"]["inertia"] == [0.1, 0.2, 0.25, 0.01, 0.02, 0.03]
