@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,32 +207,38 @@ def from_batch(message: SampleBatch) -> Block:
 
 @dataclass(frozen=True)
 class JointSample:
-    """A JointState in the order of a model's joints; ``velocity`` and ``effort`` are NaN if the message lacks them."""
+    """A JointState in the order of a model's joints; ``velocity`` and ``effort`` are NaN if the message lacks them.
+
+    ``held`` are positions of joints that the model holds, NaN for those without a message yet.
+    """
 
     stamp_ns: int
     position: Array
     velocity: Array
     effort: Array
+    held: Array = field(default_factory=lambda: np.zeros(0))
 
 
 class JointOrder:
     """Picks a fixed set of joints out of JointState messages, in any order and among any others.
 
-    ``effort_scale`` ``(n,)`` are factors from reported efforts to N m or N, by default 1; ``recorded`` are the names of
-    these joints in messages. Both are of a RobotModel.
+    ``recorded`` are the names of these joints in messages, ``effort_scale`` ``(n,)`` factors from reported efforts to
+    N m or N. ``held_joints``, such as those of a gripper, may have messages of their own.
     """
 
     def __init__(
         self,
         joint_names: Sequence[str],
-        effort_scale: Array | None = None,
-        recorded: RecordedJoints | None = None,
+        recorded: RecordedJoints,
+        effort_scale: Array | float = 1.0,
+        held_joints: Sequence[str] = (),
     ) -> None:
-        self.joint_names = tuple(joint_names)
-        self._recorded = recorded or RecordedJoints()
+        self.joint_names, self._held_joints = tuple(joint_names), tuple(held_joints)
+        self._recorded, self._effort_scale = recorded, effort_scale
         self._skipped: tuple[str, ...] = ()
-        self._effort_scale = np.ones(len(self.joint_names)) if effort_scale is None else effort_scale
+        self._held = np.full(len(self._held_joints), np.nan)
         self._columns: dict[tuple[str, ...], NDArray[np.intp] | None] = {}  # by the names of a message
+        self._held_columns: dict[tuple[str, ...], dict[int, int]] = {}  # held joint to column
 
     def sample(self, message: JointState) -> JointSample | None:
         """Return these joints of a message; None if it lacks all of them.
@@ -242,6 +248,10 @@ class JointOrder:
         names = tuple(message.name)
         if names not in self._columns:
             self._columns[names] = self._find_columns(names)
+        if self._held_columns[names] and len(message.position) == len(names):
+            self._held = self._held.copy()
+            for joint, column in self._held_columns[names].items():
+                self._held[joint] = message.position[column]
         columns = self._columns[names]
         if columns is None:
             self._skipped = names
@@ -249,7 +259,8 @@ class JointOrder:
         position, velocity, effort = (
             self._pick(message, key, len(names), columns) for key in ("position", "velocity", "effort")
         )
-        return JointSample(to_nanoseconds(message.header.stamp), position, velocity, self._effort_scale * effort)
+        stamp_ns = to_nanoseconds(message.header.stamp)
+        return JointSample(stamp_ns, position, velocity, self._effort_scale * effort, self._held)
 
     @property
     def others(self) -> str:
@@ -265,6 +276,9 @@ class JointOrder:
         if len(set(names)) != len(names):
             raise RecordingError(f"joint_states: a joint is listed twice in {list(names)}; fix the publisher")
         recorded, names = names, self._recorded.urdf_names(names, "joint_states")
+        self._held_columns[recorded] = {
+            index: names.index(joint) for index, joint in enumerate(self._held_joints) if joint in names
+        }
         missing = [joint for joint in self.joint_names if joint not in names]
         if len(missing) == len(self.joint_names):
             return None
@@ -287,33 +301,6 @@ class JointOrder:
         if len(values) != count:
             raise RecordingError(f"joint_states: {key} has {len(values)} values for {count} joints; fix the publisher")
         return values[columns]
-
-
-class HeldJoints:
-    """Last positions of ``k`` joints that a model holds, such as those of a gripper, which have messages of their own.
-
-    ``recorded`` are the names of the robot's joints in messages.
-    """
-
-    def __init__(self, joint_names: Sequence[str], recorded: RecordedJoints) -> None:
-        self._names, self._recorded = tuple(joint_names), recorded
-        self._places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
-        self._position = np.full(len(self._names), np.nan)
-
-    def update(self, message: JointState) -> Array:
-        """Return the positions ``(k,)`` after a message [rad or m]; NaN for joints without a message yet."""
-        names = tuple(message.name)
-        if names not in self._places:
-            joints = self._recorded.urdf_names(names, "joint_states")
-            self._places[names] = [
-                (self._names.index(joint), index) for index, joint in enumerate(joints) if joint in self._names
-            ]
-        places = self._places[names]
-        if places and len(message.position) == len(names):
-            self._position = self._position.copy()
-            for joint, index in places:
-                self._position[joint] = message.position[index]
-        return self._position
 
 
 def matrix_to_quaternion(rotation: Array) -> Quaternion:

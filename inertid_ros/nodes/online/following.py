@@ -17,7 +17,7 @@ from inertid_ros.monitoring.stream_checks import JointState
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame
 from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_job
 from inertid_ros.report.results import Result
-from inertid_ros.ros.conversions import HeldJoints, JointOrder
+from inertid_ros.ros.conversions import JointOrder
 
 if TYPE_CHECKING:
     from inertid_ros.action import IdentifyPayload
@@ -59,8 +59,8 @@ class Following:
         self.result: Result = Result.load(directory)
         self._options = options
         model = self.result.model
-        self._order = JointOrder(model.joint_names, recorded=model.recorded_joints)
-        self._held = HeldJoints(tuple(model.options.locked_joints), model.recorded_joints)
+        held = tuple(model.options.locked_joints)
+        self._order = JointOrder(model.joint_names, model.recorded_joints, held_joints=held)
         self.robot: FollowedRobot | None = None
         self.problem, self.last_fault, self.rejected, self.foreign = "", "", 0, False
         self._stamps: list[int] | None = []  # None if the robot cannot be followed
@@ -76,7 +76,6 @@ class Following:
         """Take a message; return its state and the result, None if it was not used or the robot is not followed yet."""
         self.foreign = False
         try:
-            held = self._held.update(message)
             sample = self._order.sample(message)
         except RecordingError as error:
             self._reject(str(error))
@@ -87,7 +86,7 @@ class Following:
         if self.robot is None:
             self._measure_rate(sample.stamp_ns)
             return None
-        state = JointState(sample.stamp_ns, sample.position, sample.velocity, sample.effort, held)
+        state = JointState(sample.stamp_ns, sample.position, sample.velocity, sample.effort, sample.held)
         followed = self.robot.take(state)
         self.problem = ""
         if followed.state.message:
