@@ -5,7 +5,7 @@ heavier link or more friction of a joint, the most likely size is estimated, wit
 own errors as noise, and tested by Student's t distribution. The fleet has one level for all tests (Holm).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -141,61 +141,44 @@ def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A possible change of a robot.
-
-    Attributes
-    ----------
-    name : str
-        Parameter, such as ``arm.m`` or ``joint2.coulomb``.
-    direction : ndarray, shape (p,)
-        Change of the parameters by one unit.
-    """
-
-    name: str
-    direction: Array
-
-
-@dataclass(frozen=True)
 class Outlier:
     """An outlying robot, by its index, and the change that explains it best.
 
     Attributes
     ----------
+    parameter : str
+        Name of the change, such as ``arm.m`` or ``joint2.coulomb``.
     size, deviation : float
-        In the unit of the change.
+        [kg, m or SI].
     p_value : float
         Corrected for the number of changes tried.
     """
 
     robot: int
-    change: Change
+    parameter: str
     size: float
     deviation: float
     p_value: float
 
 
-def changes_of(layout: ParameterLayout, parameters: Array) -> tuple[Change, ...]:
-    """Changes to test on the mean robot ``(p,)``: mass of a link at its shape, centre of mass, drive parameters."""
+def changes_of(layout: ParameterLayout, parameters: Array) -> dict[str, Array]:
+    """Changes ``(p,)`` by one unit to test on the mean robot ``(p,)``, by the names of their parameters.
 
-    def change(name: str, span: slice, values: Array) -> Change:
-        direction = np.zeros(layout.size)
-        direction[span] = values
-        return Change(name, direction)
-
-    changes = []
+    They are of the mass of a link at its shape, its centre of mass, and drive parameters.
+    """
+    changes: dict[str, Array] = {}
     for index, (link, body) in enumerate(zip(layout.links, layout.bodies(parameters), strict=True)):
-        span, mass = layout.body(index), max(float(body[0]), 1e-9)
-        changes.append(change(f"{link}.m", span, body / mass))
+        mass = max(float(body[0]), 1e-9)
         shifts = mass * np.eye(len(body))[1:4]
-        changes += [change(f"{link}.com_{name}", span, shift) for name, shift in zip("xyz", shifts, strict=True)]
-    drives = range(layout.inertial_size, layout.size)
-    changes += [change(layout.names[column], slice(column, column + 1), np.ones(1)) for column in drives]
-    return tuple(changes)
+        for name, values in zip(("m", "com_x", "com_y", "com_z"), (body / mass, *shifts), strict=True):
+            changes[f"{link}.{name}"] = np.zeros(layout.size)
+            changes[f"{link}.{name}"][layout.body(index)] = values
+    unit = np.eye(layout.size)
+    return changes | {layout.names[column]: unit[column] for column in range(layout.inertial_size, layout.size)}
 
 
 def outlying_robots(
-    coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Sequence[Change], level: float = OUTLIER_LEVEL
+    coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Mapping[str, Array], level: float = OUTLIER_LEVEL
 ) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
     """Distribution of the robots that are not outlying, and the outliers.
 
@@ -203,10 +186,10 @@ def outlying_robots(
     medians, each further one the outliers of the last, until these stay the same. There are :data:`MIN_ROBOTS` or more.
     """
     n = len(likelihoods.product)
-    directions = np.array([coordinates.direction(change.direction) for change in changes])
+    directions = np.array([coordinates.direction(change) for change in changes.values()])
     size = np.linalg.norm(directions, axis=1)
     shown = np.flatnonzero(size > _MIN_DIRECTION * size.max())
-    directions = directions[shown]
+    directions, names = directions[shown], np.array(list(changes))[shown].tolist()
     outliers: tuple[Outlier, ...] = ()
     left_out = _far_by_medians(coordinates, likelihoods)
     for _ in range(_MAX_ITERATIONS):
@@ -218,7 +201,7 @@ def outlying_robots(
         best = np.argmin(p_values, axis=1)
         least = np.minimum(p_values[np.arange(n), best], 1.0)
         outliers = tuple(
-            Outlier(int(i), changes[shown[best[i]]], float(sizes[i, best[i]]), float(deviations[i, best[i]]), least[i])
+            Outlier(int(i), names[best[i]], float(sizes[i, best[i]]), float(deviations[i, best[i]]), least[i])
             for i in np.flatnonzero(holm(least, level))
         )
         named = {outlier.robot for outlier in outliers}

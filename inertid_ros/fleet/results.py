@@ -72,7 +72,7 @@ def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
             "last": used[serial][-1].bag.date,
             "prior": "URDF" if population.distribution is None or outlier else "model",
             "outlying": outlier is not None,
-            "outlying_parameter": outlier.change.name if outlier else "",
+            "outlying_parameter": outlier.parameter if outlier else "",
             "outlying_change": outlier.size if outlier else None,
             "outlying_deviation": outlier.deviation if outlier else None,
             "outlying_p_value": outlier.p_value if outlier else None,

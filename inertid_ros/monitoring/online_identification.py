@@ -18,7 +18,14 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.information.information import Compressor, Information, information_so_far, merged
+from inertid_ros.identification.information.information import (
+    Channel,
+    Compressor,
+    Information,
+    fingerprint,
+    information_so_far,
+    merged,
+)
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization, regularized
@@ -47,7 +54,7 @@ class OnlineInformation:
     """
 
     def __init__(self, equations: Equations, options: OnlineNodeOptions = NOTHING_FORGOTTEN) -> None:
-        self._equations, self._window_s = equations, options.window_s
+        self._equations, self._robot, self._window_s = equations, fingerprint(equations), options.window_s
         self._time_constant_s = 0.0 if options.window_s else options.time_constant_s
         self._current, self._begin, self._newest = Compressor(equations), np.inf, -np.inf
         self._segments: deque[tuple[float, Information]] = deque()  # of a window, by their newest sample
@@ -71,7 +78,10 @@ class OnlineInformation:
     @property
     def information(self) -> Information:
         """Information so far."""
-        current = information_so_far(self._equations, self._current)
+        equations = self._equations
+        compressed = zip(equations.columns, self._current.r_factors(), self._current.counts, strict=True)
+        channels = tuple(Channel(columns, rows, round(count)) for columns, rows, count in compressed)  # not triangular
+        current = Information(equations.model.layout, channels, self._robot, equations.channels)
         return current if self._older is None else self._older + current
 
     def _slide(self, end: float, period: float) -> None:
