@@ -10,7 +10,7 @@ import attrs
 
 from inertid_ros.core.errors import ConfigurationError
 
-from .option_fields import Option, is_named, is_section
+from .option_fields import Option, is_named, is_section, options
 
 T = TypeVar("T")
 _MIN_SIMILARITY = 0.85  # of difflib, between keys of different sections
@@ -41,7 +41,9 @@ def structure(
     grouped = _grouped(values, f"{where}: {prefix}")
     for key, value in grouped.items():
         if key not in known:
-            raise ConfigurationError(f"{where}: {prefix}{_path(key, value)} is not an option; {_nearest(key, fields)}")
+            whole, _ = next(flat({key: value}), (key, None))
+            remedy = KnownKeys(options(tree)).remedy(key)
+            raise ConfigurationError(f"{where}: {prefix}{whole} is not an option; {remedy}")
     arguments: dict[str, Any] = {}
     for name, field in fields.items():
         value, key = grouped.get(name), f"{prefix}{name}"
@@ -151,24 +153,11 @@ def _names(tree: type) -> list[str]:
     return [field.name for field in attrs.fields(tree)]
 
 
-def _path(key: str, value: object) -> str:
-    """Dotted key of the first value inside."""
-    while isinstance(value, Mapping) and value:
-        inner, value = next(iter(value.items()))
-        key = f"{key}.{inner}"
-    return key
-
-
-def _nearest(key: str, options: Iterable[str]) -> str:
-    close = difflib.get_close_matches(key, options, n=1)
-    return f"did you mean {close[0]}?" if close else f"known are {', '.join(options)}"
-
-
 class KnownKeys:
     """Dotted keys of options, those of named elements with any name."""
 
-    def __init__(self, options: Iterable[Option]) -> None:
-        keys = {key: None for option in options for key in (option.key, option.lists) if key}
+    def __init__(self, known: Iterable[Option]) -> None:
+        keys = {key: None for option in known for key in (option.key, option.lists) if key}
         self._keys = tuple(keys)
         self._pattern = re.compile("|".join(re.escape(key).replace("<name>", ".+") for key in keys))
 

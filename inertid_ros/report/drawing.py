@@ -75,8 +75,7 @@ class Panel:
         lines = [((self.x[0], value), (self.x[1], value)) for value in along]
         lines += [((value, self.y[0]), (value, self.y[1])) for value in across]
         if lines:
-            corners = self.axes.transData.transform(np.reshape(lines, (-1, 2)))
-            self._segments(corners, "grid", 0.6, "butt")
+            self._segments(np.reshape(lines, (-1, 2)), "grid", 0.6, "butt")
         for value in along:
             self._text(_number(value), (self.x[0], value), (-3, 0), ("right", "center"))
         for value in across if x_numbers else ():
@@ -101,10 +100,8 @@ class Panel:
         """Dots, as one path; those beyond the range are left out."""
         inside = np.isfinite(x) & np.isfinite(y)
         inside &= (x >= self.x[0]) & (x <= self.x[1]) & (y >= self.y[0]) & (y <= self.y[1])
-        if not inside.any():
-            return
-        places = self.axes.transData.transform(np.column_stack([x[inside], y[inside]]))
-        self._segments(np.repeat(places, 2, axis=0), colour, size, "round")
+        if inside.any():
+            self._segments(np.repeat(np.column_stack([x[inside], y[inside]]), 2, axis=0), colour, size, "round")
 
     def add(self, artist: "Artist") -> None:
         """Draw an artist in the coordinates of the axes, without the slow update of their range."""
@@ -112,17 +109,14 @@ class Panel:
         self.axes.add_artist(artist)
 
     def _segments(self, corners: Array, colour: str, width: float, cap: "CapStyleType") -> None:
-        """Lines from each second of the corners ``(2 k, 2)`` of the figure to the next, as one path."""
+        """Lines from each second of the corners ``(2 k, 2)`` to the next, as one path."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
-        from matplotlib.transforms import IdentityTransform
 
         codes = np.tile([Path.MOVETO, Path.LINETO], len(corners) // 2)
         path = Path(corners, codes)
         path.should_simplify = False  # which would join what are single dots
-        lines = PathPatch(path, fill=False, edgecolor=COLOURS[colour], linewidth=width, capstyle=cap)
-        lines.set_transform(IdentityTransform())
-        self.add(lines)
+        self.add(PathPatch(path, fill=False, edgecolor=COLOURS[colour], linewidth=width, capstyle=cap))
 
     def _text(
         self, text: str, place: tuple[float, float], offset: tuple[float, float], sides: tuple[str, str],
