@@ -25,6 +25,7 @@ from .rotations import skew
 BODY_PARAMETERS = 10
 INERTIA_ELEMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # in the order of the parameters
 POSITIVE = (0, 4, 6, 9)  # mass and diagonal of the inertia among the parameters
+_MIN_MOMENT_RATIO = 0.01  # smallest to largest second moment of a body that is made consistent
 _FLAT_MOMENT_RATIO = 1e-9  # smallest to largest second moment; a body that is thinner has no thickness but rounding
 NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
@@ -119,18 +120,18 @@ def is_consistent(pi: ArrayLike) -> NDArray[np.bool_]:
     return finite & (min_eigenvalue(np.where(finite[..., None], pi, 0.0)) > 0.0)
 
 
-def nearest_consistent(pi: ArrayLike, floor: float = 0.01) -> Array:
+def nearest_consistent(pi: ArrayLike) -> Array:
     """Bodies with second moments about the com lifted until they are consistent, ``(..., 10)``.
 
-    Mass and com stay; eigenvalues of the second moment matrix below ``floor`` times the largest are raised to it,
-    which is the nearest such matrix in the Frobenius norm. A body without extent gets a centimetre. Consistent
-    bodies stay as they are, unless they are flat, as discs of no thickness: nothing can be inside of such a bound.
+    Mass and com stay; eigenvalues of the second moment matrix below a hundredth of the largest are raised to it, which
+    is the nearest such matrix in the Frobenius norm. A body without extent gets a centimetre. Consistent bodies stay as
+    they are, unless they are flat, as discs of no thickness: nothing can be inside of such a bound.
     """
     pi = np.asarray(pi, dtype=float)
     mass, com, inertia = mass_com_inertia(pi)
     moments = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia
     values, vectors = np.linalg.eigh(moments)
-    bound = np.maximum(floor * values[..., -1:], 1e-4 * np.abs(mass)[..., None] * floor)
+    bound = np.maximum(_MIN_MOMENT_RATIO * values[..., -1:], 1e-4 * np.abs(mass)[..., None] * _MIN_MOMENT_RATIO)
     lifted = (vectors * np.maximum(values, bound)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
     about_com = np.trace(lifted, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - lifted
     thick = is_consistent(pi) & (values[..., 0] > _FLAT_MOMENT_RATIO * values[..., -1])

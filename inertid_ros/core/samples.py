@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Array
-from .errors import RecordingError
 from .findings import Finding
 
 # The square of a Hann window. Its leakage falls by 30 dB per octave, so that a motion without noise leaks hardly more
@@ -114,15 +113,6 @@ class Samples:
     effort_noise: Array | None = None
     findings: tuple[Finding, ...] = ()
 
-    def __post_init__(self) -> None:
-        self._check(("v", "a"), (len(self.q), self.v.shape[-1]))
-        if self.q.shape[-1] < self.v.shape[-1]:
-            raise RecordingError(
-                f"{self.name}: q has shape {self.q.shape}, expected {self.v.shape}, or a column more for a free base"
-            )
-        self._check(("tau", "mask", "measured", "sliding"), (len(self.q), self.tau.shape[-1]))
-        self._check(("time", "usable", "undecimated"), (len(self.q),))
-
     def __repr__(self) -> str:
         return f"Samples('{self.name}', {len(self)} samples of {self.channels} channels)"
 
@@ -169,9 +159,3 @@ class Samples:
     def blocks(self, count: int) -> list["Samples"]:
         """Samples of :meth:`block_rows`."""
         return [self.select(rows) for rows in self.block_rows(count)]
-
-    def _check(self, channels: tuple[str, ...], expected: tuple[int, ...]) -> None:
-        for channel in channels:
-            values = getattr(self, channel)
-            if values is not None and values.shape != expected:
-                raise RecordingError(f"{self.name}: {channel} has shape {values.shape}, expected {expected}")

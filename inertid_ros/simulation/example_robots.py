@@ -96,15 +96,15 @@ class LeggedRobotDescription:
     ----------
     start : joint to position [rad] where it is not zero.
     passive : joints without a motor.
-    imu : frame of the inertial measurement unit on the base; empty is the base's own.
+    imu : frame of the inertial measurement unit on the base.
     """
 
     urdf: str
     soles: tuple[Sole, ...]
     plates: tuple[SimulatedPlate, ...]
     start: dict[str, float]
+    imu: str
     passive: tuple[str, ...] = ()
-    imu: str = ""
 
     def plate_options(self) -> dict[str, PlateOptions]:
         """The plates as ``robot.plates`` in a configuration has them."""
@@ -137,7 +137,7 @@ def _biped(crouch: float) -> LeggedRobotDescription:
             SimulatedPlate("left_plate", turned, np.array([0.03, 0.24, -0.04])),
         ),
         start={f"{side}_{joint}": angle for side in ("right", "left") for joint, angle in bent.items()},
-        passive=("right_ankle_eversion", "left_ankle_eversion"), imu="imu",
+        imu="imu", passive=("right_ankle_eversion", "left_ankle_eversion"),
     )
 
 

@@ -45,7 +45,7 @@ class LeggedRobot:
         controller_model = free_model(controller_urdf) if controller_urdf else self.model
         self.joint_names = tuple(str(name) for name in self.model.names)[2:]
         passive = np.array([name in robot.passive for name in self.joint_names])
-        self._imu = _frame_on_base(self.model, robot.imu)
+        self._imu = self.model.frames[self.model.getFrameId(robot.imu)].placement
         self._mujoco = import_mujoco()
         self.world = build_world(robot.urdf, self.joint_names, robot.soles, robot.plates, self.options)
         self._data = self._mujoco.MjData(self.world.model)
@@ -158,19 +158,8 @@ class LeggedRobot:
         """Configuration with the soles flat on the ground and the centre of mass above their middle."""
         q = pin.neutral(self.model)
         for name, position in self.robot.start.items():
-            if not self.model.existJointName(name):
-                raise ModelError(f"simulation: start names joint '{name}', which the robot does not have")
             q[self.model.joints[self.model.getJointId(name)].idx_q] = position
         return solve_stance(self.model, self.robot.soles, q)
-
-
-def _frame_on_base(model: pin.Model, frame: str) -> pin.SE3:
-    """Placement of a frame of the root link in it."""
-    if not frame:
-        return pin.SE3.Identity()
-    if not model.existFrame(frame) or model.frames[model.getFrameId(frame)].parentJoint != 1:
-        raise ModelError(f"simulation: '{frame}' is no frame of the root link; the inertial measurement unit needs one")
-    return model.frames[model.getFrameId(frame)].placement
 
 
 def free_model(urdf: str) -> pin.Model:

@@ -147,12 +147,11 @@ def build_world(
     Raises
     ------
     ModelError
-        MuJoCo is not installed or refuses the URDF, a sole's link does not exist, or it has no plate.
+        MuJoCo is not installed or refuses the URDF.
     """
     mujoco = import_mujoco()
     tree = parsing.parse_description(urdf)
     contact = {"solref": _CONTACT_SOLREF, "friction": (options.friction, 0.0, 0.0)}
-    names = [plate.name for plate in plates]
     with _refusals():
         spec = _specification(fix_joints(tree, {}), options.timestep_s)
         spec.compiler.fusestatic = False
@@ -168,8 +167,6 @@ def build_world(
             )
         for sole in soles:
             body = spec.body(sole.frame)
-            if body is None or sole.plate not in names:
-                raise ModelError(f"sole of {sole.frame}: no such link, or no plate '{sole.plate}'; correct it")
             inward = sole.rotation[:, 2] * _CORNER_RADIUS_M
             for number, corner in enumerate(sole.corners):
                 body.add_geom(
@@ -177,7 +174,8 @@ def build_world(
                     size=(_CORNER_RADIUS_M, 0, 0), pos=corner + inward, mass=0.0, condim=3, **contact,
                 )
         model = spec.compile()
-    return MujocoRobot(model, *joint_indices(model, joint_names), {name: model.geom(name).id for name in names})
+    geometries = {plate.name: model.geom(plate.name).id for plate in plates}
+    return MujocoRobot(model, *joint_indices(model, joint_names), geometries)
 
 
 def plate_wrench(world: MujocoRobot, data: Any, plate: SimulatedPlate) -> Array:

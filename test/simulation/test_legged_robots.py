@@ -1,7 +1,5 @@
 """Legged robots on force plates: the exoskeleton's numbers, balance on contacts, and equations of motion that hold."""
 
-from dataclasses import replace
-
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -159,6 +157,3 @@ def test_a_robot_that_falls_says_so():
         simulate_movements(LeggedRobot(legged_robot("biped"), wild))
     with pytest.raises(ModelError, match="choose from biped"):
         legged_robot("centaur")
-    lost = replace(legged_robot("biped"), start={"tail": 0.1})
-    with pytest.raises(ModelError, match="tail"):
-        LeggedRobot(lost)
