@@ -138,16 +138,11 @@ def way_along(sent: SentTrajectory, here: Reference, now: float, limits: MotionL
     if np.abs(sent.velocity[-1]).max() > _MAX_END_SPEED:
         joint = limits.joint_names[int(np.argmax(np.abs(sent.velocity[-1])))]
         raise ExcitationError(f"reference: joint '{joint}' moves at the last point; end at rest")
-    curve = _joined(_on_clock(sent, now), here)
-    _check(curve, limits, here)
-    return curve
-
-
-def _on_clock(sent: SentTrajectory, now: float) -> PiecewiseQuintic:
-    """Trajectory with its end at rest; time is zero at ``now``."""
     velocity, acceleration = np.array(sent.velocity), np.array(sent.acceleration)
     velocity[-1] = acceleration[-1] = 0.0
-    return PiecewiseQuintic(sent.time + sent.start - now, sent.position, velocity, acceleration)
+    curve = _joined(PiecewiseQuintic(sent.time + sent.start - now, sent.position, velocity, acceleration), here)
+    _check(curve, limits, here)
+    return curve
 
 
 def _joined(sent: PiecewiseQuintic, here: Reference) -> PiecewiseQuintic:

@@ -1,4 +1,7 @@
-"""Bags and URDFs from paths, or from URLs of object stores and web servers by fsspec; optional packages."""
+"""Bags and URDFs from paths, or from URLs of object stores and web servers by fsspec; optional packages.
+
+What cannot be read raises RecordingError with the URL and the reason in one line.
+"""
 
 import hashlib
 import importlib
@@ -49,13 +52,7 @@ def is_url(url: str) -> bool:
 
 @contextmanager
 def fetched(url: str) -> Iterator[Path]:
-    """Local path of a file or folder; a copy from a store is removed afterwards.
-
-    Raises
-    ------
-    RecordingError
-        There is no such file, or the store cannot be read.
-    """
+    """Local path of a file or folder; a copy from a store is removed afterwards."""
     if not is_url(url):
         yield Path(url)
         return
@@ -73,13 +70,7 @@ def fetched(url: str) -> Iterator[Path]:
 
 
 def file_state(url: str) -> str:
-    """Hash of sizes and dates of a file or folder, or of the store's own tags; its content is not read.
-
-    Raises
-    ------
-    RecordingError
-        There is no such file, or the store cannot be read.
-    """
+    """Hash of sizes and dates of a file or folder, or of the store's own tags; its content is not read."""
     with _readable(url):
         if is_url(url):
             store, path = optional("fsspec.core").url_to_fs(url)
@@ -92,13 +83,7 @@ def file_state(url: str) -> str:
 
 
 def content_hash(path: Path) -> tuple[str, int]:
-    """SHA-256 of a file, or of the names and contents of the files of a folder, and the number of bytes.
-
-    Raises
-    ------
-    RecordingError
-        It cannot be read.
-    """
+    """SHA-256 of a file, or of the names and contents of the files of a folder, and the number of bytes."""
     digest, size = hashlib.sha256(), 0
     with _readable(str(path)):
         for file in _files(path):
@@ -112,13 +97,7 @@ def content_hash(path: Path) -> tuple[str, int]:
 
 
 def read_text(url: str) -> str:
-    """Text of a file.
-
-    Raises
-    ------
-    RecordingError
-        There is no such file, or it cannot be read.
-    """
+    """Text of a file."""
     with fetched(url) as path, _readable(url):
         return path.read_text(encoding="utf-8")
 
