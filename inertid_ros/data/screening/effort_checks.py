@@ -13,7 +13,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.drive_regressor import DriveMotion
 from inertid_ros.robot.model import RobotModel
 
-from .effort_equations import EffortFit
+from .effort_equations import FREE_SPREAD, EffortFit
 from .effort_hypotheses import EffortComparison, Hypothesis
 
 
@@ -33,10 +33,14 @@ class _Thresholds(NamedTuple):
     explained_error_ratio: float = 0.7  # and of their error as recorded
     shared_cause_share: float = 0.75  # error of all joints that a cause of all joints may keep
     convincing_error_ratio: float = 0.9  # a cause that lowers the error by less shows in the bodies
+    free_error_share: float = 0.05  # error with bodies unlike the URDF's, below which the motion itself is explained
+    free_error_ratio: float = 1.5  # of that error as recorded to the one without the cause, up to which both are alike
     max_causes: int = 4  # in one recording; more are no single mistakes
 
 
 _THRESHOLDS = _Thresholds()
+# Causes that a URDF with wrong bodies, or turned frames of them, looks like.
+_OF_URDF_OR_EFFORTS = {"effort_current", "effort_sign", "position_offset", "gravity_direction", "gravity_compensated"}
 _SHARED_CAUSES = {"gravity_compensated", "gravity_direction", "effort_unit", "effort_current"}
 # Which samples are compared.
 _COMPARED_SAMPLES, _MIN_COMPARED_SAMPLES = 300, 30
@@ -124,12 +128,32 @@ def _weight_finding(comparison: EffortComparison, joint: int, recording: str) ->
 
 def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis, EffortFit] | None:
     """Hypothesis of least cost, if it explains the recorded efforts far better."""
-    likely = _likely(comparison, recorded)
+    likely = [pair for pair in _likely(comparison, recorded) if not _is_contradicted(comparison, pair[0])]
     rivals = [pair for pair in likely if pair[1].cost < likely[0][1].cost + _THRESHOLDS.rival_log_odds]
     if len(rivals) < 2:
         return next(iter(likely), None)
     # Of two causes at once, the one that explains most by itself need not be among them.
     return min(rivals, key=lambda rival: rival[1].cost - _next_gain(comparison, *rival))
+
+
+def _is_contradicted(comparison: EffortComparison, hypothesis: Hypothesis) -> bool:
+    """Whether efforts fit their motion as recorded, with bodies unlike the URDF's, and far worse without a cause."""
+    if hypothesis.cause == "coupling":  # adds to the model, so that it never fits worse: here it is not needed
+        return _explains_as_recorded(comparison, hypothesis)
+    before, after = (_error(fit, comparison.joints) for fit in _with_free_bodies(comparison, hypothesis))
+    return before < _THRESHOLDS.free_error_share and before < _THRESHOLDS.explained_share * after
+
+
+def _explains_as_recorded(comparison: EffortComparison, hypothesis: Hypothesis) -> bool:
+    """Whether efforts of every joint fit as well as recorded, with bodies unlike the URDF's, as without a cause."""
+    before, after = (fit.share[comparison.joints] for fit in _with_free_bodies(comparison, hypothesis))
+    small = bool(np.sqrt(np.mean(before**2)) < _THRESHOLDS.free_error_share)
+    return small and bool((before < _THRESHOLDS.free_error_ratio * after).all())
+
+
+def _with_free_bodies(comparison: EffortComparison, hypothesis: Hypothesis) -> tuple[EffortFit, EffortFit]:
+    """Fits as recorded and without a cause, with any bodies."""
+    return comparison.fit(comparison.recorded, FREE_SPREAD), comparison.fit(hypothesis, FREE_SPREAD)
 
 
 def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hypothesis, EffortFit]]:
@@ -171,7 +195,7 @@ def _next_gain(comparison: EffortComparison, hypothesis: Hypothesis, fit: Effort
 
 def _finding_of(comparison: EffortComparison, hypothesis: Hypothesis, fits: tuple[EffortFit, EffortFit]) -> Finding:
     """Finding on a cause; ``fits`` are those as recorded and without the cause."""
-    joints = np.array(hypothesis.joints or np.flatnonzero(comparison.counted).tolist())
+    joints = np.array(hypothesis.joints or comparison.joints.tolist())
     names = tuple(comparison.names[joint] for joint in hypothesis.joints)
     before, after = (_error(fit, joints) for fit in fits)
     if after < _THRESHOLDS.convincing_error_ratio * before:
@@ -181,5 +205,8 @@ def _finding_of(comparison: EffortComparison, hypothesis: Hypothesis, fits: tupl
     log_odds = fits[0].cost - fits[1].cost
     severity = Severity.REJECT if log_odds > _THRESHOLDS.reject_log_odds else Severity.CARE
     severity = Severity.REFUSE if log_odds > _THRESHOLDS.refuse_log_odds else severity
+    if hypothesis.cause in _OF_URDF_OR_EFFORTS and _explains_as_recorded(comparison, hypothesis):
+        severity = min(severity, Severity.CARE)
+        shown += "; or the URDF is wrong instead, since other bodies explain the efforts as recorded as well"
     subjects, severity = (hypothesis.link,) if hypothesis.link else names, min(severity, hypothesis.gravest)
     return Finding(hypothesis.cause, severity, hypothesis.evidence + shown, hypothesis.remedy, subjects)

@@ -26,7 +26,8 @@ from inertid_ros.robot.model import RobotModel
 EFFORT_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")  # drive terms of all joints
 EFFORT_FLOOR_SHARE = 0.1  # of a joint's effort: error that friction and elasticity beyond these models leave
 INDEPENDENT_SAMPLES = 20.0  # of a motion with few periods; errors of a model are not independent in time
-_PRIOR_SPREAD = 0.5  # of E: half or twice the masses of the URDF are not unusual
+URDF_SPREAD = 0.5  # prior deviation of E: half or twice the masses of the URDF are not unusual
+FREE_SPREAD = 30.0  # of a URDF that may say nothing of its bodies, as one with placeholders
 _OFFSET_SHARE = 0.3  # prior deviation of an offset, of a joint's RMS effort
 _FRICTION_RATIO = 10.0  # prior deviation of friction, of a joint's RMS effort: it only keeps proportional columns apart
 _MAX_NEWTON_STEPS = 10
@@ -130,13 +131,14 @@ class EffortFit:
     cost : negative logarithm of the likelihood of the efforts, up to a constant.
     share : (n,), RMS residual over the standard deviation of the effort.
     far : part of the cost for bodies unlike those of the URDF.
-    rigid : (n, N), torque of the fitted bodies [N m or N].
+    rigid, torque : (n, N), torque of the fitted bodies, and with that of the drives [N m or N].
     """
 
     cost: float
     share: Array
     far: float
     rigid: Array
+    torque: Array
 
 
 class _JointEquations(NamedTuple):
@@ -165,6 +167,7 @@ class EffortEquations:
 
     def __init__(self, bodies: Array, drives: DriveColumns, efforts: Array, counted: NDArray[np.bool_]) -> None:
         self._bodies, self._counted, self._share = bodies, np.flatnonzero(counted), drives.shares
+        self._drives = drives
         size, self._rows = bodies.shape[2], len(efforts)
         self._joints = []  # a joint's torque depends on the bodies that it moves, and on its own drives
         for of_bodies, driven, of_drives in zip(bodies, drives.indices, drives.values, strict=True):
@@ -179,8 +182,8 @@ class EffortEquations:
         urdf = np.tile(np.eye(4)[_ROWS, _COLUMNS], size // BODY_PARAMETERS)
         self._start = np.append(urdf, np.zeros(len(drives.shares)))
 
-    def fit(self, mixing: Array) -> EffortFit:
-        """Fit the efforts ``mixing @ efforts``, ``(n, n)``."""
+    def fit(self, mixing: Array, spread: float = URDF_SPREAD) -> EffortFit:
+        """Fit the efforts ``mixing @ efforts``, ``(n, n)``, with bodies that deviate from the URDF's by a spread."""
         cross = [joint.products @ row for joint, row in zip(self._joints, mixing, strict=True)]
         squares = np.einsum("ji,ik,jk->j", mixing, self._squares, mixing) / self._rows
         variance = np.maximum(squares - (mixing @ self._mean) ** 2, 1e-300)
@@ -190,7 +193,7 @@ class EffortEquations:
             # Weights that make the logarithmic cost of each joint's error a quadratic one.
             weights = np.zeros(len(error))
             weights[at] = INDEPENDENT_SAMPLES / self._rows / (EFFORT_FLOOR_SHARE**2 * variance[at] + error[at])
-            x = self._within(x, self._solve(weights, cross, precision, x))
+            x = self._within(x, self._solve(weights, cross, precision, x, spread))
             explained = [joint.square(x, right) for joint, right in zip(self._joints, cross, strict=True)]
             before, error = error, np.maximum(squares + np.array(explained) / self._rows, 0.0)
             if (np.abs(error - before) <= _CONVERGED_CHANGE * before).all():
@@ -198,9 +201,12 @@ class EffortEquations:
         share = np.zeros_like(error)
         share[at] = np.sqrt(error[at] / variance[at])
         unlikely = 0.5 * INDEPENDENT_SAMPLES * np.log1p((share[at] / EFFORT_FLOOR_SHARE) ** 2).sum()
-        far = _divergence(x[: self._size]) / _PRIOR_SPREAD**2
+        far = _divergence(x[: self._size]) / spread**2
         drives = 0.5 * np.sum(precision * x[self._size :] ** 2)
-        return EffortFit(float(unlikely + far + drives), share, far, self._bodies @ x[: self._size])
+        rigid, of_drives = self._bodies @ x[: self._size], x[self._size :]
+        pairs = zip(self._drives.values, self._drives.indices, strict=True)
+        torque = rigid + [values @ of_drives[indices] for values, indices in pairs]
+        return EffortFit(float(unlikely + far + drives), share, far, rigid, torque)
 
     def _within(self, before: Array, after: Array) -> Array:
         """Step every body as far as it stays a mass distribution; drives go all the way."""
@@ -223,7 +229,7 @@ class EffortEquations:
         largest = largest[self._size :]
         return np.asarray(np.maximum((largest / self._share) ** 2, 1e-12))
 
-    def _solve(self, weights: Array, cross: list[Array], precision: Array, before: Array) -> Array:
+    def _solve(self, weights: Array, cross: list[Array], precision: Array, before: Array, spread: float) -> Array:
         """Take one Newton step from the parameters ``before``."""
         size, free = self._size, self._free
         hessian, gradient = np.zeros((len(before), len(before))), np.zeros(len(before))
@@ -234,8 +240,8 @@ class EffortEquations:
         curvature, right = _expanded(before[:size])
         for first, of_body in zip(range(0, size, BODY_PARAMETERS), curvature, strict=True):
             block = slice(first, first + BODY_PARAMETERS)
-            hessian[block, block] += of_body / _PRIOR_SPREAD**2
-        gradient[:size] += right / _PRIOR_SPREAD**2
+            hessian[block, block] += of_body / spread**2
+        gradient[:size] += right / spread**2
         diagonal = hessian.reshape(-1)[:: len(hessian) + 1]
         diagonal[size:] += precision
         scale = 1 / np.sqrt(diagonal)

@@ -33,6 +33,8 @@ class _Kind(NamedTuple):
 
 _KINDS = {
     "effort_sign": _Kind("effort of {joint} opposes what the URDF predicts"),
+    "effort_magnitude": _Kind("efforts of {joints} have one sign throughout, where the URDF's torques have both"),
+    "joint_axis": _Kind("position and effort of {joint} fit an axis that points the other way"),
     "effort_exchange": _Kind("efforts of {one} and {other} fit one another's motion"),
     "effort_unit": _Kind("efforts are {power:g} times the torques that the URDF predicts (they look like {unit})"),
     "effort_current": _Kind("efforts are {times} times the torques that the URDF predicts{comment}"),
@@ -58,6 +60,8 @@ _LOAD_RADIUS_RATIO = 0.3  # of a ball, over the distance of its centre; the fit 
 _MIN_GRAVITY_SHARE = 0.3  # of its size; a smaller estimate of gravity has no direction
 _BALANCED_WEIGHT_SHARE = 0.4  # of the largest weight on any joint; springs and counterweights carry the heaviest
 _UNITS = {1e3: "N mm or mN m", 1e-3: "kN m"}  # of torque, by the factor of their values
+_SIGN_ROUNDS = 3  # of fits with the signs of the last one
+_ONE_SIGN_SHARE = 0.02  # of a joint's largest effort; noise of magnitudes near zero
 _UNIT_LOG_SPREAD = np.log(2.0)  # factors of joints this close to a power of ten are a unit, not currents
 _NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors of efforts that wrong masses of the URDF do, or may, explain
 
@@ -74,6 +78,7 @@ class Hypothesis:
     gravity : (3,), m/s^2 in the root frame.
     mixing : (n, n), from recorded to correct efforts.
     lag : how much later than the motion efforts were reported [s].
+    signs : (N, n), of efforts that were recorded without them; None if they have theirs.
     gravest : that a finding may have: no coupling, gain or load makes a recording worthless.
     joints : affected joints; empty: all.
     link : link with a load that the URDF lacks; empty if there is none.
@@ -88,6 +93,7 @@ class Hypothesis:
     gravity: Array
     mixing: Array
     lag: float = 0.0
+    signs: Array | None = None
     gravest: Severity = Severity.REFUSE
     joints: tuple[int, ...] = ()
     link: str = ""
@@ -134,6 +140,11 @@ class EffortComparison:
         """Comparison of further causes with one put right."""
         return replace(self, recorded=replace(hypothesis, joints=(), link="", penalty=0.0))
 
+    @property
+    def joints(self) -> NDArray[np.intp]:
+        """Indices of the counted joints."""
+        return np.flatnonzero(self.counted)
+
     @cached_property
     def weights(self) -> tuple[Array, Array]:
         """Least and largest weight ``(n,)`` of the URDF's bodies on each joint (5th and 95th percentile)."""
@@ -145,20 +156,23 @@ class EffortComparison:
         """Largest effort ``(n,)`` of each joint (95th percentile)."""
         return np.asarray(np.percentile(np.abs(self._efforts), 95, axis=0))
 
-    def fit(self, hypothesis: Hypothesis) -> EffortFit:
+    def fit(self, hypothesis: Hypothesis, spread: float = equations.URDF_SPREAD) -> EffortFit:
         """Best explanation under a hypothesis; its cost includes the penalty."""
         recorded = self.recorded
         unchanged = (
             hypothesis.robot is recorded.robot and hypothesis.motion is recorded.motion
             and hypothesis.gravity is recorded.gravity and hypothesis.lag == recorded.lag
+            and hypothesis.signs is recorded.signs
         )  # fmt: skip
-        fit = (self._equations if unchanged else self._equations_of(hypothesis)).fit(hypothesis.mixing)
+        fit = (self._equations if unchanged else self._equations_of(hypothesis)).fit(hypothesis.mixing, spread)
         return replace(fit, cost=fit.cost + hypothesis.penalty)
 
     def hypotheses(self, joints: list[int]) -> Iterator[Hypothesis]:
         """All hypotheses; those on single joints are on some ``joints`` only."""
         yield from self._best(self._loads(), _LONG_SHORTLIST_COUNT)
         yield from self._signs(joints)
+        yield from self._magnitudes()
+        yield from self._best(self._turned_axes())
         yield from self._best(self._effort_exchanges(joints))
         yield from self._factors()
         yield from self._gravities()
@@ -178,6 +192,37 @@ class EffortComparison:
             flipped = signs[joint][:, None] * mixing
             candidates.append(self._other("effort_sign", words, len(self.names), mixing=flipped, joints=(joint,)))
         yield from self._best(candidates)
+
+    def _magnitudes(self) -> Iterator[Hypothesis]:
+        """Efforts are magnitudes; their signs are those of the torques of the URDF and of friction."""
+        efforts, torque = self._efforts, self._columns[0].torque_of_urdf
+        one_sign = efforts.min(axis=0) > -_ONE_SIGN_SHARE * efforts.max(axis=0)
+        both = np.minimum(torque.max(axis=0), -torque.min(axis=0)) > _ONE_SIGN_SHARE * np.abs(torque).max(axis=0)
+        unsigned = self.counted & one_sign
+        if not (unsigned & both).any() or self.recorded.signs is not None:
+            return
+        signs = np.where(unsigned, np.sign(torque), 1.0)
+        for _ in range(_SIGN_ROUNDS):
+            fit = self._equations_of(replace(self.recorded, signs=signs)).fit(self.recorded.mixing)
+            signs = np.where(unsigned, np.sign(fit.torque.T), 1.0)
+        joints = np.flatnonzero(unsigned).tolist()
+        words = {"joints": ", ".join(self.names[joint] for joint in joints)}
+        some = () if len(joints) == self.counted.sum() else tuple(joints)
+        yield self._other("effort_magnitude", words, signs=signs, joints=some)
+
+    def _turned_axes(self) -> Iterator[Hypothesis]:
+        """The URDF's axis of a joint points the other way: its position and effort have the opposite sign."""
+        coupled = {joint for coupling in self.recorded.robot.layout.couplings for joint in coupling.joints}
+        for joint in self.joints.tolist():
+            if self.names[joint] in coupled:
+                continue
+            signs = np.ones(len(self.names))
+            signs[joint] = -1.0
+            moved = self._moved(signs.__mul__)
+            directions = np.append(signs, np.ones(moved.direction.shape[1] - len(signs)))
+            moved = moved._replace(direction=directions * moved.direction, fading=signs * moved.fading)
+            mixing, words = signs[:, None] * self.recorded.mixing, {"joint": self.names[joint]}
+            yield self._other("joint_axis", words, len(self.names), motion=moved, mixing=mixing, joints=(joint,))
 
     def _effort_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         """The efforts of two joints are exchanged."""
@@ -369,7 +414,12 @@ class EffortComparison:
     @cached_property
     def _efforts(self) -> Array:
         """Efforts ``(N, n)`` without any other change."""
-        return np.asarray(self.efforts_after(self.recorded.lag) @ self.recorded.mixing.T)
+        return np.asarray(self._efforts_under(self.recorded) @ self.recorded.mixing.T)
+
+    def _efforts_under(self, hypothesis: Hypothesis) -> Array:
+        """Efforts ``(N, n)`` with the delay and the signs of a hypothesis."""
+        efforts = self.efforts_after(hypothesis.lag)
+        return efforts if hypothesis.signs is None else efforts * hypothesis.signs
 
     def _columns_of(self, hypothesis: Hypothesis) -> tuple[BodyColumns, DriveColumns]:
         unchanged = hypothesis.robot is self.recorded.robot and hypothesis.motion is self.recorded.motion
@@ -377,16 +427,16 @@ class EffortComparison:
 
     def _equations_of(self, hypothesis: Hypothesis) -> EffortEquations:
         bodies, drives = self._columns_of(hypothesis)
-        efforts = self.efforts_after(hypothesis.lag)
+        efforts = self._efforts_under(hypothesis)
         return EffortEquations(bodies.deviations(hypothesis.gravity), drives, efforts, self.counted)
 
     def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
         """Cost with the bodies of the URDF and any friction: at most one inverse dynamics."""
         bodies, drives = self._columns_of(hypothesis)
-        efforts = self.efforts_after(hypothesis.lag) @ hypothesis.mixing.T
+        efforts = self._efforts_under(hypothesis) @ hypothesis.mixing.T
         variance = np.maximum(np.var(efforts, axis=0), 1e-300)
         rest, cost = efforts - bodies.torque_of_urdf, hypothesis.penalty
-        for joint in np.flatnonzero(self.counted).tolist():
+        for joint in self.joints.tolist():
             error = drives.unexplained(joint, rest[:, [joint]])
             share = np.mean(error**2) / (equations.EFFORT_FLOOR_SHARE**2 * variance[joint])
             cost += 0.5 * equations.INDEPENDENT_SAMPLES * float(np.log1p(share))
@@ -395,7 +445,7 @@ class EffortComparison:
     def _ratios(self, rigid: Array, efforts: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Factor ``(n,)`` of each joint's effort over a torque, and whether it is determined."""
         ratio, determined = np.ones(len(rigid)), np.zeros(len(rigid), dtype=bool)
-        for joint in np.flatnonzero(self.counted).tolist():
+        for joint in self.joints.tolist():
             both = np.column_stack([rigid[joint], efforts[:, joint]])
             torque, effort = self._columns[1].unexplained(joint, both).T
             power = float(torque @ torque)
@@ -420,7 +470,7 @@ class EffortComparison:
         """Factors ``(p,)`` of columns ``(n, N, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""
         count = columns.shape[2]
         normal, right = np.zeros((count, count)), np.zeros(count)
-        for joint in np.flatnonzero(self.counted).tolist():
+        for joint in self.joints.tolist():
             free = np.column_stack([columns[joint], self._efforts[:, joint] - known[:, joint]])
             free = self._columns[1].unexplained(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
             normal += free[:, :count].T @ free[:, :count]

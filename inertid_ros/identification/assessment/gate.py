@@ -24,6 +24,7 @@ _BORDER_TOLERANCE = 1e-3  # of the border, or of the width of the interval: inte
 _MAX_MASS_FACTOR, _MAX_MASS_CHANGE_SHARE = 4.0, 0.05
 _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # no guess is that wrong
 _MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
+_GRAVE_TOTAL_MASS_FACTOR = 30.0  # no material is that much lighter or heavier than another
 _SURE_DEVIATIONS = 3.0  # standard deviations; what is within is not known to be implausible
 _MAX_NAMES = 4  # names in a message
 # Of the torque of every joint, and of all joints: no robot has so little friction.
@@ -193,9 +194,12 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
     # A mass that the data leave open counts as in the URDF.
     sum_of_masses = total + float((masses - prior)[shown].sum())
     deviation = float(np.sqrt(max(estimate.covariance[np.ix_(columns[shown], columns[shown])].sum(), 0.0)))
-    if not 1 / _MAX_TOTAL_MASS_FACTOR < _nearest(sum_of_masses, total, deviation) / total < _MAX_TOTAL_MASS_FACTOR:
+    factor = _nearest(sum_of_masses, total, deviation) / total
+    factor = max(factor, 1 / max(factor, 1e-9))
+    if factor > _MAX_TOTAL_MASS_FACTOR:
+        severity = Severity.REJECT if factor > _GRAVE_TOTAL_MASS_FACTOR else Severity.CARE
         evidence = f"all links together weigh {_weight(sum_of_masses, deviation)}, in the URDF {total:.4g} kg"
-        yield Finding.with_remedy("mass_implausible", Severity.REJECT, evidence, case="total")
+        yield Finding.with_remedy("mass_implausible", severity, evidence, case="total")
     for index, link in enumerate(estimate.layout.links):
         mass, before = float(masses[index]), float(prior[index])
         if link in loaded or not _far(mass, before, total):

@@ -74,6 +74,9 @@ def mistakes(case: Case, rng: np.random.Generator) -> list[Mistake]:
     one = str(rng.choice(case.drives))
     add("sign of one drive", one, _scaled(case, {one: -1.0}), "effort_sign")
     add("all signs", "", _scaled(case, dict.fromkeys(names, -1.0)), "effort_sign")
+    add("magnitudes", "", case.changed(lambda r: replace(r, effort=np.abs(r.effort))), "effort_magnitude")
+    (joint,), spoilt = _visible(case, rng, lambda some: lambda r: reversed_axis(r, some[0]), 1)
+    add("axis turned", joint, spoilt, "joint_axis")
     pair = [str(name) for name in rng.permutation(case.drives)[:2]]
     add("two drives exchanged", " and ".join(pair), case.changed(lambda r: _exchanged_efforts(r, pair)),
         "effort_exchange")
@@ -192,6 +195,13 @@ def _scaled(case: Case, factors: Mapping[str, float]) -> Case:
         return replace(recording, effort=recording.effort * [factors.get(name, 1.0) for name in recording.joint_names])
 
     return case.changed(change)
+
+
+def reversed_axis(recording: Recording, joint: str) -> Recording:
+    """Position and effort of a joint about the opposite of the URDF's axis."""
+    signs = np.where(np.array(recording.joint_names) == joint, -1.0, 1.0)
+    channels = {key: getattr(recording, key) for key in ("position", "effort", "velocity", "acceleration")}
+    return replace(recording, **{key: signs * values for key, values in channels.items() if values is not None})
 
 
 def _exchanged_efforts(recording: Recording, pair: list[str]) -> Recording:
