@@ -83,10 +83,12 @@ def test_what_a_gripper_weighs_leaves_other_links_alone():
     assert (np.abs(found - true)[:-1] < 0.5 * true[:-1]).all()
 
 
-def test_currents_are_found_with_a_gripper_that_the_urdf_does_not_know():
-    samples, given = _with_a_gripper(4.0)
-    found = check_efforts(replace(samples, tau=samples.tau / np.array([14.0, 13.0, 11.0, 11.0, 11.0, 11.0])), given)
-    assert "effort_current" in {finding.cause for finding in found if finding.severity >= Severity.REJECT}
+def test_currents_of_a_robot_with_a_gripper_that_the_urdf_does_not_know_are_not_used():
+    case = with_gripper(simulated_case("ur10"), "wrist_3_link", 4.0)
+    gains = np.array([14.0, 13.0, 11.0, 11.0, 11.0, 11.0])
+    case = case.changed(lambda recording: replace(recording, effort=recording.effort / gains))
+    gate = calibrate(case.given, case.train, case.held_out).gate
+    assert gate.verdict is not Verdict.USE and any("robot.effort_scale" in reason.remedy for reason in gate.reasons)
 
 
 def test_all_currents_of_about_one_gain_are_told_as_currents():

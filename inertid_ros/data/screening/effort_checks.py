@@ -74,7 +74,7 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
     weights = [_weight_finding(comparison, joint, samples.name) for joint in np.flatnonzero(light).tolist()]
     if (comparison.counted & ~light).any():
         comparison = replace(comparison, counted=comparison.counted & ~light)
-    findings: list[Finding] = []
+    findings, as_recorded = list[Finding](), comparison
     for _ in range(_THRESHOLDS.max_causes):
         recorded = comparison.fit(comparison.recorded)
         best = _best(comparison, recorded)
@@ -83,6 +83,8 @@ def check_efforts(samples: Samples, model: RobotModel) -> tuple[Finding, ...]:
         hypothesis, fit = best
         findings.append(replace(_finding_of(comparison, hypothesis, (recorded, fit)), recording=samples.name))
         comparison = comparison.corrected(hypothesis)
+    if findings:
+        findings = _upheld(as_recorded, comparison, findings)
     if not _SHARED_CAUSES & {finding.cause for finding in findings}:
         findings += weights
     return tuple(findings)
@@ -128,7 +130,7 @@ def _weight_finding(comparison: EffortComparison, joint: int, recording: str) ->
 
 def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis, EffortFit] | None:
     """Hypothesis of least cost, if it explains the recorded efforts far better."""
-    likely = [pair for pair in _likely(comparison, recorded) if not _is_contradicted(comparison, pair[0])]
+    likely = _likely(comparison, recorded)
     rivals = [pair for pair in likely if pair[1].cost < likely[0][1].cost + _THRESHOLDS.rival_log_odds]
     if len(rivals) < 2:
         return next(iter(likely), None)
@@ -136,24 +138,27 @@ def _best(comparison: EffortComparison, recorded: EffortFit) -> tuple[Hypothesis
     return min(rivals, key=lambda rival: rival[1].cost - _next_gain(comparison, *rival))
 
 
-def _is_contradicted(comparison: EffortComparison, hypothesis: Hypothesis) -> bool:
-    """Whether efforts fit their motion as recorded, with bodies unlike the URDF's, and far worse without a cause."""
-    if hypothesis.cause == "coupling":  # adds to the model, so that it never fits worse: here it is not needed
-        return _explains_as_recorded(comparison, hypothesis)
-    before, after = (_error(fit, comparison.joints) for fit in _with_free_bodies(comparison, hypothesis))
-    return before < _THRESHOLDS.free_error_share and before < _THRESHOLDS.explained_share * after
+def _upheld(recorded: EffortComparison, corrected: EffortComparison, findings: list[Finding]) -> list[Finding]:
+    """Findings that the motion itself does not contradict, whatever the bodies of the URDF.
 
-
-def _explains_as_recorded(comparison: EffortComparison, hypothesis: Hypothesis) -> bool:
-    """Whether efforts of every joint fit as well as recorded, with bodies unlike the URDF's, as without a cause."""
-    before, after = (fit.share[comparison.joints] for fit in _with_free_bodies(comparison, hypothesis))
-    small = bool(np.sqrt(np.mean(before**2)) < _THRESHOLDS.free_error_share)
-    return small and bool((before < _THRESHOLDS.free_error_ratio * after).all())
-
-
-def _with_free_bodies(comparison: EffortComparison, hypothesis: Hypothesis) -> tuple[EffortFit, EffortFit]:
-    """Fits as recorded and without a cause, with any bodies."""
-    return comparison.fit(comparison.recorded, FREE_SPREAD), comparison.fit(hypothesis, FREE_SPREAD)
+    If other bodies explain the efforts as recorded far better than corrected, nothing was wrong with them; if as well,
+    the URDF may be wrong instead. A coupling adds to the model, so that it never fits worse: then it is not needed.
+    """
+    fits = (comparison.fit(comparison.recorded, FREE_SPREAD) for comparison in (recorded, corrected))
+    before, after = (fit.share[recorded.joints] for fit in fits)
+    size, size_after = (float(np.sqrt(np.mean(share**2))) for share in (before, after))
+    if size > _THRESHOLDS.free_error_share:
+        return findings
+    if size < _THRESHOLDS.explained_share * size_after:
+        return [finding for finding in findings if finding.severity is Severity.NOTICE]
+    if (before > _THRESHOLDS.free_error_ratio * after).any():
+        return findings
+    instead = "; or the URDF is wrong instead, since other bodies explain the efforts as recorded as well"
+    return [
+        replace(finding, severity=min(finding.severity, Severity.CARE), evidence=finding.evidence + instead)
+        if finding.cause in _OF_URDF_OR_EFFORTS else finding
+        for finding in findings if finding.cause != "coupling"
+    ]  # fmt: skip
 
 
 def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hypothesis, EffortFit]]:
@@ -205,8 +210,5 @@ def _finding_of(comparison: EffortComparison, hypothesis: Hypothesis, fits: tupl
     log_odds = fits[0].cost - fits[1].cost
     severity = Severity.REJECT if log_odds > _THRESHOLDS.reject_log_odds else Severity.CARE
     severity = Severity.REFUSE if log_odds > _THRESHOLDS.refuse_log_odds else severity
-    if hypothesis.cause in _OF_URDF_OR_EFFORTS and _explains_as_recorded(comparison, hypothesis):
-        severity = min(severity, Severity.CARE)
-        shown += "; or the URDF is wrong instead, since other bodies explain the efforts as recorded as well"
     subjects, severity = (hypothesis.link,) if hypothesis.link else names, min(severity, hypothesis.gravest)
     return Finding(hypothesis.cause, severity, hypothesis.evidence + shown, hypothesis.remedy, subjects)
