@@ -34,6 +34,7 @@ _MAX_LEAP_SHARE = 0.15  # of the moving windows
 # Automatic cutoff, see automatic_cutoff.
 _ACCELERATION_NOISE_SHARE = 0.01  # root mean square of the noise in the acceleration
 _REVERSAL_BAND_RATIO = 74.0  # band of the reversals of a motion over its frequency
+_MAX_FASTER_RATIO = 8.0  # of a joint's frequency over that of the middle one; a gripper that snaps is faster
 _PRODUCT_BAND_RATIO = 5.0  # band of products of velocities, and of gravity, over the frequency of a motion
 _BASE_BAND_RATIO = 3.0  # least band of a noisy free base over the frequency of its motion
 _LINEAR_AMPLITUDE = 0.02  # rad or m, root mean square; torque is linear in a smaller motion, and passes the filter
@@ -79,7 +80,11 @@ def _periodogram(values: Array, period: float) -> tuple[Array, Array, Array, Arr
     frequency, density = scipy.signal.periodogram(values, 1.0 / period, "hann", detrend="linear", axis=0)
     seconds = len(values) * period
     widths, noise = np.full(len(frequency), float(frequency[1]) * seconds), _white_noise(values, period) * seconds
-    return frequency, widths, density * frequency[1] * seconds, noise, seconds
+    energy = density * frequency[1] * seconds
+    # A sweep in one direction is its trend, and counts as the slowest motion with that speed.
+    slope = np.polyfit(period * np.arange(len(values)), values, 1)[0]
+    energy[1] += (slope / (2 * np.pi * frequency[1])) ** 2 * seconds
+    return frequency, widths, energy, noise, seconds
 
 
 def _white_noise(values: Array, period: float) -> Array:
@@ -216,7 +221,7 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     - At least five times the frequency of the motion, for products of velocities and gravity; at most 0.4 times the
       sample rate; at least 1 Hz (or a tenth of the rate if that is less).
 
-    The frequency is that of joints that move far: the torque of one that is held and trembles is linear in its motion,
+    The frequency is the highest of joints that move far, without those that move like no other: the torque of one that is held and trembles is linear in its motion,
     and the filter takes both out alike. A free base is measured with far more noise than joints: if ``base``, the
     spectrum of its measurement, falls to the noise sooner, the cutoff follows it down to three times the motion.
     """
@@ -225,7 +230,7 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
         return 0.1 * rate
     far = joints.amplitude > _LINEAR_AMPLITUDE
     far = far if far.any() else moves
-    fastest = float(joints.motion_hz[far].max())
+    fastest = _fastest(joints.motion_hz[far])
     noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[moves], 1e-300)
     power = joints.acceleration_power[moves]
     little_noise = float(np.median((5 * _ACCELERATION_NOISE_SHARE**2 * power / noise) ** 0.2))
@@ -236,6 +241,12 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     else:
         wanted = max(min(wanted, float(base.noise_hz.max())), _BASE_BAND_RATIO * fastest)
     return float(np.clip(wanted, min(1.0, 0.1 * rate), MAX_CUTOFF_PER_RATE * rate))
+
+
+def _fastest(motion_hz: Array) -> float:
+    """Highest frequency [Hz] of joints' motions, without those that snap or tremble unlike the others."""
+    usual = float(np.quantile(motion_hz, 0.5, method="lower"))
+    return float(motion_hz[motion_hz <= _MAX_FASTER_RATIO * usual].max())
 
 
 def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
