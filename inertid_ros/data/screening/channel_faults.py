@@ -39,6 +39,7 @@ _FULL_TURN = 2 * np.pi
 _MAX_JUMP_STEPS = 10.0  # times the fast step (99th percentile): without its turn, a jump is a step of the motion
 # Sensors at their limits, and dead ones.
 _EQUAL_TOLERANCE = 1e-9  # of the largest value
+_MAX_COMMANDED_VALUES = 8  # of a channel that was commanded in steps, as a relay does; its extremes are no limits
 _STUCK_WRENCH_S = 0.05  # no sensor repeats all six values for longer
 _SUDDEN_LOAD_SHARE = 0.1  # of the largest force; a load that drops from more to exactly zero was not lifted off
 
@@ -200,21 +201,23 @@ def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) 
 
 
 def samples_held(values: Array) -> int:
-    """Number of samples for which channels ``(N, n)`` in motion keep their values, of the worst one; 1 if all are new.
+    """Number of samples for which channels ``(N, n)`` in motion keep their values, of the middle one; 1 if all are new.
 
-    A bus that is read less often than states are published does that.
+    A bus that is read less often than states are published does that to all of them; one alone has rests.
     """
-    longest = 1
+    longest = []
     for column in values.T:
         steps = np.abs(np.diff(column))
         new = np.flatnonzero(steps)
         if len(new) > (1 - _MIN_KEPT_SHARE) * len(steps):
+            longest.append(1)
             continue
         quantum = float(resolution(column[:, None])[0])
         lengths = np.diff(new)[steps[new[1:]] > _LARGE_STEP_QUANTA * quantum]
-        if len(lengths) >= _MIN_LARGE_STEPS and np.mean(lengths > 1) > _MIN_HELD_SHARE:
-            longest = max(longest, int(np.ceil(np.quantile(lengths, _HELD_QUANTILE))))
-    return longest
+        if len(lengths) >= _MIN_LARGE_STEPS:
+            kept = np.mean(lengths > 1) > _MIN_HELD_SHARE
+            longest.append(int(np.ceil(np.quantile(lengths, _HELD_QUANTILE))) if kept else 1)
+    return int(np.quantile(longest, 0.5, method="lower")) if longest else 1
 
 
 def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:
@@ -239,7 +242,8 @@ def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:
 def saturated(effort: Array) -> NDArray[np.bool_]:
     """Flag where a channel ``(N, n)`` stays at its largest or smallest value for several samples.
 
-    The true value was at least as large there. A channel that never changes has a dead sensor, which others check.
+    The true value was at least as large there. A channel that never changes has a dead sensor, which others check; one
+    of few values was commanded so.
     """
     flags = np.zeros(effort.shape, dtype=bool)
     for joint, values in enumerate(effort.T):
@@ -249,6 +253,8 @@ def saturated(effort: Array) -> NDArray[np.bool_]:
         for extreme in (values.max(), values.min()):
             for start, end in true_runs(np.abs(values - extreme) <= tolerance):
                 flags[start:end, joint] |= end - start >= _MIN_RUN
+        if flags[:, joint].mean() > 0.5 and len(np.unique(values)) <= _MAX_COMMANDED_VALUES:
+            flags[:, joint] = False
     return flags
 
 
