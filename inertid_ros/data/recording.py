@@ -29,7 +29,8 @@ class StampRepairs:
     """Repairs of the stamps of a recording or of one channel, counted in samples.
 
     ``arrival_jitter`` and ``scatter`` are standard deviations over the period: of the steps if times are those of
-    arrival (NaN for header stamps), and of the jitter that was removed (0 if stamps were not evened).
+    arrival (NaN for header stamps), and of the jitter that was removed (0 if stamps were not evened). Repairs of
+    ``lost`` samples and ``joins`` follow the motion.
     """
 
     late: int = 0  # put in order: stamps that went back by less than a few periods
@@ -39,6 +40,9 @@ class StampRepairs:
     arrival_jitter: float = float("nan")
     stale: int = 0  # left out: the previous state under a new stamp
     scatter: float = 0.0
+    lost: int = 0  # samples that the motion shows to be missing between even stamps
+    strange: int = 0  # left out: states of another publisher, which repeats one position
+    joins: tuple[float, ...] = ()  # first stamps after other logs were joined, moved apart [s]
 
     def __add__(self, other: "StampRepairs") -> "StampRepairs":
         sums = {key: getattr(self, key) + getattr(other, key) for key in _COUNTS}

@@ -221,9 +221,10 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     - At least five times the frequency of the motion, for products of velocities and gravity; at most 0.4 times the
       sample rate; at least 1 Hz (or a tenth of the rate if that is less).
 
-    The frequency is the highest of joints that move far, without those that move like no other: the torque of one that is held and trembles is linear in its motion,
-    and the filter takes both out alike. A free base is measured with far more noise than joints: if ``base``, the
-    spectrum of its measurement, falls to the noise sooner, the cutoff follows it down to three times the motion.
+    The frequency is the highest of joints that move far, without those that move like no other: the torque of one that
+    is held and trembles is linear in its motion, and the filter takes both out alike. A free base is measured with far
+    more noise than joints: if ``base``, the spectrum of its measurement, falls to the noise sooner, the cutoff follows
+    it down to three times the motion.
     """
     rate, moves = joints.rate_hz, joints.motion_hz > 0
     if not moves.any():

@@ -166,9 +166,9 @@ class CleanChannels:
                 )  # fmt: skip
         self.faulty[contact] = clipped | repeated | lost
 
-    def note_gaps(self) -> None:
-        """Add a finding if the stamps show lost samples."""
-        steps = np.diff(self.time)
+    def note_gaps(self, joins: Sequence[float] = ()) -> None:
+        """Add a finding if the stamps show lost samples, besides those between joined logs."""
+        steps = np.diff(self.time)[~np.isin(self.time[1:], joins)]
         usual = float(np.median(steps))
         gaps = steps[steps > LOST_SAMPLE_PERIODS * usual]
         if len(gaps):
@@ -240,7 +240,8 @@ def force_channels(
         raw[channel] = values[:, columns]
     raw["effort"] = raw["effort"] * model.effort_scale
     clean = CleanChannels(recording.name, recording.time, (options.skip_start_s, options.skip_end_s), dict(noise))
-    clean.note_gaps()
+    if not recording.repairs.lost:
+        clean.note_gaps(recording.repairs.joins)
     clean.add_joints(raw, model.joint_names, revolute_joints(model), passive=model.free)
     if not model.free:
         clean.note_missing_efforts(model.joint_names)

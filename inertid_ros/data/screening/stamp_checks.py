@@ -15,7 +15,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.recording import MAX_OTHER_CLOCK_SHARE, Recording
 
-from .channel_faults import true_runs
+from .channel_faults import ChannelNoise, true_runs
 
 # Unit of the stamps.
 _STAMP_UNITS_S = {"milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
@@ -35,6 +35,23 @@ _DELAY_WINDOW_S, _MIN_WINDOW_SAMPLES = 0.5, 33  # over which delays are averaged
 _SMOOTHER_RATIO = 0.5  # roughness with even stamps over that with the recorded ones
 _ROUGHNESS_QUANTILE = 0.98  # states within bursts are even; the roughness is between bursts
 _MIN_STEP_PERIODS = 1e-3  # time goes on
+
+
+# States of a second publisher.
+_DRAWN_ROWS = 2000  # in which one position shows that is repeated
+_MIN_STRANGE_SHARE, _MIN_STRANGE_BORDERS = 0.02, 20  # of the states; changes between both publishers
+_STRANGE_STEPS = 5.0  # jump over the fast step (99th percentile) of the others
+# Samples that are missing between even stamps.
+_EVEN_STAMPS_SHARE = 1e-3  # of the period, by which stamps that are row numbers scatter
+_DOUBLE_STEP = (1.6, 4.4)  # step of the motion over those beside it, where one to three samples are missing
+_MIN_SHOWN_STEP = 10.0  # over the noise of a step; a shorter one shows no missing sample
+_MIN_LOST, _MAX_LOST_SHARE = 5, 0.3  # of the steps that show; fewer are chance, more another fault
+# Logs put one behind the other.
+_JUMP_STEPS = 30.0  # jump over the fast step (99th percentile) of a joint
+_MIN_JUMPING_SHARE = 0.5  # of the joints that move; a single one jumps by a fault of its own
+_JOIN_GAP_S = 5.0  # to which stamps are moved apart, so that nothing is interpolated or filtered across
+_MAX_INSTANTS = 4  # in a message
+_JUMP_SIDE = 5  # samples on both sides of a jump, whose medians differ by it; a spike comes back
 
 
 def check_stamps(recording: Recording) -> tuple[Finding, ...]:
@@ -91,6 +108,15 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
     if not np.isnan(repairs.arrival_jitter):
         evidence = f"steps between messages vary by {repairs.arrival_jitter:.2g} of the period"
         add("arrival_times", repairs.arrival_jitter > _ARRIVAL_JITTER_PERIODS, evidence)
+    if repairs.strange:
+        evidence = f"{repairs.strange} of {repairs.total} states repeat one position, from and to which the others jump"
+        add("second_publisher", False, evidence)
+    if repairs.lost:
+        add("lost_rows", False, f"the motion lacks {repairs.lost} samples between even stamps")
+    if repairs.joins:
+        begun = recording.time[0] + _JOIN_GAP_S * np.arange(len(repairs.joins))
+        instants = ", ".join(f"{x:.2f} s" for x in (np.array(repairs.joins) - begun - _JOIN_GAP_S)[:_MAX_INSTANTS])
+        add("joined_logs", False, f"positions of most joints jump {len(repairs.joins)} times, at {instants}")
     return tuple(findings)
 
 
@@ -114,8 +140,89 @@ def _speeds(recording: Recording) -> Array:
 
 
 def as_measured(recording: Recording) -> Recording:
-    """Remove the jitter of stamps and states that were published again; both are counted in the repairs."""
-    return without_repeated_states(without_stamp_jitter(recording))
+    """Remove what the stamps add to the motion: jitter, states published again, missing rows, joints between logs.
+
+    All are counted in the repairs.
+    """
+    one_publisher = without_strange_states(recording)
+    return with_joins_apart(without_repeated_states(without_stamp_jitter(with_lost_rows(one_publisher))))
+
+
+def without_strange_states(recording: Recording) -> Recording:
+    """Leave out the states of a second publisher that repeats one position, such as a joint_state_publisher.
+
+    Positions jump to it and back, again and again, farther than the motion beside it goes in a step.
+    """
+    position = np.nan_to_num(recording.position)
+    drawn = position[np.linspace(0, len(position) - 1, min(len(position), _DRAWN_ROWS)).astype(int)]
+    rows, counts = np.unique(drawn, axis=0, return_counts=True)
+    if len(rows) < 2 or counts.max() < _MIN_STRANGE_SHARE * len(drawn):
+        return recording
+    strange = (position == rows[np.argmax(counts)]).all(axis=1)
+    rest = position[~strange]
+    if len(rest) < 4 or strange.all():
+        return recording
+    fast = np.quantile(np.abs(np.diff(rest, axis=0)), 0.99, axis=0)
+    borders = np.flatnonzero(np.diff(strange))
+    jumps = (np.abs(position[borders + 1] - position[borders]) > _STRANGE_STEPS * fast).any(axis=1)
+    if len(borders) < _MIN_STRANGE_BORDERS or jumps.mean() < 0.5:
+        return recording
+    total = max(recording.repairs.total, len(position))
+    return replace(
+        recording.select(~strange), repairs=replace(recording.repairs, strange=int(strange.sum()), total=total)
+    )
+
+
+def with_lost_rows(recording: Recording) -> Recording:
+    """Move stamps that are row numbers to where the motion was, if it is twice as fast for single steps."""
+    steps = np.diff(recording.time)
+    period = float(np.median(steps)) if len(steps) else 0.0
+    if len(steps) < 4 or np.abs(steps - period).max() > _EVEN_STAMPS_SHARE * period:
+        return recording
+    moved = np.diff(np.nan_to_num(recording.position), axis=0)
+    noise = np.maximum(ChannelNoise.from_values(np.nan_to_num(recording.position)).scale, 1e-300)
+    moved = moved / noise
+    usual = 0.5 * (moved[:-2] + moved[2:])
+    size = np.linalg.norm(usual, axis=1)
+    shown = size > _MIN_SHOWN_STEP
+    # Where the motion goes on evenly, three steps in a row are alike but for missing samples.
+    even = np.linalg.norm(moved[2:] - moved[:-2], axis=1) < 0.3 * size
+    ratio = np.sum(moved[1:-1] * usual, axis=1) / np.maximum(size**2, 1e-300)
+    least, most = _DOUBLE_STEP
+    double = shown & even & (ratio > least) & (ratio < most)
+    if not _MIN_LOST <= double.sum() <= _MAX_LOST_SHARE * max((shown & even).sum(), 1):
+        return recording
+    whole = np.abs(ratio[double] - np.round(ratio[double])) < 0.25
+    if whole.mean() < 0.8:
+        return recording
+    missing = np.zeros(len(steps))
+    missing[1:-1][double] = np.round(ratio[double]) - 1
+    time = recording.time + period * np.append(0.0, np.cumsum(missing))
+    repairs = replace(recording.repairs, lost=int(missing.sum()), total=max(recording.repairs.total, len(time)))
+    return replace(recording, time=time, repairs=repairs)
+
+
+def with_joins_apart(recording: Recording) -> Recording:
+    """Move stamps apart where positions of most joints jump, as where logs were put one behind the other."""
+    position = np.nan_to_num(recording.position)
+    if len(position) < 4 * _JUMP_SIDE:
+        return recording
+    steps = np.abs(np.diff(position, axis=0))
+    fast = np.quantile(steps, 0.99, axis=0)
+    moves = fast > 0
+    jumps = steps > _JUMP_STEPS * np.where(moves, fast, np.inf)
+    candidates = np.flatnonzero(jumps.sum(axis=1) > _MIN_JUMPING_SHARE * moves.sum())
+    joins = []
+    for row in candidates.tolist():
+        before, after = (position[max(row + 1 - _JUMP_SIDE, 0) : row + 1], position[row + 1 : row + 1 + _JUMP_SIDE])
+        change = np.abs(np.median(after, axis=0) - np.median(before, axis=0))
+        if (change[jumps[row]] > 0.5 * steps[row, jumps[row]]).all():
+            joins.append(row + 1)
+    if not joins:
+        return recording
+    time = recording.time + _JOIN_GAP_S * np.searchsorted(joins, np.arange(len(position)), side="right")
+    stamps = tuple(time[joins].tolist())
+    return replace(recording, time=time, repairs=replace(recording.repairs, joins=stamps))
 
 
 def without_repeated_states(recording: Recording) -> Recording:
