@@ -47,7 +47,7 @@ _DOUBLE_STEP = (1.6, 4.4)  # step of the motion over those beside it, where one 
 _MIN_SHOWN_STEP = 10.0  # over the noise of a step; a shorter one shows no missing sample
 _MIN_LOST, _MAX_LOST_SHARE = 5, 0.3  # of the steps that show; fewer are chance, more another fault
 # Logs put one behind the other.
-_JUMP_STEPS = 30.0  # jump over the fast step (99th percentile) of a joint
+_JUMP_STEPS = 10.0  # jump over the fast step (99th percentile) of a joint, and over the steps beside it
 _MIN_JUMPING_SHARE = 0.5  # of the joints that move; a single one jumps by a fault of its own
 _JOIN_GAP_S = 5.0  # to which stamps are moved apart, so that nothing is interpolated or filtered across
 _MAX_INSTANTS = 4  # in a message
@@ -154,7 +154,7 @@ def without_strange_states(recording: Recording) -> Recording:
     Positions jump to it and back, again and again, farther than the motion beside it goes in a step.
     """
     position = np.nan_to_num(recording.position)
-    drawn = position[np.linspace(0, len(position) - 1, min(len(position), _DRAWN_ROWS)).astype(int)]
+    drawn = position[np.random.default_rng(0).integers(len(position), size=_DRAWN_ROWS)]
     rows, counts = np.unique(drawn, axis=0, return_counts=True)
     if len(rows) < 2 or counts.max() < _MIN_STRANGE_SHARE * len(drawn):
         return recording
@@ -179,9 +179,9 @@ def with_lost_rows(recording: Recording) -> Recording:
     period = float(np.median(steps)) if len(steps) else 0.0
     if len(steps) < 4 or np.abs(steps - period).max() > _EVEN_STAMPS_SHARE * period:
         return recording
-    moved = np.diff(np.nan_to_num(recording.position), axis=0)
-    noise = np.maximum(ChannelNoise.from_values(np.nan_to_num(recording.position)).scale, 1e-300)
-    moved = moved / noise
+    position = np.nan_to_num(recording.position)
+    noise = ChannelNoise.from_values(position, np.zeros(position.shape[1])).scale
+    moved = np.diff(position, axis=0) / np.maximum(noise, 1e-12 * np.ptp(position, axis=0) + 1e-300)
     usual = 0.5 * (moved[:-2] + moved[2:])
     size = np.linalg.norm(usual, axis=1)
     shown = size > _MIN_SHOWN_STEP
@@ -210,7 +210,9 @@ def with_joins_apart(recording: Recording) -> Recording:
     steps = np.abs(np.diff(position, axis=0))
     fast = np.quantile(steps, 0.99, axis=0)
     moves = fast > 0
-    jumps = steps > _JUMP_STEPS * np.where(moves, fast, np.inf)
+    beside = np.zeros_like(steps)
+    beside[1:], beside[:-1] = steps[:-1], np.maximum(beside[:-1], steps[1:])
+    jumps = steps > _JUMP_STEPS * np.where(moves, np.maximum(fast, beside), np.inf)
     candidates = np.flatnonzero(jumps.sum(axis=1) > _MIN_JUMPING_SHARE * moves.sum())
     joins = []
     for row in candidates.tolist():

@@ -12,6 +12,7 @@ from inertid_ros.robot.urdf_writing import write_urdf
 
 from . import bodies as of_bodies
 from . import curves, gate
+from .changes import check_change
 from .estimate import Estimate
 from .gate import GateDecision
 from .torque_confidence import TorqueConfidence, torque_confidence
@@ -86,6 +87,7 @@ def assess(
             *gate.check_borders(estimate, constraints),
             *gate.plausibility(estimate, subjects_of(findings, "undeclared_load")),
             *gate.check_excitation(estimate, confidence),
+            *check_change(estimate, train),
             *(tested.findings if tested is not None else ()),
             *((NOT_VALIDATED,) if tested is None or tested.blocks else ()),
         ]

@@ -46,7 +46,7 @@ _COMMANDS: Mapping[str, str] = {
             "joint_exchange", "effort_exchange", "gravity_compensated", "gravity_direction", "delay", "coupling",
             "friction_excluded", "parameter_implausible", "mass_implausible", "mass_open", "border_reached",
             "inconsistent", "not_optimal", "above_noise", "load_elsewhere", "counterbalance", "lacks_weight",
-            "locked_joint_moves", "beyond_limits",
+            "locked_joint_moves", "beyond_limits", "load_changed", "joint_axis", "effort_magnitude",
         ),
         _CORRECT,
     ),

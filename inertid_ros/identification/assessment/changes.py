@@ -1,0 +1,88 @@
+"""A change in time: whether a robot put something down, or took it up, while it was recorded."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.samples import Samples
+from inertid_ros.regressors.force_equations import ForceEquations, load_torque
+
+from .estimate import Estimate
+
+_COMPARED_SAMPLES = 2000  # over all recordings
+_MIN_SIDE_SHARE = 0.05  # of the samples, before and after a change
+_MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; the rest of a change is in the parameters fitted to both sides
+_MOMENTS = 4  # mass and first moment of a load; its inertia shows little
+
+
+def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Finding]:
+    """Finding on a load at an end of the robot that explains most of the residuals if it changes once.
+
+    For every instant, the residuals before and after it are fitted by loads of their own, with the friction and the
+    bodies of the estimate.
+    """
+    model, equations = estimate.model, estimate.equations
+    if not isinstance(equations, ForceEquations) or model.free or not train:
+        return
+    stride = max(1, sum(int(samples.usable.sum()) for samples in train) // _COMPARED_SAMPLES)
+    parts = [samples.select(np.flatnonzero(samples.usable)[::stride]) for samples in train]
+    noise = np.where(estimate.residual_deviation > 0, estimate.residual_deviation, np.inf)
+    weights = [part.valid / noise for part in parts]
+    residual = np.concatenate([
+        (part.tau - equations.predict(estimate.parameters, part)) * weight
+        for part, weight in zip(parts, weights, strict=True)
+    ])  # fmt: skip
+    best = (_MIN_EXPLAINED_SHARE, 0, 0, np.zeros(_MOMENTS))
+    for body in sorted(set(range(len(model.tree))) - {joint.parent for joint in model.tree}):
+        loads = _unit_loads(len(estimate.bodies), body)
+        columns = np.concatenate([
+            np.stack([load_torque(model, load, part) * weight for load in loads], axis=2)
+            for part, weight in zip(parts, weights, strict=True)
+        ])  # fmt: skip
+        explained, row, change = _best_change(columns, residual)
+        best = max(best, (explained, body, row, change), key=lambda found: found[0])
+    explained, body, row, change = best
+    if explained <= _MIN_EXPLAINED_SHARE:
+        return
+    ends = np.cumsum([len(part.time) for part in parts])
+    index = int(np.searchsorted(ends, row, side="right"))
+    part, first = parts[index], row - (ends[index] - len(parts[index].time))
+    since = "it" if first == 0 else f"{part.time[first] - train[index].time[0]:.1f} s"
+    more = "more" if change[0] > 0 else "less"
+    evidence = (
+        f"from {since} on {model.link_names[body]} carries {abs(change[0]):.2g} kg {more} than before, which explains"
+        f" {100 * explained:.0f} % of the squared errors"
+    )
+    yield Finding.with_remedy("load_changed", Severity.REJECT, evidence, model.link_names[body], recording=part.name)
+
+
+def _unit_loads(bodies: int, body: int) -> Array:
+    """``(4, nb, 10)`` loads of one unit of mass, and of each component of its first moment."""
+    loads = np.zeros((_MOMENTS, bodies, 10))
+    loads[np.arange(_MOMENTS), body, np.arange(_MOMENTS)] = 1.0
+    return loads
+
+
+def _best_change(columns: Array, residual: Array) -> tuple[float, int, Array]:
+    """Share of the squares of residuals ``(N, n)`` that columns ``(N, n, 4)`` explain if their factors change once.
+
+    Also the first row after the change, and the change of the factors ``(4,)``.
+    """
+    gram = np.cumsum(np.einsum("knp,knq->kpq", columns, columns), axis=0)
+    right = np.cumsum(np.einsum("knp,kn->kp", columns, residual), axis=0)
+    count, total = len(residual), float(np.sum(residual**2))
+    rows = np.arange(int(_MIN_SIDE_SHARE * count), count - int(_MIN_SIDE_SHARE * count))
+    if not len(rows) or total == 0:
+        return 0.0, 0, np.zeros(_MOMENTS)
+    before, after = _solved(gram[rows], right[rows]), _solved(gram[-1] - gram[rows], right[-1] - right[rows])
+    gain = np.einsum("kp,kp->k", before, right[rows]) + np.einsum("kp,kp->k", after, right[-1] - right[rows])
+    best = int(np.argmax(gain))
+    return float(gain[best]) / total, int(rows[best]) + 1, after[best] - before[best]
+
+
+def _solved(gram: Array, right: Array) -> Array:
+    """Least squares solutions ``(K, p)`` of normal equations ``(K, p, p)`` and ``(K, p)``."""
+    ridge = 1e-9 * np.trace(gram, axis1=1, axis2=2)[:, None, None] * np.eye(gram.shape[1])
+    return np.asarray(np.linalg.solve(gram + ridge + 1e-300 * np.eye(gram.shape[1]), right[..., None])[..., 0])
