@@ -149,6 +149,9 @@ def print_report(report: Mapping[str, Any]) -> None:
     if report.get("statements"):
         verdicts = Counter(parameter["verdict"] for parameter in report["statements"])
         print("Parameters: " + ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in reversed(VERDICTS)))
+    cutoff = report["provenance"].get("cutoff_hz")
+    if cutoff:
+        print(f"all channels are low-passed at {number(cutoff)} Hz (prepare.cutoff_hz)")
     base, solver = report["base_parameters"], report["solver"]
     print(
         f"{base['count']} base parameters, condition number {number(base['condition_number'])};"

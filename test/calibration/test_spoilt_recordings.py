@@ -14,6 +14,7 @@ from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.robot import TermOptions
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import CAUSES, Severity
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
 from inertid_ros.data.screening.channel_checks import refuse
 from inertid_ros.data.screening.effort_checks import check_efforts
 from inertid_ros.data.screening.motion_checks import check_motion
@@ -53,6 +54,42 @@ def test_every_mistake_is_named():
     assert all(cause for cause, _ in named.values()), named
     wrong = {name: pair for name, pair in named.items() if pair[0] not in pair[1]}
     assert len(wrong) <= len(named) // 10, wrong
+
+
+@pytest.mark.parametrize("robot", ["panda", "ur10"])
+def test_placeholder_inertias_of_a_urdf_are_no_fault_of_the_recording(robot):
+    case = simulated_case(robot)
+    masses, centres, inertias = mass_com_inertia(case.given.body_prior)
+    placeholders = from_mass_com_inertia(masses, centres, 0 * inertias + 1e-3 * np.eye(3))
+    outcome = calibrate(case.given.with_prior_bodies(placeholders), case.train, case.held_out)
+    assert outcome.gate.verdict is Verdict.USE, outcome.gate.summary
+
+
+@pytest.mark.parametrize("robot", ["panda", "ur10"])
+@pytest.mark.parametrize("factor", [1 / 7.8, 7.8])
+def test_masses_that_are_all_wrong_by_one_factor_are_named_beside_the_efforts(robot, factor):
+    case = simulated_case(robot)
+    gate = calibrate(case.given.with_prior_bodies(factor * case.given.body_prior), case.train, case.held_out).gate
+    assert gate.verdict is Verdict.CARE
+    assert any("or the URDF is wrong instead" in reason.evidence for reason in gate.reasons)
+
+
+@pytest.mark.parametrize("robot", ["panda", "ur10"])
+def test_a_load_that_is_put_down_is_named_with_its_instant(robot):
+    case = simulated_case(robot)
+    loaded = with_gripper(case, case.given.link_names[-1], 2.0)
+
+    def put_down(empty, full):
+        middle = empty.time[0] + 0.5 * empty.duration
+        return replace(empty, effort=np.where(empty.time[:, None] < middle, full.effort, empty.effort))
+
+    half = replace(case, train=tuple(map(put_down, case.train, loaded.train)))
+    gate = calibrate(half.given, half.train, half.held_out).gate
+    (found,) = (finding for finding in gate.reasons if finding.cause == "load_changed")
+    instant, kilograms = (float(found.evidence.split()[index]) for index in (1, 6))
+    assert gate.verdict is Verdict.REJECT
+    assert instant == pytest.approx(0.5 * case.train[0].duration, abs=0.5)
+    assert 0.5 < kilograms < 3.0  # the motion hardly tells mass and first moment apart
 
 
 def test_what_is_found_may_be_switched_off():
