@@ -68,7 +68,7 @@ def test_speeds_of_a_configuration_are_used_and_checked():
     model, *_ = _robot()
     options = RobotOptions(drive_terms=TERMS, stribeck_speeds={"joint1": 0.05})
     assert load_model(model.urdf, options).layout.stribeck_speed.tolist() == [0.2, 0.05, 0.2]
-    for speeds, message in (({"joint9": 0.1}, "no such joint"), ({"joint1": 0.0}, "not a positive number")):
+    for speeds, message in (({"joint9": 0.1}, "no such joint"), ({"joint1": 0.0}, "must lie between")):
         with pytest.raises(Exception, match=message):
             load_model(model.urdf, RobotOptions(stribeck_speeds=speeds))
 
