@@ -27,9 +27,7 @@ _NOISE_POSES = 300  # over which noise is averaged
 _MIN_NOISE_RATIO = 1e-6  # of the fastest rate
 
 
-def momentum_regressor(
-    tree: Sequence[TreeJoint], twist: Array, q: Array, v: Array, pose: Array | None = None
-) -> Array:
+def momentum_regressor(tree: Sequence[TreeJoint], twist: Array, q: Array, v: Array, pose: Array | None = None) -> Array:
     """System momentum regressor ``K`` of a tree on a free base ([Naveen2019]_ eqs. 1-12).
 
     Momentum is linear in the velocity as force is in the acceleration of a robot at rest that weighs nothing: the rows

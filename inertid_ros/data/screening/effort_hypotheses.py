@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, compress
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -352,7 +352,7 @@ class EffortComparison:
 
     @property
     def _counted_names(self) -> list[str]:
-        return [name for name, counted in zip(self.names, self.counted, strict=True) if counted]
+        return list(compress(self.names, self.counted))
 
     @cached_property
     def _turns(self) -> NDArray[np.bool_]:
