@@ -153,12 +153,12 @@ def _completed(
     name: str, wheel: WheelOptions, joint: etree._Element | None, links: dict[str | None, etree._Element]
 ) -> WheelOptions:
     if joint is not None:
-        where = f"URDF joint '{name}'"
         if joint.get("type") not in ("continuous", "revolute"):
-            raise ModelError(f"{where}: is {joint.get('type')} and cannot be a wheel; name a joint that turns")
-        axis = parsing.axis(joint, where)
+            problem = f"is {joint.get('type')} and cannot be a wheel; name a joint that turns"
+            raise ModelError(f"{parsing.place(joint)}: {problem}")
+        axis = parsing.axis(joint)
         if not wheel.axis:
-            turned = pin.rpy.rpyToMatrix(*parsing.origin(joint, where)[1]) @ axis
+            turned = pin.rpy.rpyToMatrix(*parsing.origin(joint)[1]) @ axis
             wheel = attrs.evolve(wheel, axis=tuple(turned.tolist()))
         wheel = attrs.evolve(wheel, link=wheel.link or str(joint.find("parent").get("link")))
         inertial = links[joint.find("child").get("link")].find("inertial")
@@ -181,11 +181,10 @@ def _completed(
 def _about_axis(name: str, inertial: etree._Element, axis: Array) -> float:
     """Moment of inertia [kg m^2] of a balanced wheel about its axis through the joint."""
     where = f"URDF wheel '{name}'"
-    mass = parsing.number(inertial.find("mass"), "value", where, "mass")
-    element = inertial.find("inertia")
+    mass = parsing.number(inertial, "mass", "value")
     keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    xx, xy, xz, yy, yz, zz = (parsing.number(element, key, where, "inertia", default=0.0) for key in keys)
-    place, angles = parsing.origin(inertial, where)
+    xx, xy, xz, yy, yz, zz = (parsing.number(inertial, "inertia", key) for key in keys)
+    place, angles = parsing.origin(inertial)
     turn = pin.rpy.rpyToMatrix(*angles)
     inertia = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
     about = float(axis @ inertia @ axis)

@@ -50,10 +50,9 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
         name for name, mimic in mimics.items() if name not in locked and mimic.get("joint") in fixed | locked.keys()
     ]:
         for name in ready:
-            where, mimic = f"URDF joint '{name}'", mimics[name]
-            factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
-            offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
-            locked[name] = factor * locked.get(mimic.get("joint"), 0.0) + offset
+            factor = parsing.number(joints[name], "mimic", "multiplier", default=1.0)
+            offset = parsing.number(joints[name], "mimic", "offset", default=0.0)
+            locked[name] = factor * locked.get(mimics[name].get("joint"), 0.0) + offset
     return locked
 
 
@@ -92,10 +91,9 @@ def followers(root: etree._Element, leaders: Collection[str]) -> tuple[str, ...]
 
 def position_range(joint: etree._Element) -> tuple[float, float]:
     """Lower and upper limit of a joint's position [rad or m]; infinite if it has none."""
-    limit, where = joint.find("limit"), f"URDF joint '{joint.get('name')}'"
-    if limit is None or joint.get("type") == "continuous":
+    if joint.find("limit") is None or joint.get("type") == "continuous":
         return -np.inf, np.inf
-    lower, upper = (parsing.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper"))
+    lower, upper = (parsing.number(joint, "limit", key, default=0.0) for key in ("lower", "upper"))
     return lower, upper
 
 
@@ -190,14 +188,10 @@ def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Arra
     prior = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}
     elements = {joint.get("name"): joint for joint in root.findall("joint")}
     for index, name in enumerate(joints):
-        dynamics = elements[name].find("dynamics")
-        if dynamics is None:
-            continue
-        where = f"URDF joint '{name}'"
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):
-            value = parsing.number(dynamics, key, where, "dynamics", default=0.0)
+            value = parsing.number(elements[name], "dynamics", key, default=0.0)
             if value < 0:
-                raise ModelError(f"{where}: dynamics {key} is {value:g}, below zero; fix the URDF")
+                raise ModelError(f"URDF joint '{name}': dynamics {key} is {value:g}, below zero; fix the URDF")
             prior[term][index] = value
     return prior
 
@@ -208,10 +202,7 @@ def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
     rows = np.full((len(joints), 4), np.inf)
     for row, name in zip(rows, joints, strict=True):
         row[:2] = position_range(elements[name])
-        limit = elements[name].find("limit")
         for column, key in ((2, "velocity"), (3, "effort")):
-            value = 0.0
-            if limit is not None:
-                value = parsing.number(limit, key, f"URDF joint '{name}'", "limit", default=0.0)
+            value = parsing.number(elements[name], "limit", key, default=0.0)
             row[column] = value if value > 0 else np.inf
     return JointLimits(*rows.T)
