@@ -155,7 +155,7 @@ def numbers(vector, axes="xyz"):
 
 
 def check_equal(found, true):
-    assert found.joint_names == true.joint_names
+    assert found.joint_names == true.joint_names and found.notices == true.notices
     for name in ("time", "position", "velocity", "effort", "base_pose", "base_twist", "imu"):
         np.testing.assert_array_equal(getattr(found, name), getattr(true, name))
     assert set(found.wrenches) == set(true.wrenches)
@@ -178,7 +178,7 @@ def test_states_wrenches_and_base_are_the_same_to_the_bit(storage, stamps, tmp_p
     topics = RecordingTopics(wrenches={"tool": WrenchTopic("/ft")}, imu="/imu", odometry="/odom")
     recording = read_bag(bag_at(tmp_path / "bag"), topics, stamps=stamps)
     check_equal(recording, expected(messages, topics, stamps=stamps))
-    assert len(recording.time) > 250 and recording.base_pose is not None and not recording.notices
+    assert len(recording.time) > 250 and recording.base_pose is not None
 
 
 publisher = st.tuples(
