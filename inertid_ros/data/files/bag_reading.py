@@ -222,7 +222,7 @@ def _joint_states(parts: Sequence[Columns]) -> list[Columns]:
 def _add(assembler: RecordingAssembler, parts: Sequence[Columns]) -> None:
     """Add messages to an assembler, and subtract tares, of which the last on a topic counts."""
     for part in _joint_states(parts):
-        assembler.messages = part.number - 1
+        assembler.messages = int(part.indices.min())  # errors count those of the topic
         assembler.add_joint_states(part.source, part.stamps_ns, **part.values)
     others = sorted((part for part in parts if part.type != msg.JOINT_STATE), key=lambda part: part.place)
     tares = {part.topic: part.values["wrench"][-1] for part in others if part.topic.endswith(msg.tare_topic(""))}

@@ -10,7 +10,7 @@ repeat: predicted records are compared all at once, and only after a wrong predi
 import mmap
 import struct
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -68,10 +68,10 @@ def message(topic: int, sequence: int, stamp_ns: int, data: bytes) -> bytes:
     return _record(MESSAGE, struct.pack("<HIQQ", topic + 1, sequence & 0xFFFFFFFF, stamp_ns, stamp_ns) + data)
 
 
-def statistics(counts: Mapping[int, int], start_ns: int, end_ns: int) -> bytes:
-    """Statistics record from the number of messages of each topic, by its index from 0."""
-    topics, by_channel = len(counts), b"".join(struct.pack("<HQ", key + 1, count) for key, count in counts.items())
-    head = struct.pack("<QHIIIIQQ", sum(counts.values()), topics, topics, 0, 0, 0, start_ns, end_ns)
+def statistics(counts: Sequence[int], start_ns: int, end_ns: int) -> bytes:
+    """Statistics record from the number of messages of each topic."""
+    topics, by_channel = len(counts), b"".join(struct.pack("<HQ", key, count) for key, count in enumerate(counts, 1))
+    head = struct.pack("<QHIIIIQQ", sum(counts), topics, topics, 0, 0, 0, start_ns, end_ns)
     return _record(STATISTICS, head + struct.pack("<I", len(by_channel)) + by_channel)
 
 
