@@ -166,7 +166,7 @@ def test_noise_alone_passes_as_rarely_as_it_should():
     assert 0.006 < np.mean(passed) < 0.014
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_rotor_inertia_is_left_out_where_efforts_show_none(seed):
     model, samples, truth = _samples(seed, 0.0)
     estimate = identify(model, [samples])
@@ -179,7 +179,7 @@ def test_rotor_inertia_is_left_out_where_efforts_show_none(seed):
     np.testing.assert_allclose(estimate.bodies, held.bodies, rtol=0.02, atol=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_rotor_inertia_of_all_joints_stays_where_some_show_it(seed):
     model, samples, truth = _samples(seed, 0.3)
     estimate = identify(model, [samples])
