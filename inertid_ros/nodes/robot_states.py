@@ -9,7 +9,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from inertid_ros.config.execution import StateMonitorOptions
+from inertid_ros.config.excitation import StateMonitorOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
