@@ -206,16 +206,10 @@ class IdentificationJob:
 
     Attributes
     ----------
-    urdf : str
-        Content of the URDF.
-    train, held_out : tuple[Recording | str, ...]
-        Recordings, or paths of recordings.
-    output : Path or None
-        Result directory to write; None writes nothing.
-    rounds : RoundsOptions
-        When rounds of excitation and identification end.
-    previous : str
-        Result directory of the round before; empty in the first.
+    urdf : content of the URDF.
+    train, held_out : recordings, or their paths.
+    output : result directory to write; None writes nothing.
+    previous : result directory of the round before; empty in the first.
     """
 
     urdf: str

@@ -186,18 +186,12 @@ class ExcitationJob:
 
     Attributes
     ----------
-    urdf : str
-        Content of the URDF.
-    measured_position : ndarray, shape (n,)
-        Position of the robot at rest.
-    start : ndarray, shape (n,) or None
-        Where a planned motion begins and ends; the measured position if None.
-    plan_file : str
-        A plan, or a JointTrajectory in YAML, to replay; empty plans one.
-    speed_scale : float
-        Above 0, at most 1.
-    prior : str
-        Result directory; the motion excites what its data determines least, with efforts of its bodies.
+    urdf : content of the URDF.
+    measured_position : (n,), of the robot at rest.
+    start : (n,), where a planned motion begins and ends; the measured position if None.
+    plan_file : a plan, or a JointTrajectory in YAML, to replay; empty plans one.
+    speed_scale : above 0, at most 1.
+    prior : result directory; the motion excites what its data determines least, with efforts of its bodies.
     """
 
     urdf: str
@@ -218,18 +212,12 @@ class PreparedMotion:
 
     Attributes
     ----------
-    plan : Plan
-        The exciting motion alone.
-    approach_s : float
-        Duration of the approach to its start [s]; the table holds both.
-    summary : str
-        One line about the motion, to be read before it begins.
-    clearance : Clearance or None
-        Where motion and approach come closest to anything; None if nothing can meet.
-    paths : mapping of str to ndarray, shape (N, 3)
-        Path of the last link of every limb in the root frame [m].
-    findings : tuple of Finding
-        What the motion may meet, and what it does not excite, and why.
+    plan : the exciting motion alone.
+    approach_s : duration of the approach to its start [s]; the table holds both.
+    summary : one line about the motion, to be read before it begins.
+    clearance : where motion and approach come closest to anything; None if nothing can meet.
+    paths : last link of every limb to its path ``(N, 3)`` in the root frame [m].
+    findings : what the motion may meet, and what it does not excite, and why.
     """
 
     plan: Plan

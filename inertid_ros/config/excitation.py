@@ -10,6 +10,7 @@ from inertid_ros.core.errors import ConfigurationError
 
 from .option_fields import REQUIRED, named, option, section, vector
 
+Monitoring = TypeVar("Monitoring", bound="StateMonitorOptions")
 MOTION_TYPES = ("fourier", "cycloidal", "bspline", "combinations")
 CRITERIA = ("condition", "a", "d", "e")
 CRITERION_SCALINGS = ("columns", "metric", "prior", "none")
@@ -17,6 +18,7 @@ MEASURED = ("joints", "base")
 MOUNTINGS = ("floor", "wall", "ceiling", "none")
 OBSTACLE_SHAPES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"),
                    "capsule": ("radius", "length")}
+_PERIODS, _SHORTEST_TIMEOUT_S, _LONGEST_TIMEOUT_S = 6, 0.03, 0.2
 
 
 @attrs.frozen
@@ -217,10 +219,6 @@ class ExcitationOptions:
                 " would be the one that is fitted; change one of them"
             )
         return attrs.evolve(self, kind=self.validation_kind, seed=self.validation_seed, duration_s=duration)
-
-
-Monitoring = TypeVar("Monitoring", bound="StateMonitorOptions")
-_PERIODS, _SHORTEST_TIMEOUT_S, _LONGEST_TIMEOUT_S = 6, 0.03, 0.2
 
 
 @attrs.frozen
