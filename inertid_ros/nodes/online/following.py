@@ -28,11 +28,6 @@ _MAX_STATE_SILENCE_S = 5.0  # then a payload goal ends; busy machines hold joint
 _MAX_MEASUREMENT_S = 600.0
 
 
-def friction_drift(options: OnlineNodeOptions) -> FrictionDrift:
-    """Return the drift of friction that does not count as a change."""
-    return FrictionDrift(options.drift, options.payload.reference_drift)
-
-
 class Following:
     """Follows the robot of a result directory by messages of its joint states, once their rate is known.
 
@@ -147,14 +142,15 @@ class PayloadGoal:
         frame = request.frame or options.payload.frame
         tool = ToolFrame.from_link(following.result.model, frame)
         largest = options.payload.largest_mass or np.inf
-        self._options = PayloadOptions(frame, friction_drift(options), largest)
+        drift = FrictionDrift(options.drift, options.payload.reference_drift)
+        self._options = PayloadOptions(frame, drift, largest)
         self._directory = str(following.result.directory)
         self._reference = tuple(request.reference) or options.payload.reference
         for path in self._reference:
             if not Path(path).exists():
                 raise RecordingError(f"{path}: there is no such recording; correct the reference")
         self._timeout_s, self._received = options.payload.timeout_s, time.monotonic()
-        self._measurement = PayloadMeasurement(following.robot, tool, duration, friction_drift(options))
+        self._measurement = PayloadMeasurement(following.robot, tool, duration, drift)
         self._process = WorkerProcess(payload_job.__module__)  # imports while the joint states come
         self._worker: Worker[tuple[str, float], PayloadOutcome] | None = None
         self._failure: InertidError | None = None
