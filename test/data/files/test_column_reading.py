@@ -260,6 +260,7 @@ def test_big_endian_messages_whose_order_in_the_file_is_not_that_of_their_times(
     assert recording.repairs.count == 0
 
 
+@pytest.mark.usefixtures("backend")
 def test_a_bag_that_is_compressed_as_a_whole_is_read_by_a_library(tmp_path):
     rng = np.random.default_rng(0)
     states = [("/joint_states", START + MS * k, joint_state(rng, START + MS * k, "ab")) for k in range(50)]
