@@ -287,7 +287,7 @@ class RobotStates:
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:
-            self._window = JointStateWindow(JointOrder(model.joint_names, model.recorded_joints, model.effort_scale))
+            self._window = JointStateWindow(JointOrder(model.joint_names, model.effort_scale, model.recorded_joints))
         self._model = model
         self._described(model)
 

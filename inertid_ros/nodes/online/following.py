@@ -10,10 +10,10 @@ from sensor_msgs.msg import JointState as JointStateMessage
 
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.core.samples import JointSample
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, followed_robot
 from inertid_ros.monitoring.payload_measurement import PayloadMeasurement, PayloadProgress
-from inertid_ros.monitoring.stream_checks import JointState
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame
 from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_job
 from inertid_ros.report.results import Result
@@ -55,7 +55,7 @@ class Following:
         self._options = options
         model = self.result.model
         held = tuple(model.options.locked_joints)
-        self._order = JointOrder(model.joint_names, model.recorded_joints, held_joints=held)
+        self._order = JointOrder(model.joint_names, recorded=model.recorded_joints, held_joints=held)
         self.robot: FollowedRobot | None = None
         self.problem, self.last_fault, self.rejected, self.foreign = "", "", 0, False
         self._stamps: list[int] | None = []  # None if the robot cannot be followed
@@ -67,7 +67,7 @@ class Following:
         """A line on the joints of messages that had none of the robot's; empty without such messages."""
         return self._order.others
 
-    def take(self, message: JointStateMessage) -> tuple[JointState, Followed] | None:
+    def take(self, message: JointStateMessage) -> tuple[JointSample, Followed] | None:
         """Take a message; return its state and the result, None if it was not used or the robot is not followed yet."""
         self.foreign = False
         try:
@@ -81,14 +81,13 @@ class Following:
         if self.robot is None:
             self._measure_rate(sample.stamp_ns)
             return None
-        state = JointState(sample.stamp_ns, sample.position, sample.velocity, sample.effort, sample.held)
-        followed = self.robot.take(state)
+        followed = self.robot.take(sample)
         self.problem = ""
         if followed.state.message:
             self.last_fault = followed.state.message
         if not followed.state.usable:
             self._reject(followed.state.message)
-        return state, followed
+        return sample, followed
 
     def _reject(self, reason: str) -> None:
         self.rejected += 1
@@ -163,7 +162,7 @@ class PayloadGoal:
             return "measuring", self._measurement.fraction
         return self._worker.progress or ("preparing", 0.0)
 
-    def take(self, state: JointState, followed: Followed, now: float) -> None:
+    def take(self, state: JointSample, followed: Followed, now: float) -> None:
         """Take a joint state that was received at ``now`` of the steady clock [s]."""
         if self._worker is not None or self._failure is not None:
             return

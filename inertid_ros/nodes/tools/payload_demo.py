@@ -99,7 +99,7 @@ class PayloadDemo:
     def run(self) -> IdentifyPayload.Result:
         """Work, grasp, identify, let go, and return the payload; raise InertidError if a step fails."""
         self._until(lambda: self._states and self._commands.get_subscription_count(), "joint states of the simulator")
-        start = JointOrder(self._model.joint_names, self._model.recorded_joints).sample(self._states[-1])
+        start = JointOrder(self._model.joint_names).sample(self._states[-1])
         if start is None:
             raise InertidError("the simulator's joint states have other joints; see its log")
         work = movements(self._model, start.position, self._rng, _WORK_S)
