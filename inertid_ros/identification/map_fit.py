@@ -25,7 +25,7 @@ from inertid_ros.identification.information.residuals import band_fraction, effe
 from inertid_ros.identification.prior import regularizers
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, prior_coordinates
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.regressors.equations import Equations
@@ -135,10 +135,10 @@ class MapFit:
         given_by_terms = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
         constraints = replace(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
-        regularization = Regularization(
-            options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE, data.prior_spreads
+        plain = Regularization(
+            options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads
         )
-        regularization = map_problem.completed(regularization, model.consistent_prior - model.inertial_locked)
+        regularization = map_problem.completed(plain, model.consistent_prior - model.inertial_locked)
         # Weights by the errors of the prior, with samples as independent as the filter leaves them.
         information = data.information
         deviation = np.maximum(information.deviation(model.prior), 0.01 * information.rms_measured)
