@@ -6,7 +6,6 @@ terms of single joints; couplings and rotors that are bodies of their own are le
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -156,22 +155,15 @@ def _independent_columns(rows: Array) -> Indices:
 class MotionInformation:
     """Weighted equations ``(m, r)`` in the base parameters: of a motion first, then of earlier recordings.
 
-    ``scaled`` are ``rows`` in the units of the scaling.
+    ``scaled`` are ``rows`` in the units of the scaling. Their information matrix has the ``eigenvalues`` ``(r,)``,
+    ascending, and eigenvectors ``(r, r)``, one per column.
     """
 
     rows: Array
     scaled: Array
     motion: MotionSamples
-
-    @property
-    def eigenvalues(self) -> Array:
-        """Eigenvalues ``(r,)`` of the scaled information matrix, ascending."""
-        return self._spectrum[0]
-
-    @property
-    def vectors(self) -> Array:
-        """Eigenvectors ``(r, r)``, one per column."""
-        return self._spectrum[1]
+    eigenvalues: Array
+    vectors: Array
 
     @property
     def condition_number(self) -> float:
@@ -179,12 +171,8 @@ class MotionInformation:
         values = self.eigenvalues
         return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else float("inf")
 
-    @cached_property
-    def _spectrum(self) -> tuple[Array, Array]:
-        return _right_spectrum(self.scaled)
 
-
-def _right_spectrum(rows: Array) -> tuple[Array, Array]:
+def right_spectrum(rows: Array) -> tuple[Array, Array]:
     """Squared singular values ``(r,)``, ascending, and right singular vectors ``(r, r)`` of ``(m, r)`` rows.
 
     They come from the normal matrix if that resolves them, else from the rows: columns may differ much in size.
