@@ -1,7 +1,8 @@
 """Messages of joint states, wrenches and base motion, live or from a bag, to synchronised samples."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +35,7 @@ class StampOrderError(RecordingError):
 
 @dataclass
 class ChannelStream:
-    """Increasing stamps ``(N,)`` [ns] and values ``(N, width)`` of one channel.
+    """Increasing stamps [ns] of one channel, and pieces ``(k, width)`` of its values, of one row where some are late.
 
     ``late`` messages may precede an earlier one; none may precede ``taken_ns``, up to which values were taken.
     """
@@ -42,36 +43,43 @@ class ChannelStream:
     width: int
     late: int = 0
     taken_ns: int = _EARLIEST_NS
+    stamps_ns: list[int] = field(default_factory=list)
+    pieces: list[Array] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.stamps_ns, self.values = np.zeros(0, dtype=np.int64), np.zeros((0, self.width))
+    @property
+    def values(self) -> Array:
+        """``(N, width)``."""
+        return np.concatenate([np.zeros((0, self.width)), *self.pieces])
 
     def extend(self, where: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
         """Take the values ``(K, width)`` of increasing stamps ``(K,)``; ``where`` names the first wrong one in errors.
 
         Several must follow all before them; a single one may be late.
         """
-        count, first = len(self.stamps_ns), int(stamps_ns[0])
-        place = int(np.searchsorted(self.stamps_ns, first))
+        count, first, row = len(self.stamps_ns), int(stamps_ns[0]), first_step_back(stamps_ns)
+        place = bisect_left(self.stamps_ns, first)
         repeats = place < count and self.stamps_ns[place] == first
-        row = first_step_back(stamps_ns)
         late = self.late if len(stamps_ns) == 1 else 0
         if row or repeats or count - place > late or first <= self.taken_ns:
-            newest = int(self.stamps_ns[-1]) if count else max(self.taken_ns, first)
+            newest = max([self.taken_ns, *self.stamps_ns[-1:]])
             raise StampOrderError(where, int(stamps_ns[row - 1]) if row else newest, int(stamps_ns[row]))
-        self.stamps_ns = np.concatenate([self.stamps_ns[:place], stamps_ns, self.stamps_ns[place:]])
-        self.values = np.concatenate([self.values[:place], values, self.values[place:]])
+        self.stamps_ns[place:place] = stamps_ns.tolist()
+        self.pieces[place:place] = list(values[:, None]) if self.late else [values]
 
     def at(self, stamps: NDArray[np.int64], max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
-        return interpolate(stamps, self.stamps_ns, self.values, max_gap_ns)
+        return interpolate(stamps, np.array(self.stamps_ns, dtype=np.int64), self.values, max_gap_ns)
 
     def drop(self, count: int) -> None:
         """Drop the first values."""
-        self.stamps_ns, self.values = self.stamps_ns[count:], self.values[count:]
+        rest = self.values[count:]
+        del self.stamps_ns[:count]
+        self.pieces = list(rest[:, None]) if self.late else [rest]
 
 
 def first_step_back(stamps: NDArray[np.int64]) -> int:
     """Row of the first stamp that does not follow the one before it; 0 if all do."""
+    if len(stamps) == 1:
+        return 0
     return int(np.argmax(np.diff(stamps, prepend=stamps[0] - 1) <= 0))
 
 
@@ -195,7 +203,7 @@ class RecordingAssembler:
         self._seen.update(names)
         given = {"position": position, "velocity": velocity, "effort": effort}
         channels = [self._in_order(where, channel, given[channel], len(names), columns) for channel in JOINT_CHANNELS]
-        rows = np.stack(channels, axis=1)
+        rows = np.concatenate(channels, axis=1)
         if columns[0] < 0:  # joints that come in messages of their own
             self._add_part(wrong_stamp, stamps, rows, np.flatnonzero(columns >= 0))
             return True
@@ -205,7 +213,7 @@ class RecordingAssembler:
             raise RecordingError(f"{where} {state} velocity, unlike those before; use one publisher per topic")
         if self._states is None:
             self._states = ChannelStream(len(JOINT_CHANNELS) * len(columns), self._late)
-        self._states.extend(wrong_stamp, stamps, rows.reshape(len(stamps), -1))
+        self._states.extend(wrong_stamp, stamps, rows)
         self._has_velocity = has_velocity
         self.samples += len(stamps)
         return True
@@ -230,7 +238,8 @@ class RecordingAssembler:
         rows = np.atleast_2d(np.asarray(values, dtype=float))
         if channel == "base_pose":
             # A quaternion and its negative are one rotation; their mean is not a rotation.
-            chain = np.vstack([*stream.values[-1:], rows])[:, 3:]
+            last = [piece[-1:] for piece in stream.pieces[-1:]]
+            chain = np.concatenate([*last, rows])[:, 3:]
             turned = np.cumprod(np.where(np.sum(chain[1:] * chain[:-1], axis=1) < 0, -1.0, 1.0))
             signs = np.concatenate([np.ones(len(rows) - len(turned)), turned])
             rows = np.hstack([rows[:, :3], signs[:, None] * rows[:, 3:]])
@@ -244,7 +253,7 @@ class RecordingAssembler:
         """
         if self._states is None:
             return None
-        stamps = self._states.stamps_ns
+        stamps = np.array(self._states.stamps_ns, dtype=np.int64)
         ready = len(stamps) if final else min(self._ready(stamps, patient), max(len(stamps) - self._late, 0))
         stamps, keep = stamps[:ready], np.ones(ready, dtype=bool)
         interpolated: dict[str, Array] = {}
@@ -264,7 +273,7 @@ class RecordingAssembler:
             self._states.drop(ready)
             self._states.taken_ns = int(stamps[-1])
             for stream in self._streams.values():  # the last one before is still needed
-                stream.drop(max(int(np.searchsorted(stream.stamps_ns, stamps[-1], side="right")) - 1, 0))
+                stream.drop(max(bisect_right(stream.stamps_ns, int(stamps[-1])) - 1, 0))
         self.dropped += int(ready - keep.sum())
         return Block(
             self.joint_names,
@@ -354,13 +363,14 @@ class RecordingAssembler:
         raise RecordingError(f"{where}: {channel} has {width} values for {count} joints; fix the publisher")
 
     def _add_part(self, where: str, stamps: NDArray[np.int64], rows: Array, columns: NDArray[np.intp]) -> None:
-        """Take messages ``(N, 3, n)`` that hold the joints in ``columns``, but not the first joint."""
+        """Take messages ``(N, 3 n)`` that hold the joints in ``columns``, but not the first joint."""
         channel = f"joints {', '.join(self.joint_names[column] for column in columns)}"
         if channel not in self._parts:
             self._parts[channel] = columns
             self._streams[channel] = ChannelStream(len(JOINT_CHANNELS) * len(columns), self._late)
         where = f"{where} of {self.joint_names[columns[0]]}"
-        self._streams[channel].extend(where, stamps, rows[:, :, columns].reshape(len(stamps), -1))
+        chosen = rows.reshape(len(stamps), len(JOINT_CHANNELS), -1)[:, :, columns]
+        self._streams[channel].extend(where, stamps, chosen.reshape(len(stamps), -1))
 
     def _ready(self, stamps: NDArray[np.int64], patient: bool) -> int:
         """Number of leading samples that no later message can change."""

@@ -190,10 +190,10 @@ publisher = st.tuples(
     st.sampled_from(list(STORAGES)), st.lists(publisher, min_size=1, max_size=4), st.integers(0, 2**32 - 1),
     st.sampled_from([(), ("a", "b", "c"), ("b",)]), st.booleans(),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_random_publishers_give_the_recording_of_their_messages(storage, publishers, seed, joints, one_by_turn):
     rng, messages = np.random.default_rng(seed), []
-    count = int(rng.integers(3, 120))
+    count = int(rng.integers(3, 60))
     turn = np.arange(count) * len(publishers) // count if one_by_turn else rng.integers(0, len(publishers), count)
     stamps = START + np.cumsum(rng.integers(MS, 3 * MS, count))
     for k in range(count):
@@ -209,7 +209,7 @@ def test_random_publishers_give_the_recording_of_their_messages(storage, publish
     try:
         true = expected(messages, joints=joints)
     except JointsError:  # of several publishers, which a bag merges
-        assert found is None or len(found.joint_names) >= 2
+        assert found is None or len(found) >= 2
     except RecordingError:
         assert found is None or not set(found.joint_names) & set(joints)
     else:
