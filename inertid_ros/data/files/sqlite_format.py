@@ -19,7 +19,7 @@ _BAG_TABLES = ("messages", "topics", "schema", "metadata", "message_definitions"
 
 
 class SqliteFile:
-    """Messages of one file; see :class:`.McapFile`. Other topics are only counted if there are no ``topics`` to read."""
+    """Messages of one file; see :class:`.McapFile`. Other topics are only counted if there are none to read."""
 
     def __init__(self, path: Path, topics: Collection[str]) -> None:
         self.types: dict[str, str] = {}
@@ -45,12 +45,12 @@ class SqliteFile:
                 while rows := cursor.fetchmany(_ROWS_PER_FETCH):
                     keys, times, messages = zip(*rows, strict=True)
                     if max(map(abs, times)) >= LATEST_NS:
-                        raise FormatError("holds a message without a time")
+                        raise ValueError("a time")
                     for topic, batch in RawMessages.by_topic([wanted[key] for key in keys], times, messages):
                         self.counts[topic] += len(batch)
                         yield topic, batch
         except (sqlite3.Error, ValueError, TypeError, OverflowError, KeyError) as error:
-            raise FormatError(f"holds what is no message ({error})") from None
+            raise FormatError(f"holds what is no message: {error}") from None
 
     def _wanted(self, database: sqlite3.Connection) -> dict[int, str]:
         """Key to name of the wanted topics."""
