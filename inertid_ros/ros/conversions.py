@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Quaternion, WrenchStamped
+from geometry_msgs.msg import Inertia, Quaternion, Vector3, WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
@@ -32,6 +32,7 @@ except ImportError:  # transforms3d, which it wraps in the conventions of ROS
     tf_transformations = None
 
 NANOSECONDS = 1_000_000_000
+_INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _CDR_ENCAPSULATION_BYTES = 4  # the second tells the byte order
 
 
@@ -99,6 +100,18 @@ def to_wrench(wrench: Array, frame: str, stamp: Time) -> WrenchStamped:
     _set_vector(message.wrench.force, wrench[:3])
     _set_vector(message.wrench.torque, wrench[3:])
     return message
+
+
+def to_inertia(numbers: Sequence[float] | Array) -> Inertia:
+    """Make an Inertia of ``(10,)``: mass, centre of mass, and xx, xy, xz, yy, yz, zz about the latter."""
+    mass, x, y, z, *elements = map(float, numbers)
+    return Inertia(m=mass, com=Vector3(x=x, y=y, z=z), **dict(zip(_INERTIA_FIELDS, elements, strict=True)))
+
+
+def from_inertia(message: Inertia) -> Array:
+    """Return the ``(10,)`` numbers of :func:`to_inertia`."""
+    elements = (getattr(message, field) for field in _INERTIA_FIELDS)
+    return np.array([message.m, message.com.x, message.com.y, message.com.z, *elements])
 
 
 def _set_vector(vector: Any, values: Array) -> None:
