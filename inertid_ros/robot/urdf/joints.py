@@ -45,14 +45,13 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
             raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {movable}")
         locked[name] = float(position)
     mimics = _mimics(root)
-    fixed = {name for name, joint in joints.items() if joint.get("type") not in parsing.MOVABLE}
-    while ready := [
-        name for name, mimic in mimics.items() if name not in locked and mimic.get("joint") in fixed | locked.keys()
-    ]:
+    settled = {name for name, joint in joints.items() if joint.get("type") not in parsing.MOVABLE} | locked.keys()
+    while ready := [name for name in mimics if name not in locked and mimics[name].get("joint") in settled]:
         for name in ready:
             factor = parsing.number(joints[name], "mimic", "multiplier", default=1.0)
             offset = parsing.number(joints[name], "mimic", "offset", default=0.0)
             locked[name] = factor * locked.get(mimics[name].get("joint"), 0.0) + offset
+        settled.update(ready)
     return locked
 
 
@@ -70,13 +69,12 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
     held, leaders = {}, {name: str(mimic.get("joint")) for name, mimic in _mimics(root).items()}
     for name in leaders:
-        chain = [name]
-        while chain[-1] in leaders and chain[-1] not in locked:
-            leader = leaders[chain[-1]]
-            if leader in chain:
-                raise ModelError(f"URDF joint '{name}': mimics itself by way of '{leader}'; fix the URDF")
-            chain.append(leader)
-        first = chain[-1] if chain[-1] in joints else chain[-2]
+        first, followers_of_first = name, set[str]()
+        while first in leaders and first not in locked and leaders[first] in joints:
+            followers_of_first.add(first)
+            first = leaders[first]
+            if first in followers_of_first:
+                raise ModelError(f"URDF joint '{name}': mimics itself by way of '{first}'; fix the URDF")
         if first not in locked and joints[first].get("type") in parsing.MOVABLE:
             held[first] = float(np.clip(0.0, *position_range(joints[first])))
     return held
