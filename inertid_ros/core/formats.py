@@ -156,7 +156,7 @@ def _check_events(text: str) -> None:
                 sizes[anchor] = values - before
 
 
-class _YamlLoader(_YAML_LOADER):  # type: ignore[misc]
+class _YamlLoader(_YAML_LOADER):
     """Loader of plain data, with the numbers of YAML 1.2 and dates as text, that refuses repeated keys."""
 
     def flatten_mapping(self, node: Any) -> None:
