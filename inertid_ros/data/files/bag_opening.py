@@ -230,11 +230,13 @@ def _information(path: Path) -> dict[str, Any]:
     except (FormatError, UnicodeDecodeError) as error:
         reason = str(error) if isinstance(error, FormatError) else "is not text"
         raise FormatError(f"{METADATA} {reason}") from None
-    information = content.get(INFORMATION_KEY) if isinstance(content, dict) else None
-    paths = information.get("relative_file_paths") if isinstance(information, dict) else None
+    information: Any = content.get(INFORMATION_KEY) if isinstance(content, dict) else None
+    if not isinstance(information, dict):
+        information = {}
+    paths = information.get("relative_file_paths")
     if not isinstance(paths, list) or not all(isinstance(name, str) for name in paths):
         raise FormatError(f"{METADATA} does not name the files of a bag")
     outside = [name for name in paths if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts]
     if outside:
         raise FormatError(f"{METADATA} names {outside[0]}, which is not in the bag")
-    return dict(information)
+    return information

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class Columns:
 
     def rows(self, chosen: NDArray[np.intp]) -> "Columns":
         """Messages at indices."""
-        arrays = {name: getattr(self, name)[chosen] for name in ("indices", "times_ns", "stamps_ns")}
+        arrays: dict[str, Any] = {name: getattr(self, name)[chosen] for name in ("indices", "times_ns", "stamps_ns")}
         return replace(self, **arrays, values={channel: rows[chosen] for channel, rows in self.values.items()})
 
 
@@ -153,7 +154,7 @@ class TopicColumns:
             for channel, rows in piece.values.items():
                 is_ordered = piece.source == source or not rows.shape[1]
                 channels[channel].append(rows if is_ordered else rows[:, order])
-        arrays = {
+        arrays: dict[str, Any] = {
             name: np.concatenate([getattr(piece, name) for piece in pieces])
             for name in ("indices", "times_ns", "stamps_ns")
         }
