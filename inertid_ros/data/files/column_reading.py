@@ -77,8 +77,8 @@ class TopicColumns:
     """
 
     def __init__(self, bag: str, topic: str, message_type: str, arrival: bool, frame: str = "") -> None:
-        self.type, self.is_in_order = message_type, True
-        self._bag, self._topic, self._arrival, self._frame = bag, topic, arrival, frame
+        self.topic, self.type, self.is_in_order = topic, message_type, True
+        self._bag, self._arrival, self._frame = bag, arrival, frame
         self._groups: list[_Group] = []
         self._count, self._last_ns = 0, -(2**63)
 
@@ -127,18 +127,18 @@ class TopicColumns:
             stamps = times if self._arrival else layout.stamps(rows)
             values, indices = layout.values(rows), chosen + self._count
             group.pieces.append(
-                Columns(self._topic, self.type, group.source, group.place, indices, times, stamps, values)
+                Columns(self.topic, self.type, group.source, group.place, indices, times, stamps, values)
             )
             group.count += len(chosen)
         return rest[~fits]
 
     def _group(self, messages: msg.RawMessages, index: int) -> _Group:
         if len(self._groups) == _MAX_LAYOUTS:
-            raise RecordingError(f"{self._bag}: {self._topic} has too many kinds of messages; check its publishers")
+            raise RecordingError(f"{self._bag}: {self.topic} has too many kinds of messages; check its publishers")
         try:
             layout = msg.layout_of(messages.one(index), self.type)
         except ValueError as error:
-            where = f"{self._bag}: message {self._count + index + 1} on {self._topic}"
+            where = f"{self._bag}: message {self._count + index + 1} on {self.topic}"
             raise RecordingError(f"{where}: is not a valid {self.type} ({error}); record again") from None
         source = layout.source
         if self.type != msg.JOINT_STATE:

@@ -200,9 +200,9 @@ def free_space_mb(directory: str | Path) -> float:
 
 
 def _check_space(path: Path, min_free_mb: int) -> None:
-    free = shutil.disk_usage(path).free
-    if free < min_free_mb * _MIB:
-        raise RecordingError(f"{path}: only {free // _MIB} MiB free, {min_free_mb} MiB are required; {_REMEDY}")
+    free = free_space_mb(path)
+    if free < min_free_mb:
+        raise RecordingError(f"{path}: only {int(free)} MiB free, {min_free_mb} MiB are required; {_REMEDY}")
 
 
 def _metadata(file: str, topics: Sequence[mcap.Topic], statistics: _Statistics, finalised: bool) -> str:
