@@ -23,8 +23,7 @@ from tables import machine, publish, table
 
 from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm, adaptive_controller, first_estimate
 from inertid_ros.adaptive_control.reference import SentTrajectory
-from inertid_ros.config.excitation import LimitOptions
-from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
+from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.nodes.tools.processes import claim_domain
 from inertid_ros.report.results import Result

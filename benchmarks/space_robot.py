@@ -70,7 +70,7 @@ def _excitation(guess: RobotModel, orders: int) -> tuple[str, IntervalMotion]:
     motion, robot = plan.motion, space_robot(TRUE)
     under_guess, under_truth = (_shown(model, motion) for model in (guess, robot))
     blocks, _ = floating_problem(guess, limits(), CombinationOptions()).evaluate(plan.whole)
-    algorithm, whole_condition = len(prune(blocks)), rank_and_condition(np.vstack(blocks), 1 / 300)[1]
+    algorithm, whole_condition = len(prune(blocks)), rank_and_condition(np.concatenate(list(blocks)), 1 / 300)[1]
     rows = [
         ["intervals offered", 256, len(plan.whole.directions)],
         ["intervals kept", 67, len(motion.directions)],

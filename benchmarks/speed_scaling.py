@@ -18,7 +18,7 @@ from support.robots.quick_plans import quick_plan, simple_limits
 from support.scaled_motion import BUSY, IDLE, Observed, Scaling, move, random_drives
 from tables import machine, publish, table
 
-from inertid_ros.config.execution import ExecutionOptions, MonitorOptions
+from inertid_ros.config.excitation import ExecutionOptions, MonitorOptions
 from inertid_ros.excitation.execution.horizons import HorizonTable
 
 SCALINGS: dict[str, Callable[[float], Scaling]] = {

@@ -21,8 +21,7 @@ from inertid_ros.adaptive_control.controller import (
     Tracking,
 )
 from inertid_ros.adaptive_control.reference import ReferenceMotion, SentTrajectory, way_along
-from inertid_ros.config.excitation import LimitOptions
-from inertid_ros.config.execution import EffortControlOptions, MonitorOptions, StateMonitorOptions
+from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions, StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.excitation.execution.monitor import StateMonitor

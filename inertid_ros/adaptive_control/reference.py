@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inertid_ros.adaptive_control.controller import Reference
-from inertid_ros.config.execution import BrakeOptions
+from inertid_ros.config.excitation import BrakeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motion_limits import MotionLimits, check_curve

@@ -1,38 +1,46 @@
-"""The whole offline path in one call: recordings in, outcome with validation and provenance out."""
+"""The whole offline path in one call: recordings in, outcome with validation and provenance out.
+
+:func:`identify_job` is the same for a :class:`~inertid_ros.core.worker.Worker`, which runs it in another process.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
+from typing import Any
 
 import attrs
 import numpy as np
 
 from inertid_ros.config.configuration import Configuration
-from inertid_ros.config.identification import IdentifyOptions
+from inertid_ros.config.identification import IdentifyOptions, RoundsOptions
 from inertid_ros.core.findings import Finding, subjects_of
 from inertid_ros.core.notices import without_notices
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.files.loading import load_any_length
 from inertid_ros.data.long_recording import LongRecording, all_parts, kept_parts
 from inertid_ros.data.preparation.bandwidth import MAX_CUTOFF_PER_RATE
-from inertid_ros.data.recording import Recording
+from inertid_ros.data.recording import Recording, renamed
 from inertid_ros.data.screening.channel_checks import refuse
 from inertid_ros.data.screening.motion_checks import check_different_samples, check_motion
 from inertid_ros.identification.assessment.assess import assess
 from inertid_ros.identification.assessment.estimate import Estimate
-from inertid_ros.identification.assessment.validation import BandErrors, torque_errors, validate
+from inertid_ros.identification.assessment.gate import GateDecision
+from inertid_ros.identification.assessment.validation import BandErrors, Validation, torque_errors, validate
 from inertid_ros.identification.continuation import UNKNOWN_LOAD_SPREAD
 from inertid_ros.identification.drive_gains import DriveGains, drive_gains, effort_products
 from inertid_ros.identification.held_out import check_new_motion, validate_on_blocks
 from inertid_ros.identification.identify import IdentificationProgress, identify, takes_further
 from inertid_ros.identification.information.delay import without_delay
+from inertid_ros.identification.outcome import Round, RoundDecision
 from inertid_ros.identification.prior.constraints import configured_constraints
 from inertid_ros.identification.prior.regularizers import OWN_SPREADS
 from inertid_ros.identification.provenance import provenance
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import with_gains
-from inertid_ros.report.results import CalibrationOutcome
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.report.results import CalibrationOutcome, Result
+from inertid_ros.robot.model import RobotModel, load_model
 
 from .dataset import TRAIN, VALIDATION, Dataset, ReadPart, ScreenedRecording
 from .earlier_result import earlier_fit
@@ -40,6 +48,7 @@ from .earlier_result import earlier_fit
 FIXED_BANDS_HZ = (2.0, 5.0, 10.0)  # in which results with different cutoffs are compared
 _MIN_BAND_PERIODS = 20.0  # of a band's highest frequency in the shortest recording; less is all filter transient
 _PREPARED_FRACTION, _SOLVED_FRACTION = 0.3, 0.9
+_READ_FRACTION, _CALIBRATED_FRACTION = 0.1, 0.9  # of a job, which reads and writes files too
 
 
 def calibrate(
@@ -189,3 +198,66 @@ class _Clock:
     def stop(self, stage: str) -> None:
         now = time.perf_counter()
         self.seconds[stage], self._last = now - self._last, now
+
+
+@dataclass(frozen=True)
+class IdentificationJob:
+    """Recordings of an identification, and its options.
+
+    Attributes
+    ----------
+    urdf : content of the URDF.
+    train, held_out : recordings, or their paths.
+    output : result directory to write; None writes nothing.
+    previous : result directory of the round before; empty in the first.
+    """
+
+    urdf: str
+    configuration: Configuration
+    train: tuple[Recording | str, ...]
+    held_out: tuple[Recording | str, ...] = ()
+    output: Path | None = None
+    rounds: RoundsOptions = field(default_factory=RoundsOptions)
+    previous: str = ""
+
+
+@dataclass(frozen=True)
+class IdentificationResult:
+    """The parts of an outcome that the node publishes; its samples stay in the other process."""
+
+    estimate: Estimate
+    validation: Validation | None
+    gate: GateDecision
+    report: dict[str, Any]
+    urdf: str
+    output: Path | None
+    history: tuple[Round, ...] = ()
+    decision: RoundDecision | None = None
+
+
+def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgress], None]) -> IdentificationResult:
+    """Read, identify, validate and write the result, whether or not it passes its validation."""
+    model = load_model(job.urdf, job.configuration.robot)
+    progress(IdentificationProgress("reading", 0.0))
+    rounds = Result.load(job.previous).report.get("rounds") if job.previous else None
+    history = tuple(map(Round.read, rounds["done"])) if rounds else ()
+    topics, stamps, joints = job.configuration.topics, job.configuration.prepare.stamps, model.recorded_joints
+    train, held_out = (
+        [
+            renamed(given, joints) if isinstance(given, Recording) else load_any_length(given, topics, joints, stamps)
+            for given in sources
+        ]
+        for sources in (job.train, job.held_out)
+    )
+    outcome = calibrate(
+        model, train, held_out, job.configuration,
+        lambda report: progress(report.within(_READ_FRACTION, _CALIBRATED_FRACTION)),
+    )  # fmt: skip
+    outcome = replace(outcome, rounds=(job.rounds, history))
+    progress(IdentificationProgress("writing", _CALIBRATED_FRACTION))
+    if job.output is not None:
+        outcome.save(job.output)
+    return IdentificationResult(
+        outcome.estimate, outcome.validation, outcome.gate, outcome.report, outcome.urdf, job.output,
+        outcome.history, outcome.decision,
+    )  # fmt: skip

@@ -1,34 +1,48 @@
-"""Plan exciting motions, or take one that exists, and inspect them."""
+"""Plan exciting motions, or take one that exists, and inspect them; or prepare one for a robot that waits.
+
+:func:`prepare_motion` is a job that a :class:`~inertid_ros.core.worker.Worker` can run in another process.
+"""
 
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from inertid_ros.config.configuration import ExcitationConfiguration
-from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
+from inertid_ros.config.excitation import ExcitationOptions, ExecutionOptions, LimitOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.constraint import Constraint
+from inertid_ros.core.findings import Finding
+from inertid_ros.excitation.constraints.constraint import Clearance, Constraint
 from inertid_ros.excitation.constraints.motion_constraints import Surroundings, motion_constraints, surroundings
-from inertid_ros.excitation.execution.plan_check import check_plan
+from inertid_ros.excitation.execution.horizons import HorizonTable
+from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
 from inertid_ros.excitation.motion_limits import MotionLimits, check_curve, motion_limits
 from inertid_ros.excitation.motions import Concatenation, QuinticRamp
-from inertid_ros.excitation.plan import Plan, plan_of
+from inertid_ros.excitation.plan import Plan, plan_of, slower
 from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.excitation.planning.criterion import EarlierInformation
 from inertid_ros.excitation.planning.floating_base import floating_problem, with_wheels
-from inertid_ros.excitation.planning.inspection import Inspection, inspect_plan
+from inertid_ros.excitation.planning.inspection import (
+    Inspection,
+    closest_approach,
+    inspect_plan,
+    limb_paths,
+    motion_findings,
+    motion_summary,
+)
 from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_intervals
 from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
 from inertid_ros.excitation.planning.start_pose import rest_pose
-from inertid_ros.robot.model import RobotModel
+from inertid_ros.robot.model import RobotModel, load_model
 
 FITTED, HELD_OUT = "to fit", "to validate"
 _APPROACH_USE = 0.8  # share of the limits on the way to the first waypoint
+_PLANNED_FRACTION = 0.8
 
 
 @dataclass(frozen=True)
@@ -164,3 +178,93 @@ def _pose(start: Mapping[str, float], limits: MotionLimits) -> Array:
             raise ExcitationError(f"--start {joint}={position:g}: the robot has no such joint; it has {names}")
         pose[limits.joint_names.index(joint)] = position
     return pose
+
+
+@dataclass(frozen=True)
+class ExcitationJob:
+    """A motion to plan or to load, and its options.
+
+    Attributes
+    ----------
+    urdf : content of the URDF.
+    measured_position : (n,), of the robot at rest.
+    start : (n,), where a planned motion begins and ends; the measured position if None.
+    plan_file : a plan, or a JointTrajectory in YAML, to replay; empty plans one.
+    speed_scale : above 0, at most 1.
+    prior : result directory; the motion excites what its data determines least, with efforts of its bodies.
+    """
+
+    urdf: str
+    measured_position: Array
+    start: Array | None = None
+    plan_file: str = ""
+    speed_scale: float = 1.0
+    prior: str = ""
+    robot: RobotOptions = field(default_factory=RobotOptions)
+    limits: LimitOptions = field(default_factory=LimitOptions)
+    excitation: ExcitationOptions = field(default_factory=ExcitationOptions)
+    execution: ExecutionOptions = field(default_factory=ExecutionOptions)
+
+
+@dataclass(frozen=True)
+class PreparedMotion:
+    """A motion that passed every check, ready to be executed.
+
+    Attributes
+    ----------
+    plan : the exciting motion alone.
+    approach_s : duration of the approach to its start [s]; the table holds both.
+    summary : one line about the motion, to be read before it begins.
+    clearance : where motion and approach come closest to anything; None if nothing can meet.
+    paths : last link of every limb to its path ``(N, 3)`` in the root frame [m].
+    findings : what the motion may meet, and what it does not excite, and why.
+    """
+
+    plan: Plan
+    approach_s: float
+    table: HorizonTable
+    summary: str = ""
+    clearance: Clearance | None = None
+    paths: Mapping[str, Array] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class PreparationProgress:
+    """Fraction of the preparation done, and condition number of the best motion so far; NaN if none is planned."""
+
+    fraction: float
+    condition_number: float = float("nan")
+
+
+def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress], None]) -> PreparedMotion:
+    """Plan or load, check, put the approach before it, and compute every horizon and brake.
+
+    Raises
+    ------
+    InertidError
+        The URDF or plan cannot be used, or something would break a limit.
+    """
+    progress(PreparationProgress(0.0))
+    space = Workspace.of(load_model(job.urdf, job.robot), job.limits, job.excitation, job.prior)
+    model, limits, constraints = space.model, space.limits, space.constraints
+    if job.plan_file:
+        plan = load_motion(job.plan_file, limits)
+    else:
+        # A robot at rest just outside the margin of its limits begins at the margin.
+        start = np.clip(job.measured_position, limits.lower, limits.upper) if job.start is None else job.start
+
+        def report(state: PlanningProgress) -> None:
+            progress(PreparationProgress(_PLANNED_FRACTION * state.fraction, state.condition_number))
+
+        plan = plan_excitation(model, limits, start, job.excitation, report, space.earlier)
+    plan = slower(plan, job.speed_scale)
+    check_plan(plan, model, limits, constraints=constraints)
+    progress(PreparationProgress(_PLANNED_FRACTION))
+    whole, approach_s = with_approach(plan, model, job.measured_position, job.execution, constraints)
+    table = HorizonTable(whole, whole.limits, job.execution)
+    findings = (*space.around.findings, *motion_findings(plan, model, limits, constraints))
+    clearance = closest_approach(constraints, whole)
+    summary = motion_summary(plan, clearance, job.speed_scale)
+    progress(PreparationProgress(1.0))
+    return PreparedMotion(plan, approach_s, table, summary, clearance, limb_paths(plan, model), findings)

@@ -32,14 +32,10 @@ class KnownDriver:
 
     Attributes
     ----------
-    name, joints : str
-        Regular expressions that the robot's name and the names of most of its joints match.
-    effort : str
-        What it reports as effort; empty if it has to be looked at.
-    about : str
-        Remark on its efforts.
-    controller : str
-        Name of its trajectory controller; empty if it has none.
+    name, joints : regular expressions that the robot's name and the names of most of its joints match.
+    effort : what it reports as effort; empty if it has to be looked at.
+    about : remark on its efforts.
+    controller : name of its trajectory controller; empty if it has none.
     """
 
     robots: str
@@ -125,14 +121,10 @@ def robot_setup(
 
     Parameters
     ----------
-    effort : str
-        Effort of its joint states; empty takes that of its driver, if it is known.
-    mounting : str
-        As ``excitation.mounting``; empty assumes a floor.
-    locked_joints : mapping of str to float, optional
-        Joints to hold [rad or m].
-    recorded_names : sequence of str
-        Joints as recordings and controllers call them; empty if that is not known.
+    effort : of its joint states; empty takes that of its driver, if it is known.
+    mounting : as ``excitation.mounting``; empty assumes a floor.
+    locked_joints : joints to hold, and where [rad or m].
+    recorded_names : joints as recordings and controllers call them; empty if that is not known.
 
     Raises
     ------

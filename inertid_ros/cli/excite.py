@@ -3,7 +3,6 @@
 import argparse
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +150,7 @@ def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfigu
             "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
             "singular_directions": inspection.directions,
             "surroundings": inspection.surroundings,
-            "clearance": asdict(inspection.clearance) if inspection.clearance else None,
+            "clearance": inspection.clearance,
             "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
             "findings": [finding.content() for finding in inspection.findings],
             "longest_stop": inspection.longest_stop,

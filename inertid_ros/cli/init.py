@@ -5,7 +5,6 @@ import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
                 "urdf": str(urdf),
                 "configuration": str(target),
                 "joints": setup.model.joint_names,
-                "settings": [asdict(setting) for setting in setup.settings],
+                "settings": setup.settings,
                 "notes": setup.notes,
                 "controller": setup.driver.controller if setup.driver else "",
             }

@@ -1,7 +1,6 @@
 """``inertid validate``: a result or a URDF against recordings."""
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,9 @@ def run(options: argparse.Namespace) -> int:
         recordings = recordings_of_any_length(options.recordings, config, model.recorded_joints)
         outcome = validate(model if result is None else result, recordings, config, options.urdf or "", progress)
     content: dict[str, Any] = {"joint_names": model.joint_names, "channels": outcome.channels}
-    content["validation"] = asdict(outcome.errors)
+    content["validation"] = outcome.errors
     if outcome.prior is not None:
-        content["prior"] = asdict(outcome.prior)
+        content["prior"] = outcome.prior
     in_parts = [f"{long.name}: {long.notice}" for long in recordings if isinstance(long, LongRecording)]
     if in_parts:
         content["in_parts"] = in_parts

@@ -8,8 +8,14 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from .configuration import ABSENT, EFFECTS, GIVEN, Configuration, only
-from .excitation import ExcitationOptions, LimitOptions
-from .execution import EffortControlOptions, ExecutionOptions, MonitorOptions, StateMonitorOptions
+from .excitation import (
+    EffortControlOptions,
+    ExcitationOptions,
+    ExecutionOptions,
+    LimitOptions,
+    MonitorOptions,
+    StateMonitorOptions,
+)
 from .identification import RoundsOptions
 from .option_fields import Option, named, option, options, section
 from .recordings import STAMPS, BagWritingOptions, BaseTopics, TypedTopic, WrenchTopic

@@ -34,8 +34,7 @@ _MAX_NUMBER_LENGTH = 400  # characters; the longest decimal that a float has is 
 _YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and not always built in
 _YAML_PREFIX = "tag:yaml.org,2002:"
 _YAML_EXPONENT = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+)[eE][-+]?\d{1,3}$")  # of YAML 1.2, text to version 1.1
-_YAML_NUMBERS = ("int", "float", "bool")
-_YAML_KINDS = ("null", "str", "seq", "map", *_YAML_NUMBERS)
+_YAML_TEXT = ("str", "timestamp", "value")  # a date stays text
 _NPZ_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that NumPy writes
 _NPY_MAGIC = b"\x93NUMPY"
 
@@ -157,21 +156,8 @@ def _check_events(text: str) -> None:
                 sizes[anchor] = values - before
 
 
-class _YamlLoader(_YAML_LOADER):  # type: ignore[misc]
+class _YamlLoader(_YAML_LOADER):
     """Loader of plain data, with the numbers of YAML 1.2 and dates as text, that refuses repeated keys."""
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        line, kind = node.start_mark.line + 1, node.tag.removeprefix(_YAML_PREFIX)
-        if node.tag not in self.yaml_constructors:
-            raise FormatError(f"has the tag {node.tag} in line {line}, which is not allowed")
-        try:
-            if kind in _YAML_NUMBERS and len(node.value) > _MAX_NUMBER_LENGTH:
-                raise ValueError
-            return super().construct_object(node, deep)
-        except FormatError:
-            raise
-        except (ValueError, LookupError, OverflowError):
-            raise FormatError(f"has '{node.value[:20]}' for {kind} in line {line}") from None
 
     def flatten_mapping(self, node: Any) -> None:
         """Check the keys of a mapping and add what it merges; other mappings that merge it call this too."""
@@ -190,9 +176,25 @@ class _YamlLoader(_YAML_LOADER):  # type: ignore[misc]
         super().flatten_mapping(node)
 
 
+def _converted(loader: _YamlLoader, node: yaml.Node) -> Any:
+    """A number or truth value."""
+    try:
+        if len(node.value) > _MAX_NUMBER_LENGTH:
+            raise ValueError
+        return yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
+    except (ValueError, LookupError, OverflowError):
+        kind, line = node.tag.removeprefix(_YAML_PREFIX), node.start_mark.line + 1
+        raise FormatError(f"has '{node.value[:20]}' for {kind} in line {line}") from None
+
+
+def _refused(loader: _YamlLoader, node: yaml.Node) -> Any:
+    raise FormatError(f"has the tag {node.tag} in line {node.start_mark.line + 1}, which is not allowed")
+
+
 _YamlLoader.yaml_constructors = {
-    **{_YAML_PREFIX + kind: yaml.SafeLoader.yaml_constructors[_YAML_PREFIX + kind] for kind in _YAML_KINDS},
-    **dict.fromkeys((_YAML_PREFIX + "timestamp", _YAML_PREFIX + "value"), yaml.SafeLoader.construct_yaml_str),
+    **{_YAML_PREFIX + kind: yaml.SafeLoader.yaml_constructors[_YAML_PREFIX + kind] for kind in ("null", "seq", "map")},
+    **dict.fromkeys((_YAML_PREFIX + kind for kind in ("int", "float", "bool")), _converted),
+    **dict.fromkeys((_YAML_PREFIX + kind for kind in _YAML_TEXT), yaml.SafeLoader.construct_yaml_str), None: _refused,
 }
 _YamlLoader.add_implicit_resolver(_YAML_PREFIX + "float", _YAML_EXPONENT, [*"+-.0123456789"])
 

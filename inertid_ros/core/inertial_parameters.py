@@ -27,6 +27,7 @@ INERTIA_ELEMENTS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))  # in the or
 POSITIVE = (0, 4, 6, 9)  # mass and diagonal of the inertia among the parameters
 _MIN_MOMENT_RATIO = 0.01  # smallest to largest second moment of a body that is made consistent
 _FLAT_MOMENT_RATIO = 1e-9  # smallest to largest second moment; a body that is thinner has no thickness but rounding
+URDF_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
 
@@ -76,6 +77,12 @@ def inertia_about_origin(pi: ArrayLike) -> Array:
     pi = np.asarray(pi, dtype=float)
     xx, xy, yy, xz, yz, zz = np.moveaxis(pi[..., 4:10], -1, 0)
     return np.stack([np.stack([xx, xy, xz], -1), np.stack([xy, yy, yz], -1), np.stack([xz, yz, zz], -1)], axis=-2)
+
+
+def symmetric(elements: ArrayLike) -> Array:
+    """``(3, 3)`` of xx, xy, xz, yy, yz, zz, the order of URDF and ROS."""
+    xx, xy, xz, yy, yz, zz = np.asarray(elements, dtype=float)
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def mass_com_inertia(pi: ArrayLike) -> MassComInertia:

@@ -16,6 +16,23 @@ _MAX_CACHED_FUNCTIONS = 4  # each takes the memory of a few channels
 _SAMPLES_PER_PERIOD_OF_PRODUCTS = 4  # of the cutoff: they show all of a product of two filtered signals
 
 
+@dataclass(frozen=True)
+class JointSample:
+    """One reported joint state ``(n,)`` in the order of a model, with its header stamp; NaN if not reported.
+
+    Attributes
+    ----------
+    held : ndarray, shape (k,)
+        Positions of the joints that the model holds (:attr:`.RobotOptions.locked_joints`) [rad or m].
+    """
+
+    stamp_ns: int
+    position: Array
+    velocity: Array
+    effort: Array
+    held: Array = field(default_factory=lambda: np.zeros(0))
+
+
 @dataclass(frozen=True, eq=False)
 class UndecimatedVelocity:
     """Joint velocity at the rate of the recording, and the low-pass that the torque went through.

@@ -1,5 +1,6 @@
 """Messages of joint states, wrenches and base motion, live or from a bag, to synchronised samples."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,8 +11,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 
 from .blocks import Block, recording_from_blocks
-from .messages import WIDTHS
-from .recording import WRENCH_PREFIX, Recording, place_of
+from .messages import JOINT_CHANNELS, WIDTHS
+from .recording import WRENCH_PREFIX, Recording
 
 _WRENCH_WIDTH = 6
 _EARLIEST_NS = -(2**63)
@@ -32,41 +33,54 @@ class StampOrderError(RecordingError):
         )
 
 
-def _first_step_back(newest: int, stamps: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Row of the first stamp that does not follow the one before it, that one (``newest`` before all), and itself."""
-    rows = np.flatnonzero(np.diff(stamps) <= 0)
-    if not len(rows):
-        return 0, newest, int(stamps[0])
-    return int(rows[0]) + 1, int(stamps[rows[0]]), int(stamps[rows[0] + 1])
-
-
 @dataclass
 class ChannelStream:
-    """Increasing stamps [ns] and values ``(width,)`` of one channel; ``late`` messages may precede an earlier one."""
+    """Increasing stamps [ns] of one channel, and pieces ``(k, width)`` of its values, of one row where some are late.
+
+    ``late`` messages may precede an earlier one; none may precede ``taken_ns``, up to which values were taken.
+    """
 
     width: int
-    stamps_ns: list[int] = field(default_factory=list)
-    values: list[Array] = field(default_factory=list)
     late: int = 0
+    taken_ns: int = _EARLIEST_NS
+    stamps_ns: list[int] = field(default_factory=list)
+    pieces: list[Array] = field(default_factory=list)
+
+    @property
+    def values(self) -> Array:
+        """``(N, width)``."""
+        return np.concatenate([np.zeros((0, self.width)), *self.pieces])
 
     def extend(self, where: str, stamps_ns: NDArray[np.int64], values: Array) -> None:
-        """Take the values ``(N, width)`` of increasing stamps ``(N,)``; ``where`` names the channel in errors."""
-        place = place_of(self.stamps_ns, stamps_ns, self.late)
-        if place is None:
-            newest = int(max([*self.stamps_ns[-1:], stamps_ns[0]]))
-            raise StampOrderError(where, *_first_step_back(newest, stamps_ns)[1:])
+        """Take the values ``(K, width)`` of increasing stamps ``(K,)``; ``where`` names the first wrong one in errors.
+
+        Several must follow all before them; a single one may be late.
+        """
+        count, first, row = len(self.stamps_ns), int(stamps_ns[0]), first_step_back(stamps_ns)
+        place = bisect_left(self.stamps_ns, first)
+        repeats = place < count and self.stamps_ns[place] == first
+        late = self.late if len(stamps_ns) == 1 else 0
+        if row or repeats or count - place > late or first <= self.taken_ns:
+            newest = max([self.taken_ns, *self.stamps_ns[-1:]])
+            raise StampOrderError(where, int(stamps_ns[row - 1]) if row else newest, int(stamps_ns[row]))
         self.stamps_ns[place:place] = stamps_ns.tolist()
-        self.values[place:place] = list(values)
+        self.pieces[place:place] = list(values[:, None]) if self.late else [values]
 
     def at(self, stamps: NDArray[np.int64], max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
-        times = np.array(self.stamps_ns, dtype=np.int64)
-        return interpolate(stamps, times, np.array(self.values).reshape(len(times), self.width), max_gap_ns)
+        return interpolate(stamps, np.array(self.stamps_ns, dtype=np.int64), self.values, max_gap_ns)
 
-    def drop_before(self, stamp: np.int64) -> None:
-        """Drop all values before the last one at or before ``stamp`` [ns], which later stamps still need."""
-        first = max(int(np.searchsorted(self.stamps_ns, stamp, side="right")) - 1, 0)
-        del self.stamps_ns[:first]
-        del self.values[:first]
+    def drop(self, count: int) -> None:
+        """Drop the first values."""
+        rest = self.values[count:]
+        del self.stamps_ns[:count]
+        self.pieces = list(rest[:, None]) if self.late else [rest]
+
+
+def first_step_back(stamps: NDArray[np.int64]) -> int:
+    """Row of the first stamp that does not follow the one before it; 0 if all do."""
+    if len(stamps) == 1:
+        return 0
+    return int(np.argmax(np.diff(stamps, prepend=stamps[0] - 1) <= 0))
 
 
 def interpolate(
@@ -148,11 +162,8 @@ class RecordingAssembler:
         self._columns: dict[tuple[str, ...], NDArray[np.intp] | None] = {}  # by the joints of a message
         self._seen: set[str] = set()  # joints of all messages so far
         self.messages = 0
-        self._last_ns: int | None = None
-        self._taken_ns = _EARLIEST_NS  # stamp of the newest sample that was taken
         self._has_velocity: bool | None = None
-        self._stamps: list[int] = []
-        self._rows: dict[str, list[Array]] = {"position": [], "velocity": [], "effort": []}
+        self._states: ChannelStream | None = None  # position, velocity, effort: those of the first joint
         self._streams = {channel: self._stream(channel) for channel in channels}  # all that is interpolated
         self._parts: dict[str, NDArray[np.intp]] = {}  # columns of joints that come in messages of their own
 
@@ -183,33 +194,27 @@ class RecordingAssembler:
             Position or effort is missing, or lengths or joints do not fit; no message is taken.
         """
         stamps = np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64))
-        number = self.messages + 1
-        where = f"{self.name}: joint state {number}"
+        where = f"{self.name}: joint state {self.messages + 1}"
+        wrong_stamp = f"{self.name}: joint state {self.messages + 1 + first_step_back(stamps)}"
         self.messages += len(stamps)
         columns = self._columns_of(where, tuple(names))
         if columns is None:
             return False
         self._seen.update(names)
-        rows = {
-            channel: self._in_order(where, channel, np.atleast_2d(np.asarray(values, dtype=float)), len(names), columns)
-            for channel, values in (("position", position), ("velocity", velocity), ("effort", effort))
-        }
-        if columns[0] < 0:
-            self._add_part(where, stamps, rows, np.flatnonzero(columns >= 0))
+        given = {"position": position, "velocity": velocity, "effort": effort}
+        channels = [self._in_order(where, channel, given[channel], len(names), columns) for channel in JOINT_CHANNELS]
+        rows = np.concatenate(channels, axis=1)
+        if columns[0] < 0:  # joints that come in messages of their own
+            self._add_part(wrong_stamp, stamps, rows, np.flatnonzero(columns >= 0))
             return True
-        has_velocity = rows["velocity"].shape[1] > 0
+        has_velocity = np.size(velocity) > 0
         if self._has_velocity is not None and has_velocity != self._has_velocity:
             state = "has" if has_velocity else "lacks"
             raise RecordingError(f"{where} {state} velocity, unlike those before; use one publisher per topic")
-        newest = int(stamps[-1]) if self._last_ns is None else max(int(stamps[-1]), self._last_ns)
-        place = place_of(self._stamps, stamps, self._late)
-        if place is None or stamps[0] <= self._taken_ns:
-            row, *steps_back = _first_step_back(newest, stamps)
-            raise StampOrderError(f"{self.name}: joint state {number + row}", *steps_back)
-        self._has_velocity, self._last_ns = has_velocity, newest
-        self._stamps[place:place] = stamps.tolist()
-        for channel, row in rows.items():
-            self._rows[channel].insert(place, row)
+        if self._states is None:
+            self._states = ChannelStream(len(JOINT_CHANNELS) * len(columns), self._late)
+        self._states.extend(wrong_stamp, stamps, rows)
+        self._has_velocity = has_velocity
         self.samples += len(stamps)
         return True
 
@@ -233,7 +238,8 @@ class RecordingAssembler:
         rows = np.atleast_2d(np.asarray(values, dtype=float))
         if channel == "base_pose":
             # A quaternion and its negative are one rotation; their mean is not a rotation.
-            chain = np.vstack([*stream.values[-1:], rows])[:, 3:]
+            last = [piece[-1:] for piece in stream.pieces[-1:]]
+            chain = np.concatenate([*last, rows])[:, 3:]
             turned = np.cumprod(np.where(np.sum(chain[1:] * chain[:-1], axis=1) < 0, -1.0, 1.0))
             signs = np.concatenate([np.ones(len(rows) - len(turned)), turned])
             rows = np.hstack([rows[:, :3], signs[:, None] * rows[:, 3:]])
@@ -245,12 +251,11 @@ class RecordingAssembler:
         With ``final`` all remaining samples are returned. Other channels are waited for at most a second of stamps, or
         without limit if ``patient`` (messages of a file come topic by topic).
         """
-        if not self.joint_names or self._has_velocity is None:
+        if self._states is None:
             return None
-        stamps = np.array(self._stamps, dtype=np.int64)
+        stamps = np.array(self._states.stamps_ns, dtype=np.int64)
         ready = len(stamps) if final else min(self._ready(stamps, patient), max(len(stamps) - self._late, 0))
-        stamps = stamps[:ready]
-        keep = np.ones(ready, dtype=bool)
+        stamps, keep = stamps[:ready], np.ones(ready, dtype=bool)
         interpolated: dict[str, Array] = {}
         for channel, stream in self._streams.items():
             interpolated[channel], valid = stream.at(stamps, self._max_gap_ns)
@@ -261,24 +266,21 @@ class RecordingAssembler:
             self._count_missing(f"joints {', '.join(lacking)}", ready)
             keep[:] = False
         interpolated = {channel: values[keep] for channel, values in interpolated.items()}
-        joint_channels = {channel: self._pop(channel, ready)[keep] for channel in self._rows}
+        joints = self._states.values[:ready].reshape(ready, len(JOINT_CHANNELS), len(self.joint_names))[keep]
         for channel, columns in self._parts.items():
-            parts = np.split(interpolated[channel], len(joint_channels), axis=1)
-            for rows, part in zip(joint_channels.values(), parts, strict=True):
-                if rows.size:
-                    rows[:, columns] = part
-        del self._stamps[:ready]
+            joints[:, :, columns] = interpolated[channel].reshape(len(joints), len(JOINT_CHANNELS), len(columns))
         if ready:
-            self._taken_ns = int(stamps[-1])
-            for stream in self._streams.values():
-                stream.drop_before(stamps[-1])
+            self._states.drop(ready)
+            self._states.taken_ns = int(stamps[-1])
+            for stream in self._streams.values():  # the last one before is still needed
+                stream.drop(max(bisect_right(stream.stamps_ns, int(stamps[-1])) - 1, 0))
         self.dropped += int(ready - keep.sum())
         return Block(
             self.joint_names,
             stamps[keep],
-            joint_channels["position"],
-            joint_channels["velocity"] if self._has_velocity else None,
-            joint_channels["effort"],
+            joints[:, 0],
+            joints[:, 1] if self._has_velocity else None,
+            joints[:, 2],
             {
                 channel.removeprefix(WRENCH_PREFIX): values
                 for channel, values in interpolated.items()
@@ -342,31 +344,33 @@ class RecordingAssembler:
         self._columns[names] = None if (columns < 0).all() else columns
         return self._columns[names]
 
-    def _in_order(self, where: str, channel: str, values: Array, count: int, columns: NDArray[np.intp]) -> Array:
+    def _in_order(
+        self, where: str, channel: str, given: ArrayLike, count: int, columns: NDArray[np.intp]
+    ) -> Array:
         """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``; NaN where there are none."""
+        values = np.atleast_2d(np.asarray(given, dtype=float))
         width = values.shape[1]
         if width == count:
             rows = values[:, columns]
             rows[:, columns < 0] = np.nan
             return rows
-        if width == 0 and channel == "velocity":
-            return values
-        if width == 0 and channel == "effort" and len(self._streams) > len(self._parts):
-            return np.full((len(values), len(columns)), np.nan)  # equations of the base and of momentum need none
+        # Equations of the base and of momentum need no effort.
+        may_lack = channel == "velocity" or (channel == "effort" and len(self._streams) > len(self._parts))
+        if width == 0 and may_lack:
+            return np.full((len(values), len(columns)), np.nan)
         if width == 0:
             raise RecordingError(f"{where}: {channel} is empty; record joint states with {channel} filled")
         raise RecordingError(f"{where}: {channel} has {width} values for {count} joints; fix the publisher")
 
-    def _add_part(
-        self, where: str, stamps: NDArray[np.int64], rows: dict[str, Array], columns: NDArray[np.intp]
-    ) -> None:
-        """Take messages that hold the joints in ``columns``, but not the first joint."""
-        parts = [row[:, columns] if row.size else np.full((len(row), len(columns)), np.nan) for row in rows.values()]
+    def _add_part(self, where: str, stamps: NDArray[np.int64], rows: Array, columns: NDArray[np.intp]) -> None:
+        """Take messages ``(N, 3 n)`` that hold the joints in ``columns``, but not the first joint."""
         channel = f"joints {', '.join(self.joint_names[column] for column in columns)}"
         if channel not in self._parts:
             self._parts[channel] = columns
-            self._streams[channel] = ChannelStream(len(rows) * len(columns), late=self._late)
-        self._streams[channel].extend(f"{where} of {self.joint_names[columns[0]]}", stamps, np.hstack(parts))
+            self._streams[channel] = ChannelStream(len(JOINT_CHANNELS) * len(columns), self._late)
+        where = f"{where} of {self.joint_names[columns[0]]}"
+        chosen = rows.reshape(len(stamps), len(JOINT_CHANNELS), -1)[:, :, columns]
+        self._streams[channel].extend(where, stamps, chosen.reshape(len(stamps), -1))
 
     def _ready(self, stamps: NDArray[np.int64], patient: bool) -> int:
         """Number of leading samples that no later message can change."""
@@ -375,11 +379,3 @@ class RecordingAssembler:
         oldest = _EARLIEST_NS if patient else int(stamps[-1]) - self._max_gap_ns - _MAX_LATENCY_NS
         ends = [max([oldest, *stream.stamps_ns[-1:]]) for stream in self._streams.values()]
         return int(np.searchsorted(stamps, min(ends), side="right"))
-
-    def _pop(self, channel: str, count: int) -> Array:
-        if not count:
-            return np.zeros((0, len(self.joint_names)))
-        rows = np.concatenate(self._rows[channel])
-        # One piece a sample, where late ones are put between them.
-        self._rows[channel] = list(rows[count:, None]) if self._late else [rows[count:]]
-        return rows[:count]

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -78,20 +78,6 @@ def in_order(stamps: NDArray[np.int64] | NDArray[np.float64]) -> tuple[NDArray[n
     new = np.concatenate([[True], np.diff(stamps[chosen]) > 0])
     repeated, elsewhere = int((~new).sum()), len(rest) - len(near)
     return chosen[new], StampRepairs(len(near) - repeated, repeated, elsewhere, len(stamps))
-
-
-def place_of(stamps: Sequence[int], new: NDArray[np.int64], late: int = LATE_MESSAGES) -> int | None:
-    """Index at which new stamps ``(N,)`` belong among increasing ones; None if one repeats or comes too late.
-
-    A single new stamp may precede ``late`` earlier ones; several must increase and follow all of them.
-    """
-    first = int(new[0])
-    if len(new) > 1:
-        after = not stamps or stamps[-1] < first
-        return len(stamps) if after and bool((np.diff(new) > 0).all()) else None
-    place = bisect_left(stamps, first)
-    repeats = place < len(stamps) and stamps[place] == first
-    return None if repeats or len(stamps) - place > late else place
 
 
 def on_one_clock(stamps: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -168,8 +168,7 @@ def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> list[Array]:
     fractions = []
     for order, (lower, upper) in enumerate(limits.bounds):
         middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
-        smallest, largest = curve.extremes(order)
-        fractions.append(np.maximum(np.abs(smallest.value - middle), np.abs(largest.value - middle)) / half)
+        fractions.append(np.abs(curve.extremes(order)[0] - middle).max(axis=0) / half)
     return fractions
 
 
@@ -184,12 +183,12 @@ def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
     for order, (lower, upper) in enumerate(limits.bounds):
         channel, unit = _CHANNEL_UNITS[order]
         slack = _CURVE_SLACK * np.maximum(np.abs(lower), np.abs(upper))
-        smallest, largest = curve.extremes(order)
-        for joint, name in enumerate(limits.joint_names):
-            for extreme, limit, sign in ((smallest, lower, -1), (largest, upper, 1)):
-                value, time = extreme.value[joint], extreme.time[joint]
-                if sign * (value - limit[joint]) > slack[joint]:
-                    raise ExcitationError(
-                        f"joint '{name}': {channel} {value:.6g} {unit} at {time:.3f} s is beyond its limit"
-                        f" {limit[joint]:.6g} {unit}; plan within the limits or correct them"
-                    )
+        values, times = curve.extremes(order)
+        beyond = np.array([lower - values[0], values[1] - upper]) > slack
+        if beyond.any():
+            joint, side = np.argwhere(beyond.T)[0]
+            raise ExcitationError(
+                f"joint '{limits.joint_names[joint]}': {channel} {values[side, joint]:.6g} {unit} at"
+                f" {times[side, joint]:.3f} s is beyond its limit {(lower, upper)[side][joint]:.6g} {unit}; plan"
+                " within the limits or correct them"
+            )

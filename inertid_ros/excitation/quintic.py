@@ -18,14 +18,6 @@ _MAX_HALVINGS = 40
 
 
 @dataclass(frozen=True)
-class Extremes:
-    """Largest (or smallest) value ``(n,)`` of each joint over a whole curve, and its time [s]."""
-
-    value: Array
-    time: Array
-
-
-@dataclass(frozen=True)
 class PiecewiseQuintic:
     """Curve with continuous acceleration: ``(N,)`` strictly increasing times [s], N >= 2, and knots ``(N, n)``."""
 
@@ -115,11 +107,14 @@ class PiecewiseQuintic:
             left, width = np.concatenate([left, left + width]), np.tile(width, 2)
         return max(best, float(points.max(initial=-np.inf)) if keep.any() else best), where
 
-    def extremes(self, order: int) -> tuple[Extremes, Extremes]:
-        """Smallest and largest value of the derivative of an order, between the knots too."""
-        joints = range(self.position.shape[1])
-        low, high = (np.array([self._maximum(order, joint, sign) for joint in joints]).T for sign in (-1.0, 1.0))
-        return Extremes(-low[0], low[1]), Extremes(high[0], high[1])
+    def extremes(self, order: int) -> tuple[Array, Array]:
+        """Smallest and largest value of the derivative of an order, between the knots too, and their times [s].
+
+        ``(2, n)`` each.
+        """
+        joints, signs = range(self.position.shape[1]), (-1.0, 1.0)
+        found = np.array([[self._maximum(order, joint, sign) for joint in joints] for sign in signs])
+        return found[..., 0] * np.array(signs)[:, None], found[..., 1]
 
 
 def control_points(h: Array, begin: Sequence[Array], end: Sequence[Array], order: int) -> Array:

@@ -59,7 +59,7 @@ class Likelihoods:
 
         ``prior (r, r)`` is its precision.
         """
-        covariances = np.linalg.inv(self.precision + prior)
+        covariances = np.asarray(np.linalg.inv(self.precision + prior), dtype=float)
         return np.einsum("nij,nj->ni", covariances, self.product), covariances
 
 

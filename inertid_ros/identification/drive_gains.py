@@ -281,13 +281,13 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
     wider : float
         Factor of the deviations over those by residuals as independent noise.
     """
-    declared = [load for load, _ in fit.blocks if len(_bodies(load)) == 1]
+    declared = [load for load, _ in fit.blocks if len(_starts(load)) == 1]
     if not declared:
         return ()
     numbers = {load.tobytes(): number for number, load in enumerate(declared)}
     of_blocks = [numbers.get(load.tobytes()) for load, _ in fit.blocks]
-    bodies = [_bodies(load)[0] for load in declared]
-    masses = np.array([load[_mass(body)] for load, body in zip(declared, bodies, strict=True)])
+    starts = [_starts(load)[0] for load in declared]
+    masses = np.array([load[start] for load, start in zip(declared, starts, strict=True)])
     moved = [load.copy() for load in declared]
     for _ in range(_CENTRE_STEPS):
         blocks = [
@@ -298,22 +298,22 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
             freed = replace(fit, blocks=blocks).converged()
         except IdentificationError:
             return ()  # by their masses alone the loads determine no gains, and nothing of their places
-        change, covariance = _centre_step(freed, fraction, moved, bodies)
+        change, covariance = _centre_step(freed, fraction, moved, starts)
         moved = [load.copy() for load in moved]
-        for load, body, correction in zip(moved, bodies, change, strict=True):
-            load[_unknown(body)] += correction
+        for load, start, correction in zip(moved, starts, change, strict=True):
+            load[start + 1 : start + BODY_PARAMETERS] += correction
         if np.abs(change[:, :3] / masses[:, None]).max() < _CENTRE_TOLERANCE_M:
             break
     findings = []
-    for number, (body, mass) in enumerate(zip(bodies, masses, strict=True)):
-        moments = slice(_mass(body) + 1, _mass(body) + 4)
+    for number, (start, mass) in enumerate(zip(starts, masses, strict=True)):
+        moments = slice(start + 1, start + 4)
         of_load = slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * number + 3)
         deviation = wider * float(np.sqrt(np.linalg.eigvalsh(covariance[of_load, of_load])[-1])) / mass
         centre = moved[number][moments] / mass
         distance = float(np.linalg.norm(centre - declared[number][moments] / mass))
         if distance < max(_FAR_CENTRE_M, _FAR_CENTRE_DEVIATIONS * deviation):
             continue
-        link = fit.equations.model.link_names[body]
+        link = fit.equations.model.link_names[start // BODY_PARAMETERS]
         place = ", ".join(f"{value:.3g}" for value in centre)
         evidence = (
             f"the load of {mass:.4g} kg acts as if its centre of mass were {distance:.2g} m from where it is"
@@ -323,7 +323,7 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
     return tuple(findings)
 
 
-def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: Sequence[int]) -> tuple[Array, Array]:
+def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], starts: Sequence[int]) -> tuple[Array, Array]:
     """Best change of first moments and inertia of each load ``(l, 9)``, and its covariance ``(9 l, 9 l)``."""
     weights = fit.weights(fraction)
     J, residuals = fit.system(weights)
@@ -331,29 +331,22 @@ def _centre_step(fit: GainFit, fraction: Array, loads: Sequence[Array], bodies: 
     K, row = np.zeros((len(J), count)), 0
     for block in fit.blocks:
         for weight, inverse, (columns, _) in zip(weights, fit.inverse, fit.channels(block), strict=True):
-            for number, (load, body) in enumerate(zip(loads, bodies, strict=True)):
+            for number, (load, start) in enumerate(zip(loads, starts, strict=True)):
                 if np.array_equal(block[0], load):
                     columns_of_load = slice(_UNKNOWNS_PER_LOAD * number, _UNKNOWNS_PER_LOAD * (number + 1))
-                    K[row : row + len(columns), columns_of_load] = weight * inverse * columns[:, _unknown(body)]
+                    unknown = columns[:, start + 1 : start + BODY_PARAMETERS]
+                    K[row : row + len(columns), columns_of_load] = weight * inverse * unknown
             row += len(columns)
-    pairs = list(zip(loads, bodies, strict=True))
-    sizes = [(load[_mass(body)] * _LOAD_SIZE_M, load[_mass(body)] * _LOAD_SIZE_M**2) for load, body in pairs]
-    deviations = np.concatenate([np.repeat(size, [3, 6]) for size in sizes])
-    values = np.concatenate([load[_unknown(body)] for load, body in pairs])
+    pairs = list(zip(loads, starts, strict=True))
+    sizes = np.repeat([_LOAD_SIZE_M, _LOAD_SIZE_M**2], [3, 6])
+    deviations = np.concatenate([load[start] * sizes for load, start in pairs])
+    values = np.concatenate([load[start + 1 : start + BODY_PARAMETERS] for load, start in pairs])
     whole = np.block([[J, K], [np.zeros((count, J.shape[1])), np.diag(1 / deviations)]])
     change = np.linalg.lstsq(whole, -np.concatenate([residuals, values / deviations]))[0][-count:]
     covariance = np.linalg.inv(whole.T @ whole)[-count:, -count:]
     return np.asarray(change, dtype=float).reshape(len(loads), _UNKNOWNS_PER_LOAD), np.asarray(covariance, dtype=float)
 
 
-def _bodies(load: Array) -> list[int]:
-    return sorted({int(column) // BODY_PARAMETERS for column in np.flatnonzero(load)})
-
-
-def _mass(body: int) -> int:
-    return BODY_PARAMETERS * body
-
-
-def _unknown(body: int) -> slice:
-    """Columns of first moments and inertia."""
-    return slice(_mass(body) + 1, BODY_PARAMETERS * (body + 1))
+def _starts(load: Array) -> list[int]:
+    """First column, that of the mass, of every body with load."""
+    return [BODY_PARAMETERS * int(body) for body in np.unique(np.flatnonzero(load) // BODY_PARAMETERS)]

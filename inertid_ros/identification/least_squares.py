@@ -99,16 +99,15 @@ def least_squares(
             fraction = residuals.independent_fraction(fit.scale, least_deviation(information))
             fit = linear_problem.weighted(information, fraction, fit.weights)
     rank, scores = choose_rank(linear_problem, fit, recordings)
-    parameters = fit.spectrum.solution(rank)
     solution = replace(_solution(fit, rank, options.name), seconds=time.perf_counter() - began)
     estimate = LeastSquaresEstimate(
         equations=equations,
-        parameters=parameters,
+        parameters=solution.x,
         covariance=linear_problem.covariance(fit, rank),
         residual_deviation=linear_problem.deviation(fit.information, fit.weights, fit.spectrum, rank),
         effective_counts=fit.fraction * fit.information.counts,
         base=linear_problem.base,
-        train_relative_error=information.relative_error(parameters),
+        train_relative_error=information.relative_error(solution.x),
         prior_spread=TYPICAL_PRIOR_SPREAD,
         solution=solution,
         recordings=tuple(samples.name for samples in recordings),
@@ -193,30 +192,20 @@ def held_out_scores(solutions: Array, held_out: Information, weights: Array) -> 
 
 
 def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> Array:
-    """``(r + 1,)`` mean score over cross-validation sets, each held out in turn."""
+    """``(r + 1,)`` mean score over cross-validation sets, each held out in turn: the recordings, or contiguous pieces
+    of the only one, since neighbouring samples are alike.
+    """
     if not recordings:
         raise IdentificationError("least squares: rank held_out has no recordings to split; give recordings or use gcv")
     residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
-    fitted = tuple(residuals.pseudo_values(fit.scale))
-    sets = [
-        compress(linear_problem.equations, [samples])
-        for samples in cross_validation_sets(fitted, linear_problem.options.cross_validation_sets)
-    ]
+    fitted = list(residuals.pseudo_values(fit.scale))
+    pieces = fitted if len(fitted) > 1 else fitted[0].blocks(linear_problem.options.cross_validation_sets)
+    sets = [compress(linear_problem.equations, [samples]) for samples in pieces]
     scores = []
     for index, test_set in enumerate(sets):
         spectrum = linear_problem.spectrum(merged(sets[:index] + sets[index + 1 :]), fit.weights)
         scores.append(held_out_scores(spectrum.solutions, test_set, fit.weights))
     return np.asarray(np.average(scores, axis=0, weights=[test_set.counts.sum() for test_set in sets]))
-
-
-def cross_validation_sets(recordings: Sequence[Samples], count: int) -> tuple[Samples, ...]:
-    """The recordings themselves, or contiguous pieces of the only one, since neighbouring samples are alike."""
-    if len(recordings) > 1:
-        return tuple(recordings)
-    whole = recordings[0]
-    if len(whole) < count:
-        raise IdentificationError(f"{whole.name}: {len(whole)} samples cannot be cut into {count} pieces; record more")
-    return tuple(whole.blocks(count))
 
 
 def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:

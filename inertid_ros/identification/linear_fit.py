@@ -70,24 +70,6 @@ class ParameterSpectrum:
         return self.directions[:, :rank] / self.strengths[:rank]
 
 
-def parameter_spectrum(R: Array, z: Array, base: BaseParameters, scaling: Array, centre: Array) -> ParameterSpectrum:
-    """Spectrum of equations.
-
-    Parameters
-    ----------
-    R, z : ndarray, shape (k, p) and (k,)
-        Whitened equations, ``k >= p``.
-    base : BaseParameters
-        Directions that motion excites. Only these count, so that the rank is decided once.
-    """
-    if base.count == 0:
-        raise IdentificationError("least squares: the motion shows no parameter at all; did the robot move?")
-    shown, _ = np.linalg.qr((base.projection @ scaling).T)
-    span = scaling @ shown
-    left, strengths, right = _svd(R @ span)
-    return ParameterSpectrum(centre, span @ right, strengths, left, left.T @ (z - R @ centre))
-
-
 def _svd(matrix: Array) -> tuple[Array, Array, Array]:
     """``U, s, V`` of a tall matrix. By Jacobi rotations, which keep weak directions accurate relative to their own
     size: grams next to tons, micrometres next to metres.
@@ -193,7 +175,16 @@ class LinearProblem:
         return self.prior if self.options.null_space == "prior" else np.zeros(self.coordinates.layout.size)
 
     def spectrum(self, information: Information, weights: Array) -> ParameterSpectrum:
-        return parameter_spectrum(*information.whitened(weights), self.base, self.scaling, self.centre)
+        """Spectrum of weighted equations; only directions of the base parameters count, so that the rank is decided
+        once.
+        """
+        if self.base.count == 0:
+            raise IdentificationError("least squares: the motion shows no parameter at all; did the robot move?")
+        R, z = information.whitened(weights)
+        shown, _ = np.linalg.qr((self.base.projection @ self.scaling).T)
+        span = self.scaling @ shown
+        left, strengths, right = _svd(R @ span)
+        return ParameterSpectrum(self.centre, span @ right, strengths, left, left.T @ (z - R @ self.centre))
 
     def fit(self, information: Information, weights: Array, fraction: Array) -> LinearFit:
         spectrum = self.spectrum(information, weights)

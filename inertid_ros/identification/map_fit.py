@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +25,7 @@ from inertid_ros.identification.information.residuals import band_fraction, effe
 from inertid_ros.identification.prior import regularizers
 from inertid_ros.identification.prior.constraints import Constraints
 from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, prior_coordinates
+from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.identification.solvers.map_problem import MapProblem
 from inertid_ros.regressors.equations import Equations
@@ -136,10 +135,10 @@ class MapFit:
         given_by_terms = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
         constraints = replace(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
-        regularization = Regularization(
-            options.regularizer, prior_spread, options.drive_weight, 1 / ENERGY_SHARE, data.prior_spreads
+        plain = Regularization(
+            options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads
         )
-        regularization = map_problem.completed(regularization, model.consistent_prior - model.inertial_locked)
+        regularization = map_problem.completed(plain, model.consistent_prior - model.inertial_locked)
         # Weights by the errors of the prior, with samples as independent as the filter leaves them.
         information = data.information
         deviation = np.maximum(information.deviation(model.prior), 0.01 * information.rms_measured)
@@ -160,11 +159,12 @@ class MapFit:
         all may count: on recorded arms parameters then predict other motions better.
         """
         weighting = replace(self.weighting, discount=1.0)
-        options = attrs.evolve(self.options, prior_spread=weighting.regularization.prior_spread)
-        return replace(replace(self, options=options, weighting=weighting).reweighted(), options=self.options)
+        return replace(self, weighting=weighting).reweighted(weighting.regularization.prior_spread)
 
-    def reweighted(self) -> "MapFit":
+    def reweighted(self, given_spread: float = 0.0) -> "MapFit":
         """Iterate weights (residual deviation per channel) and prior spread to their fixed point.
+
+        A prior spread that is given, here or by the options, stays.
 
         Raises
         ------
@@ -172,6 +172,7 @@ class MapFit:
             The solver finds no optimum.
         """
         information, weighting = self.data.information, self.weighting
+        given_spread = given_spread or self.options.prior_spread
         start: Solution | None = None
         least = self.data.least_deviation
         for iteration in range(_MAX_REWEIGHTINGS):
@@ -188,7 +189,7 @@ class MapFit:
                 continue
             # Residual deviation per channel, then the prior spread of the largest evidence.
             deviation = np.maximum(information.deviation(self._physical(solution)), least)
-            prior_spread = self.options.prior_spread or regularizers.prior_spread_of_largest_evidence(
+            prior_spread = given_spread or regularizers.prior_spread_of_largest_evidence(
                 R, solution, information.layout, weighting.regularization, self._held
             )
             change = max(

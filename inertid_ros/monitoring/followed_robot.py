@@ -10,7 +10,7 @@ from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.samples import Samples
+from inertid_ros.core.samples import JointSample, Samples
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.recording import Recording
 from inertid_ros.payload.equations import CalibratedRobot
@@ -21,7 +21,7 @@ from inertid_ros.robot.model import RobotModel
 from .causal_filter import CausalFilter, StreamOptions
 from .change_detector import Change, ChangeDetector, ChangeHistory, with_stream_noise
 from .online_identification import NOTHING_FORGOTTEN, OnlineEstimate, OnlineIdentification
-from .stream_checks import CheckedState, JointState, StreamChecks, StreamFault
+from .stream_checks import CheckedState, StreamChecks, StreamFault
 
 _log = logging.getLogger(__name__)
 _BLOCK_S = 0.125  # length of the blocks of samples
@@ -83,7 +83,7 @@ class FollowedRobot:
         """Joint state stamp [ns] of a time of samples, estimates or changes [s]."""
         return self._checks.stamp_ns(time)
 
-    def take(self, state: JointState) -> Followed:
+    def take(self, state: JointSample) -> Followed:
         """Process a joint state, in the order of reception.
 
         Raises

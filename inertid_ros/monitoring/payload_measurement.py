@@ -6,11 +6,11 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.samples import Samples
+from inertid_ros.core.samples import JointSample, Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import Compressor, information_so_far
 from inertid_ros.monitoring.followed_robot import FollowedRobot
-from inertid_ros.monitoring.stream_checks import CheckedState, JointState, StreamFault
+from inertid_ros.monitoring.stream_checks import CheckedState, StreamFault
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame, payload_equations
 
 _ENDING = (StreamFault.CLOCK, StreamFault.JUMP, StreamFault.HELD_JOINT)  # after which states do not belong together
@@ -56,7 +56,7 @@ class PayloadMeasurement:
     ) -> None:
         self._robot, self._weights = followed.robot, followed.weights
         self._tool, self._wanted, self._drift = tool, seconds, drift or FrictionDrift()
-        self._states: list[tuple[float, JointState]] = []
+        self._states: list[tuple[float, JointSample]] = []
         self._compressor = Compressor(followed.robot.equations)
 
     @property
@@ -73,7 +73,7 @@ class PayloadMeasurement:
         """Share of the wanted time."""
         return min(self.seconds / self._wanted, 1.0)
 
-    def add(self, state: JointState, checked: CheckedState, block: Samples | None) -> None:
+    def add(self, state: JointSample, checked: CheckedState, block: Samples | None) -> None:
         """Take a joint state, the result of its checks, and the block that it completed, if any.
 
         Raises

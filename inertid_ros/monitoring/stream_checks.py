@@ -11,6 +11,7 @@ from enum import Enum
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.samples import JointSample
 from inertid_ros.robot.model import RobotModel
 
 BREAK_S = 1.0  # of the time scale, where states do not continue those before
@@ -32,23 +33,6 @@ class StreamFault(Enum):
     CLOCK = "clock"
     JUMP = "jump"
     HELD_JOINT = "held joint"
-
-
-@dataclass(frozen=True)
-class JointState:
-    """One reported joint state ``(n,)`` in the order of a model, with its header stamp; NaN if not reported.
-
-    Attributes
-    ----------
-    held : ndarray, shape (k,)
-        Positions of the joints that the model holds (:attr:`.RobotOptions.locked_joints`) [rad or m].
-    """
-
-    stamp_ns: int
-    position: Array
-    velocity: Array
-    effort: Array
-    held: Array
 
 
 @dataclass(frozen=True)
@@ -83,7 +67,7 @@ class StreamChecks:
         self._fastest = np.where(limits.velocity > 0, _MAX_SPEED_RATIO * limits.velocity, np.inf)
         self._turning = ~np.isfinite(limits.upper)
         self._turns = np.zeros(model.joints)
-        self._last: JointState | None = None  # on the clock
+        self._last: JointSample | None = None  # on the clock
         self._used: tuple[float, Array] | None = None  # time and position
         self._now, self._elsewhere, self._same = 0.0, 0, 0
         self._held_moved, self._held_before = -math.inf, np.zeros(0)
@@ -93,7 +77,7 @@ class StreamChecks:
         """Header stamp of a time of this scale [ns]; valid since the last break."""
         return self._last.stamp_ns - round((self._now - time) * 1e9) if self._last is not None else 0
 
-    def check(self, state: JointState) -> CheckedState:
+    def check(self, state: JointSample) -> CheckedState:
         """Check a state, in the order of reception."""
         refused = self._not_finite(state) or self._off_the_clock(state)
         if refused is not None:
@@ -103,7 +87,7 @@ class StreamChecks:
         refused = self._stuck(before, state) or self._held_joint_moves(state.held)
         return refused or self._followed(state.position, fault, message)
 
-    def _not_finite(self, state: JointState) -> CheckedState | None:
+    def _not_finite(self, state: JointSample) -> CheckedState | None:
         """Refuse NaN, infinity, and states without a channel."""
         if math.isfinite(state.position.sum() + state.velocity.sum() + state.effort.sum()):
             return None
@@ -118,7 +102,7 @@ class StreamChecks:
                 return _refused(StreamFault.NOT_FINITE, f"{joint}: {channel} is not finite; check the driver")
         return _refused(StreamFault.NOT_FINITE, "joint_states hold numbers beyond all measure; check the driver")
 
-    def _off_the_clock(self, state: JointState) -> CheckedState | None:
+    def _off_the_clock(self, state: JointSample) -> CheckedState | None:
         """Refuse stamps that repeat, or that do not continue those before until several in a row do not."""
         if self._last is None:
             return None
@@ -135,7 +119,7 @@ class StreamChecks:
             return _refused(StreamFault.PAUSE, f"joint states are stamped {step:.3g} s after those before")
         return _refused(StreamFault.OUT_OF_ORDER, f"joint states are stamped {-step:.3g} s before others")
 
-    def _go_on(self, before: JointState | None, state: JointState) -> tuple[StreamFault | None, str]:
+    def _go_on(self, before: JointSample | None, state: JointSample) -> tuple[StreamFault | None, str]:
         """Advance the time to a state; return the fault of its stamp."""
         step = (state.stamp_ns - before.stamp_ns) * 1e-9 if before is not None else BREAK_S
         if not self._elsewhere:
@@ -148,7 +132,7 @@ class StreamChecks:
             return StreamFault.CLOCK, f"the clock of the joint states went back by {-step:.3g} s; beginning anew"
         return StreamFault.PAUSE, f"no joint states for {step:.3g} s, or their clock was set; beginning anew"
 
-    def _stuck(self, before: JointState | None, state: JointState) -> CheckedState | None:
+    def _stuck(self, before: JointSample | None, state: JointSample) -> CheckedState | None:
         """Refuse values that are exactly those of before: they are not new measurements."""
         if before is None or any(
             getattr(before, channel).tobytes() != getattr(state, channel).tobytes()

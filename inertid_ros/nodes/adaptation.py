@@ -24,7 +24,7 @@ from inertid_ros.adaptive_control.controlled_arm import (
     first_estimate,
 )
 from inertid_ros.adaptive_control.reference import MAX_POINTS, SentTrajectory
-from inertid_ros.config.execution import StateMonitorOptions
+from inertid_ros.config.excitation import StateMonitorOptions
 from inertid_ros.config.nodes import AdaptationNodeOptions
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array

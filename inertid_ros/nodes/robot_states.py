@@ -9,7 +9,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from inertid_ros.config.execution import StateMonitorOptions
+from inertid_ros.config.excitation import StateMonitorOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError, RecordingError
@@ -287,7 +287,7 @@ class RobotStates:
         if self._model is not None and model.hash != self._model.hash:
             self._on_other_robot()
         if self._window is None or self._window.joint_names != model.joint_names:
-            self._window = JointStateWindow(JointOrder(model.joint_names, model.recorded_joints, model.effort_scale))
+            self._window = JointStateWindow(JointOrder(model.joint_names, model.effort_scale, model.recorded_joints))
         self._model = model
         self._described(model)
 

@@ -201,12 +201,9 @@ class SimulatedArm(Simulation):
     def _holding(self, message: InertiaStamped) -> RobotModel:
         if message.inertia.m == 0:
             return self.truth
-        com = message.inertia.com
-        upper = tuple(getattr(message.inertia, f"i{axes}") for axes in ("xx", "xy", "xz", "yy", "yz", "zz"))
-        load = LoadOptions(
-            message.header.frame_id, message.inertia.m, ("*",), com=(com.x, com.y, com.z),
-            inertia=upper if any(upper) else (),
-        )  # fmt: skip
+        mass, x, y, z, *upper = conversions.from_inertia(message.inertia).tolist()
+        inertia = tuple(upper) if any(upper) else ()
+        load = LoadOptions(message.header.frame_id, mass, ("*",), com=(x, y, z), inertia=inertia)
         bodies = self.truth.consistent_body_prior + load_bodies(self.truth, {"attached": load}, "attached")
         return self.truth.with_prior_bodies(bodies)
 

@@ -99,8 +99,8 @@ def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None 
         for joint in np.flatnonzero(ratios):
             rows[joint].extend(ratios[joint] * coupled)
     if layout.terms:
-        for joint, column in term_columns(layout.terms, layout.joints, motion.signals(load)):
-            rows[joint].append(column)
+        for of_joint, column in term_columns(layout.terms, layout.joints, motion.signals(load)):
+            rows[of_joint].append(column)
     return rows
 
 

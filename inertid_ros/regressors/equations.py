@@ -158,9 +158,7 @@ def equations_of(source: RobotModel | Equations, equation_type: str = "force") -
     return {candidate.equation_type: candidate for candidate in types}[equation_type](source)
 
 
-def dense_equations(
-    equations: Equations, samples: Samples, chunk: int = BATCH
-) -> Iterator[list[tuple[Array, Array]]]:
+def dense_equations(equations: Equations, samples: Samples, chunk: int = BATCH) -> Iterator[list[tuple[Array, Array]]]:
     """Yield, chunk by chunk, a list over channels of ``(A (k, p_j), b (k,))`` with the unmasked rows.
 
     ``A @ x[equations.columns[j]] = b`` for the parameter vector ``x``. For few samples; compression does not use it.

@@ -27,9 +27,7 @@ _NOISE_POSES = 300  # over which noise is averaged
 _MIN_NOISE_RATIO = 1e-6  # of the fastest rate
 
 
-def momentum_regressor(
-    tree: Sequence[TreeJoint], twist: Array, q: Array, v: Array, pose: Array | None = None
-) -> Array:
+def momentum_regressor(tree: Sequence[TreeJoint], twist: Array, q: Array, v: Array, pose: Array | None = None) -> Array:
     """System momentum regressor ``K`` of a tree on a free base ([Naveen2019]_ eqs. 1-12).
 
     Momentum is linear in the velocity as force is in the acceleration of a robot at rest that weighs nothing: the rows
@@ -70,6 +68,7 @@ class MomentumEquations(WholeRowEquations):
     quantity = ("momentum", "N s or N m s")
     channels = tuple(f"momentum.{part}_{axis}" for part in ("linear", "angular") for axis in "xyz")
     optional = False
+    in_world = False  # whether momentum is in the world, about its origin, and the pose of the base must be known
 
     def __init__(self, model: RobotModel) -> None:
         if not model.free:
@@ -84,11 +83,6 @@ class MomentumEquations(WholeRowEquations):
         every = np.arange(self.model.layout.inertial_size)
         moments = every[every % BODY_PARAMETERS < _MASS_AND_MOMENTS]
         return (moments,) * _LINEAR_CHANNELS + (every,) * (self.count - _LINEAR_CHANNELS)
-
-    @cached_property
-    def tree(self) -> tuple[TreeJoint, ...]:
-        """Bodies, then rotors that turn with the joints."""
-        return self.model.rotor_tree
 
     @property
     def fingerprint(self) -> str:
@@ -115,12 +109,8 @@ class MomentumEquations(WholeRowEquations):
 
     def regressor(self, q: Array, v: Array) -> Array:
         """``(k, 6, p)`` regressor in all inertial parameters, from positions ``(k, nq)`` and velocities ``(k, nv)``."""
-        gearing = self.model.layout.gearing
-        return momentum_regressor(self.tree, v[:, :6], q[:, 7:] @ gearing.T, v[:, 6:] @ gearing.T, self.pose(q))
-
-    def pose(self, q: Array) -> Array | None:
-        """``(k, 7)`` pose of the base; None: momentum is in the base frame."""
-        return None
+        gearing, pose = self.model.layout.gearing, q[:, :7] if self.in_world else None
+        return momentum_regressor(self.model.rotor_tree, v[:, :6], q[:, 7:] @ gearing.T, v[:, 6:] @ gearing.T, pose)
 
 
 class MomentumChangeEquations(MomentumEquations):
@@ -130,14 +120,12 @@ class MomentumChangeEquations(MomentumEquations):
     """
 
     equation_type = "momentum_change"
+    in_world = True
 
     def predict(self, parameters: Array, samples: Samples) -> Array:
         """``(N, 6)`` momentum of base and joints in the world, less its mean [N s, N m s]."""
         momentum = super().predict(parameters, samples)
         return momentum - momentum[samples.usable].mean(axis=0)
-
-    def pose(self, q: Array) -> Array | None:
-        return q[:, :7]
 
     def constant(self, samples: Samples) -> Array:
         """Mean of the coefficients."""

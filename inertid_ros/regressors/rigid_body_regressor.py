@@ -197,7 +197,8 @@ class RotorRegressor:
         """``(nv, 10 r, k)`` from motion ``(nq, k)``, ``(nv, k)``."""
         velocities, rotors = len(v), len(self._gearing) - self._joints
         out = np.zeros((velocities + rotors, self._regressor.width, q.shape[1]))
-        self._regressor.write(*map(self._geared, (q, v, a)), out)
+        q, v, a = map(self._geared, (q, v, a))
+        self._regressor.write(q, v, a, out)
         out[velocities - self._joints : velocities] += np.einsum(
             "rj,rck->jck", self._gearing[self._joints :], out[velocities:]
         )

@@ -4,7 +4,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from zipfile import BadZipFile
@@ -28,7 +28,6 @@ _Curve = TypeVar("_Curve")
 def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     """Content of ``report.json``; numbers that are not finite are None."""
     estimate, assessment = outcome.estimate, outcome.assessment
-    prior: dict[str, Any] = {"train": asdict(assessment.train_errors_of_prior)}
     content: dict[str, Any] = {
         "format": REPORT_FORMAT,
         "robot": estimate.model.name,
@@ -39,19 +38,11 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "channels": estimate.equations.channels,
         "residual_deviation": estimate.residual_deviation,
         "effective_samples": estimate.effective_counts,
-        "train": asdict(assessment.train_errors),
+        **_errors(outcome),
     }
-    if outcome.validation is not None:
-        content["validation"] = asdict(outcome.validation.calibrated)
-        prior["validation"] = asdict(outcome.validation.prior)
-    if outcome.blocks is not None:
-        content["blocks"] = {"count": outcome.blocks.blocks, **asdict(outcome.blocks.calibrated)}
-        prior["blocks"] = asdict(outcome.blocks.prior)
-    # Errors of the URDF on the deciding data are at the top of their section, as those of the result are.
-    content["prior"] = {**prior.get("validation", prior["train"]), **prior}
     solution, confidence = estimate.solution, assessment.confidence
     content |= {
-        "bands": list(map(asdict, outcome.bands)),
+        "bands": outcome.bands,
         "links": _links(outcome),
         "joints": _joints(estimate),
         "couplings": _couplings(estimate),
@@ -59,7 +50,7 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "terms": _terms(estimate),
         "drive_gains": _drive_gains(outcome),
         "base_parameters": _base_parameters(estimate),
-        "statements": list(map(asdict, estimate.identifiability)),
+        "statements": estimate.identifiability,
         "solver": {
             "name": solution.solver,
             **{key: getattr(solution, key) for key in ("status", "iterations", "seconds", "objective", "gap")},
@@ -78,13 +69,13 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "effort_delay_s": estimate.delay,
         "timing": outcome.timing,
         "peak_memory_mb": outcome.peak_memory_mb,
-        "provenance": asdict(outcome.provenance),
-        "next_action": asdict(outcome.next_action),
-        "ellipsoids": list(map(asdict, assessment.ellipsoids)),
-        "coverage": list(map(asdict, assessment.coverage)),
-        "feasibility": list(map(asdict, assessment.feasibility)),
-        "correlated_pairs": list(map(asdict, assessment.correlated)),
-        "urdf_changes": list(map(asdict, urdf_changes(estimate.model.urdf, outcome.urdf))),
+        "provenance": outcome.provenance,
+        "next_action": outcome.next_action,
+        "ellipsoids": assessment.ellipsoids,
+        "coverage": assessment.coverage,
+        "feasibility": assessment.feasibility,
+        "correlated_pairs": assessment.correlated,
+        "urdf_changes": urdf_changes(estimate.model.urdf, outcome.urdf),
         "delay": None
         if estimate.delay_found is None
         else {
@@ -96,6 +87,20 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     }
     report: dict[str, Any] = plain(content)
     return report
+
+
+def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:
+    """Errors on fitted and on held-out data; those of the URDF as given stand under ``prior``."""
+    assessment, validation, blocks = outcome.assessment, outcome.validation, outcome.blocks
+    content = {"train": asdict(assessment.train_errors)}
+    prior = {"train": asdict(assessment.train_errors_of_prior)}
+    if validation is not None:
+        content["validation"], prior["validation"] = asdict(validation.calibrated), asdict(validation.prior)
+    if blocks is not None:
+        content["blocks"] = {"count": blocks.blocks, **asdict(blocks.calibrated)}
+        prior["blocks"] = asdict(blocks.prior)
+    # Errors of the URDF on the deciding data are at the top of their section, as those of the result are.
+    return {**content, "prior": {**prior.get("validation", prior["train"]), **prior}}
 
 
 def _bodies(estimate: Estimate, columns: slice) -> dict[str, Any]:
@@ -243,15 +248,17 @@ def json_text(content: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert NumPy values for JSON and YAML; numbers that are not finite become None."""
+    """Convert NumPy values and dataclasses for JSON and YAML; numbers that are not finite become None."""
     if isinstance(value, Mapping):
         return {str(key): plain(element) for key, element in value.items()}
     if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [plain(element) for element in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return value
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -239,7 +239,7 @@ def comparison_content(first: Result, second: Result) -> dict[str, Any]:
                 for name, a, b, distance in links
             ],
             "torque_difference": torque_difference,
-            "parameters": [asdict(change) for change in changes],
+            "parameters": changes,
         }
     )
     return content
@@ -266,17 +266,17 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
         "locked_joints": options.locked_joints,
         "drive_terms": layout.drive_terms,
         "gravity": options.gravity,
-        "couplings": list(map(asdict, layout.couplings)),
-        "rotors": list(map(asdict, layout.rotors)),
+        "couplings": layout.couplings,
+        "rotors": layout.rotors,
         "base": options.base,
-        "contacts": list(map(asdict, model.contacts)),
+        "contacts": model.contacts,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
         "wheels": [
             {"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
             for name, wheel in options.wheels.items()
         ],
         "effort_scale": options.effort_scale,
-        "terms": list(map(asdict, layout.terms)),
+        "terms": layout.terms,
         "without_stribeck": layout.without_stribeck,
         "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
         "joint_names": options.joint_names,

@@ -17,6 +17,7 @@ from inertid_ros.core.inertial_parameters import (
     from_pseudo_inertia,
     is_consistent,
     pseudo_inertia,
+    symmetric,
 )
 
 from .model import RobotModel
@@ -54,9 +55,7 @@ def _placed(model: RobotModel, name: str, load: LoadOptions) -> tuple[int, Array
     frame = tree.frames[tree.getFrameId(load.link)]
     if frame.parentJoint == 0:
         raise ModelError(f"load '{name}': link '{load.link}' does not move, so that nothing shows the load")
-    xx, xy, xz, yy, yz, zz = load.inertia or (0.0,) * 6
-    rotational = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    body = pin.Inertia(load.mass, np.array(load.com), rotational)
+    body = pin.Inertia(load.mass, np.array(load.com), symmetric(load.inertia or np.zeros(6)))
     # A point mass lies on the border of what can exist.
     if load.inertia and not is_consistent(body.toDynamicParameters()[None]).all():
         raise ModelError(f"load '{name}': no body has this inertia; give it about the centre of mass")

@@ -15,11 +15,10 @@ from lxml import etree
 from inertid_ros.config.robot import RotorOptions, WheelOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.inertial_parameters import from_mass_com_inertia
+from inertid_ros.core.inertial_parameters import URDF_INERTIA, from_mass_com_inertia, symmetric
 from inertid_ros.robot.urdf import parsing
 
 _MAX_IMBALANCE = 1e-3  # of a wheel's inertia; a held wheel may differ so much from a balanced body of revolution
-_URDF_ORDER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Rotor:
             along = np.outer(axis, axis) / max(float(axis @ axis), 1e-300)
             across = rotor.radius**2 / 4 + rotor.length**2 / 12
             cylinder = rotor.mass * (0.5 * rotor.radius**2 * along + across * (np.eye(3) - along))
-            inertia = tuple(cylinder[k] for k in _URDF_ORDER)
+            inertia = tuple(cylinder[np.triu_indices(3)])
         return cls(
             name, rotor.joint, rotor.link, rotor.ratio, rotor.mass, inertia, rotor.com, rotor.xyz, rotor.rpy, rotor.axis
         )
@@ -68,8 +67,7 @@ class Rotor:
     @property
     def parameters(self) -> Array:
         """``(10,)`` prior about the origin of its frame."""
-        xx, xy, xz, yy, yz, zz = self.inertia
-        return from_mass_com_inertia(self.mass, self.com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return from_mass_com_inertia(self.mass, self.com, symmetric(self.inertia))
 
     @property
     def unit_axis(self) -> Array:
@@ -153,12 +151,12 @@ def _completed(
     name: str, wheel: WheelOptions, joint: etree._Element | None, links: dict[str | None, etree._Element]
 ) -> WheelOptions:
     if joint is not None:
-        where = f"URDF joint '{name}'"
         if joint.get("type") not in ("continuous", "revolute"):
-            raise ModelError(f"{where}: is {joint.get('type')} and cannot be a wheel; name a joint that turns")
-        axis = parsing.axis(joint, where)
+            problem = f"is {joint.get('type')} and cannot be a wheel; name a joint that turns"
+            raise ModelError(f"{parsing.place(joint)}: {problem}")
+        axis = parsing.axis(joint)
         if not wheel.axis:
-            turned = pin.rpy.rpyToMatrix(*parsing.origin(joint, where)[1]) @ axis
+            turned = pin.rpy.rpyToMatrix(*parsing.origin(joint)[1]) @ axis
             wheel = attrs.evolve(wheel, axis=tuple(turned.tolist()))
         wheel = attrs.evolve(wheel, link=wheel.link or str(joint.find("parent").get("link")))
         inertial = links[joint.find("child").get("link")].find("inertial")
@@ -181,13 +179,11 @@ def _completed(
 def _about_axis(name: str, inertial: etree._Element, axis: Array) -> float:
     """Moment of inertia [kg m^2] of a balanced wheel about its axis through the joint."""
     where = f"URDF wheel '{name}'"
-    mass = parsing.number(inertial.find("mass"), "value", where, "mass")
-    element = inertial.find("inertia")
-    keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    xx, xy, xz, yy, yz, zz = (parsing.number(element, key, where, "inertia", default=0.0) for key in keys)
-    place, angles = parsing.origin(inertial, where)
+    mass = parsing.number(inertial, "mass", "value")
+    elements = [parsing.number(inertial, "inertia", key) for key in URDF_INERTIA]
+    place, angles = parsing.origin(inertial)
     turn = pin.rpy.rpyToMatrix(*angles)
-    inertia = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
+    inertia = turn @ symmetric(elements) @ turn.T
     about = float(axis @ inertia @ axis)
     off = place - axis * (place @ axis)
     across = inertia - about * np.outer(axis, axis)

@@ -2,12 +2,12 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Quaternion, WrenchStamped
+from geometry_msgs.msg import Inertia, Quaternion, Vector3, WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
@@ -17,6 +17,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from inertid_ros.config.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.core.samples import JointSample
 from inertid_ros.data.blocks import Batch, Block
 from inertid_ros.data.messages import WIDTHS
 from inertid_ros.msg import SampleBatch
@@ -31,6 +32,7 @@ except ImportError:  # transforms3d, which it wraps in the conventions of ROS
     tf_transformations = None
 
 NANOSECONDS = 1_000_000_000
+_INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _CDR_ENCAPSULATION_BYTES = 4  # the second tells the byte order
 
 
@@ -98,6 +100,18 @@ def to_wrench(wrench: Array, frame: str, stamp: Time) -> WrenchStamped:
     _set_vector(message.wrench.force, wrench[:3])
     _set_vector(message.wrench.torque, wrench[3:])
     return message
+
+
+def to_inertia(numbers: Sequence[float] | Array) -> Inertia:
+    """Make an Inertia of ``(10,)``: mass, centre of mass, and xx, xy, xz, yy, yz, zz about the latter."""
+    mass, x, y, z, *elements = map(float, numbers)
+    return Inertia(m=mass, com=Vector3(x=x, y=y, z=z), **dict(zip(_INERTIA_FIELDS, elements, strict=True)))
+
+
+def from_inertia(message: Inertia) -> Array:
+    """Return the ``(10,)`` numbers of :func:`to_inertia`."""
+    elements = (getattr(message, field) for field in _INERTIA_FIELDS)
+    return np.array([message.m, message.com.x, message.com.y, message.com.z, *elements])
 
 
 def _set_vector(vector: Any, values: Array) -> None:
@@ -205,43 +219,29 @@ def from_batch(message: SampleBatch) -> Block:
     )
 
 
-@dataclass(frozen=True)
-class JointSample:
-    """A JointState in the order of a model's joints; ``velocity`` and ``effort`` are NaN if the message lacks them.
-
-    ``held`` are positions of joints that the model holds, NaN for those without a message yet.
-    """
-
-    stamp_ns: int
-    position: Array
-    velocity: Array
-    effort: Array
-    held: Array = field(default_factory=lambda: np.zeros(0))
-
-
 class JointOrder:
     """Picks a fixed set of joints out of JointState messages, in any order and among any others.
 
-    ``recorded`` are the names of these joints in messages, ``effort_scale`` ``(n,)`` factors from reported efforts to
-    N m or N. ``held_joints``, such as those of a gripper, may have messages of their own.
+    ``effort_scale`` ``(n,)`` are factors from reported efforts to N m or N, ``recorded`` the names of these joints in
+    messages. ``held_joints``, such as those of a gripper, may have messages of their own.
     """
 
     def __init__(
         self,
         joint_names: Sequence[str],
-        recorded: RecordedJoints,
         effort_scale: Array | float = 1.0,
+        recorded: RecordedJoints | None = None,
         held_joints: Sequence[str] = (),
     ) -> None:
         self.joint_names, self._held_joints = tuple(joint_names), tuple(held_joints)
-        self._recorded, self._effort_scale = recorded, effort_scale
+        self._recorded, self._effort_scale = recorded or RecordedJoints(), effort_scale
         self._skipped: tuple[str, ...] = ()
         self._held = np.full(len(self._held_joints), np.nan)
         self._columns: dict[tuple[str, ...], NDArray[np.intp] | None] = {}  # by the names of a message
         self._held_columns: dict[tuple[str, ...], dict[int, int]] = {}  # held joint to column
 
     def sample(self, message: JointState) -> JointSample | None:
-        """Return these joints of a message; None if it lacks all of them.
+        """Return these joints of a message, NaN for what it leaves out; None if it lacks all of them.
 
         Raises RecordingError if some of the joints are missing, a joint is listed twice, or lengths do not fit.
         """

@@ -124,9 +124,8 @@ def fix_joints(root: etree._Element, locked: Mapping[str, float]) -> str:
 
 
 def _fix(joint: etree._Element, position: float) -> None:
-    where = f"URDF joint '{joint.get('name')}'"
-    xyz, rpy = parsing.origin(joint, where)
-    axis = parsing.axis(joint, where)
+    xyz, rpy = parsing.origin(joint)
+    axis = parsing.axis(joint)
     rotation = Rotation.from_euler("xyz", rpy)
     if joint.get("type") == "prismatic":
         xyz = xyz + rotation.apply(axis * position)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from inertid_ros.config.execution import ExecutionOptions
+from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution

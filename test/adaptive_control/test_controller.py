@@ -152,9 +152,9 @@ def track(law, speed=1.0, dt=1e-3, seconds=4.0, seed=4, tracking=Tracking.PASSIV
 
 @pytest.mark.parametrize("tracking", Tracking)
 def test_adaptation_tracks_better_and_stays_consistent(tracking):
-    without, _ = track(Law.NONE, tracking=tracking)
+    without, _ = track(Law.NONE, dt=4e-3, tracking=tracking)
     for law in (Law.NATURAL, Law.PULLBACK):
-        error, consistent = track(law, tracking=tracking)
+        error, consistent = track(law, dt=4e-3, tracking=tracking)
         assert consistent and error < 0.5 * without
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.nodes.two_links import URDF, two_links
 
 from inertid_ros.adaptive_control.controlled_arm import adaptive_controller, first_estimate
-from inertid_ros.config.execution import EffortControlOptions
+from inertid_ros.config.excitation import EffortControlOptions
 from inertid_ros.core.errors import InertidError, ModelError
 from inertid_ros.robot.model import load_model
 

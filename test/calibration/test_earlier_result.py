@@ -9,7 +9,7 @@ from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.earlier_result import earlier_result
-from inertid_ros.calibration.excitation_job import ExcitationJob, prepare_motion
+from inertid_ros.calibration.planning import ExcitationJob, prepare_motion
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import InertidError

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.nodes.two_links import URDF, write_plan
 
-from inertid_ros.calibration.excitation_job import ExcitationJob, prepare_motion
+from inertid_ros.calibration.planning import ExcitationJob, prepare_motion
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError
 

@@ -296,13 +296,3 @@ def test_a_closed_pipe_is_no_error(result):
     command = f"'{sys.executable}' -m inertid_ros.cli.main report '{result}' --json | head -c 10 > /dev/null"
     done = subprocess.run(["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
     assert done.stdout.strip() == "0" and done.stderr == ""
-
-
-def test_results_of_bag_and_npz_agree(files, tmp_path, capsys):
-    errors = []
-    for train in ("b_bag", "b.npz"):
-        shutil.rmtree(tmp_path / "out", ignore_errors=True)
-        command = ("identify", files / train, "--urdf", files / "given.urdf", "--output", tmp_path / "out", "--json")
-        _, out, _ = _run(*command, capsys=capsys)
-        errors.append(json.loads(out)["train"]["relative_error"])
-    assert errors[0] == pytest.approx(errors[1], rel=1e-6)

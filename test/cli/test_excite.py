@@ -4,7 +4,6 @@ import html
 import json
 import os
 import signal
-from contextlib import contextmanager
 from xml.etree import ElementTree
 
 import numpy as np
@@ -57,13 +56,6 @@ def test_a_plan_within_the_limits_is_written(folder, capsys):
     assert not plan.velocity[0].any() and not plan.velocity[-1].any()
 
 
-def test_the_same_seed_gives_the_same_plan(folder, capsys):
-    for output, seed in (("a", 3), ("b", 3), ("c", 4)):
-        assert _excite(capsys, "--set", f"excitation.seed={seed}", output=output)[0] == 0
-    a, b, c = (load_motion(f"{name}/plan.yaml").position for name in "abc")
-    assert np.array_equal(a, b) and not np.array_equal(a, c)
-
-
 def test_ctrl_c_writes_the_best_motion_so_far(folder, capsys, monkeypatch):
     shown = []
 
@@ -79,20 +71,6 @@ def test_ctrl_c_writes_the_best_motion_so_far(folder, capsys, monkeypatch):
     status, _, err = _excite(capsys, *endless, quick=())
     assert "interrupted; going on with the best motion so far" in err and status == 0, err
     assert sorted(os.listdir("out")) == FILES
-
-
-def test_progress_is_of_planning_from_the_first_line_on(folder, capsys, monkeypatch):
-    """It read "reading" while the search went on."""
-    stages = []
-
-    @contextmanager
-    def watched(options, stage):
-        stages.append(stage)
-        yield lambda stage, fraction: stages.append(stage)
-
-    monkeypatch.setattr(excite, "progress_bar", watched)
-    assert _excite(capsys)[0] == 0
-    assert all(stage.startswith("planning") for stage in stages[:-1]) and stages[-1] == "checking"
 
 
 def test_ctrl_c_before_there_is_a_motion_writes_nothing(folder, capsys, monkeypatch):
@@ -178,16 +156,6 @@ def test_bad_input_is_one_line_and_leaves_nothing(more, message, folder, capsys)
     status, out, err = _excite(capsys, *more)
     assert status == 2 and out == "" and os.listdir() == ["robot.urdf"]
     assert err.splitlines()[-1].startswith(f"inertid: error: {message}")
-
-
-def test_only_a_plan_is_replaced(folder, capsys):
-    assert _excite(capsys)[0] == 0
-    assert _excite(capsys)[0] == 2
-    assert _excite(capsys, "--force")[0] == 0
-    (folder / "photos").mkdir()
-    (folder / "photos" / "cat.jpg").write_text("x")
-    status, _, err = _excite(capsys, "--force", output="photos")
-    assert status == 2 and "photos: holds cat.jpg and no list of what inertid wrote" in err
 
 
 @pytest.fixture(scope="module")

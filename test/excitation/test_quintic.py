@@ -43,31 +43,30 @@ def test_one_time_is_as_many(seed, share):
 def test_extremes_are_reached_and_never_exceeded(seed, order):
     curve = random_curve(seed)
     dense = curve.sample(np.linspace(0, curve.duration, 40_001))[order]
-    smallest, largest = curve.extremes(order)
+    values, times = curve.extremes(order)
     scale = np.abs(dense).max()
     for joint in range(2):
-        assert largest.value[joint] >= dense[:, joint].max() - 1e-9 * scale
-        assert smallest.value[joint] <= dense[:, joint].min() + 1e-9 * scale
-        for extreme in (largest, smallest):
-            at = curve.sample(np.array([extreme.time[joint]]))[order][0, joint]
-            assert at == pytest.approx(extreme.value[joint], abs=1e-6 * scale)
+        assert values[1, joint] >= dense[:, joint].max() - 1e-9 * scale
+        assert values[0, joint] <= dense[:, joint].min() + 1e-9 * scale
+        at = curve.sample(times[:, joint])[order][:, joint]
+        assert at == pytest.approx(values[:, joint], abs=1e-6 * scale)
 
 
 def test_a_peak_between_knots_is_found():
     # At rest on both knots, 1 rad apart in a tenth of a second: the peak velocity lies in the middle.
     zero = np.zeros((2, 1))
     curve = PiecewiseQuintic(np.array([0.0, 0.1]), np.array([[0.0], [1.0]]), zero, zero)
-    peak = curve.extremes(1)[1]
-    assert peak.value[0] == pytest.approx(18.75, rel=1e-9)
-    assert peak.time[0] == pytest.approx(0.05, abs=1e-6)
-    assert curve.extremes(2)[1].value[0] == pytest.approx(10 / np.sqrt(3) / 0.01, rel=1e-9)
+    values, times = curve.extremes(1)
+    assert values[1, 0] == pytest.approx(18.75, rel=1e-9)
+    assert times[1, 0] == pytest.approx(0.05, abs=1e-6)
+    assert curve.extremes(2)[0][1, 0] == pytest.approx(10 / np.sqrt(3) / 0.01, rel=1e-9)
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None)
 def test_exceeds_decides_for_the_whole_segment(seed):
     curve = random_curve(seed, knots=2, joints=1)
-    top = curve.extremes(2)[1].value[0]
+    top = curve.extremes(2)[0][1, 0]
     points = curve.control_points(2)[:, :, 0]
     margin = 1e-6 * np.abs(points).max()
     assert exceeds(points, top - margin).all()

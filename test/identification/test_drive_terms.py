@@ -68,7 +68,7 @@ def test_speeds_of_a_configuration_are_used_and_checked():
     model, *_ = _robot()
     options = RobotOptions(drive_terms=TERMS, stribeck_speeds={"joint1": 0.05})
     assert load_model(model.urdf, options).layout.stribeck_speed.tolist() == [0.2, 0.05, 0.2]
-    for speeds, message in (({"joint9": 0.1}, "no such joint"), ({"joint1": 0.0}, "not a positive number")):
+    for speeds, message in (({"joint9": 0.1}, "no such joint"), ({"joint1": 0.0}, "must lie between")):
         with pytest.raises(Exception, match=message):
             load_model(model.urdf, RobotOptions(stribeck_speeds=speeds))
 
@@ -166,7 +166,7 @@ def test_noise_alone_passes_as_rarely_as_it_should():
     assert 0.006 < np.mean(passed) < 0.014
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_rotor_inertia_is_left_out_where_efforts_show_none(seed):
     model, samples, truth = _samples(seed, 0.0)
     estimate = identify(model, [samples])
@@ -179,7 +179,7 @@ def test_rotor_inertia_is_left_out_where_efforts_show_none(seed):
     np.testing.assert_allclose(estimate.bodies, held.bodies, rtol=0.02, atol=2e-3)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_rotor_inertia_of_all_joints_stays_where_some_show_it(seed):
     model, samples, truth = _samples(seed, 0.3)
     estimate = identify(model, [samples])

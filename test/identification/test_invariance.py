@@ -97,7 +97,7 @@ def _experiment(seed: int, sliding: bool, joints: int = 4):
 
 
 @pytest.mark.parametrize("regularizer", ["pullback", "entropic", "riemannian"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_pounds_and_inches(seed, regularizer):
     tree, model, samples = _experiment(seed, sliding=seed % 2 == 1)
     length = FOOT ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
@@ -123,7 +123,7 @@ def test_pounds_and_inches(seed, regularizer):
 
 
 @pytest.mark.parametrize("regularizer", ["pullback", "entropic", "riemannian"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_link_frames(seed, regularizer):
     """Every frame turned, and shifted along its axis (anywhere on a link that slides)."""
     tree, model, samples = _experiment(seed, sliding=seed % 2 == 1)

@@ -6,11 +6,12 @@ from support.recordings.joint_state_stream import COULOMB, PERIOD, known_arm, st
 
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.core.samples import JointSample
 from inertid_ros.monitoring.causal_filter import CausalFilter, StreamOptions
 from inertid_ros.monitoring.change_detector import Cause, with_stream_noise
 from inertid_ros.monitoring.followed_robot import FollowedRobot
 from inertid_ros.monitoring.payload_measurement import PayloadMeasurement
-from inertid_ros.monitoring.stream_checks import JointState, StreamFault
+from inertid_ros.monitoring.stream_checks import StreamFault
 from inertid_ros.payload.equations import CalibratedRobot, ToolFrame
 
 STREAM = StreamOptions(PERIOD, 10.0, velocity_noise=0.0)
@@ -26,7 +27,7 @@ def arm() -> CalibratedRobot:
 
 def messages(arm, seconds, seed=3, changes=()):
     for time, *channels in zip(*states(arm, seconds, seed, changes), strict=True):
-        yield JointState(round(time * 1e9), *channels, np.zeros(0))
+        yield JointSample(round(time * 1e9), *channels, np.zeros(0))
 
 
 def with_held(arm, link, factor):
@@ -71,7 +72,7 @@ def test_no_fault_of_the_stream_is_taken_for_a_change(arm):
         if second == 6 and within == 0:
             offset -= 100_000_000_000
             stamp = state.stamp_ns + offset
-        found = followed.take(JointState(stamp, position, state.velocity, effort, np.zeros(0)))
+        found = followed.take(JointSample(stamp, position, state.velocity, effort, np.zeros(0)))
         if found.news:
             assert followed.change is None, (index, followed.change)
         if found.estimate is not None:
@@ -87,7 +88,7 @@ def test_a_robot_at_rest_shows_nothing_and_no_parameters_are_published(arm):
     first, *_ = messages(arm, 0.01)
     for index in range(600):
         noise = 1e-5 * rng.normal(size=(3, 3))
-        state = JointState(
+        state = JointSample(
             round(1e9 * PERIOD * index), first.position + noise[0], noise[1], first.effort + noise[2], np.zeros(0)
         )
         found.append(followed.take(state))
@@ -127,6 +128,6 @@ def test_a_measurement_ends_where_states_do_not_belong_together(arm):
     with pytest.raises(RecordingError, match="payload: joint1 jumps by 2 .*measure again"):
         for index, state in enumerate(messages(arm, 2.0)):
             shift = 2.0 * np.array([0.0, index > 100, 0.0])
-            state = JointState(state.stamp_ns, state.position + shift, state.velocity, state.effort, np.zeros(0))
+            state = JointSample(state.stamp_ns, state.position + shift, state.velocity, state.effort, np.zeros(0))
             found = followed.take(state)
             measured.add(state, found.state, found.block)

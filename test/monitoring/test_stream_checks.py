@@ -7,7 +7,8 @@ import pytest
 from support.nodes.two_links import URDF
 
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.monitoring.stream_checks import BREAK_S, JointState, StreamChecks, StreamFault
+from inertid_ros.core.samples import JointSample
+from inertid_ros.monitoring.stream_checks import BREAK_S, StreamChecks, StreamFault
 from inertid_ros.robot.model import load_model
 
 STEP = 5_000_000  # ns
@@ -28,7 +29,7 @@ class Stream:
     def state(self, **changes):
         self.count, self.stamp = self.count + 1, self.stamp + STEP
         angle = 1e-3 * self.count
-        state = JointState(
+        state = JointSample(
             self.stamp, np.array([angle, -angle]), np.full(2, 0.2), np.array([1.0, angle]), np.array([0.03])
         )
         return replace(state, **changes)

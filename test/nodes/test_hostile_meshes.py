@@ -15,7 +15,7 @@ from support.recordings.synthetic import random_motion, record  # noqa: E402
 from support.robots.mesh_texts import HOSTILE, bare_robot  # noqa: E402
 
 from inertid_ros.action import Identify  # noqa: E402
-from inertid_ros.calibration.excitation_job import ExcitationJob, prepare_motion  # noqa: E402
+from inertid_ros.calibration.planning import ExcitationJob, prepare_motion  # noqa: E402
 from inertid_ros.config.excitation import ExcitationOptions  # noqa: E402
 from inertid_ros.core.errors import InertidError  # noqa: E402
 from inertid_ros.core.worker import Worker  # noqa: E402

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from support.nodes.two_links import two_links
 
-from inertid_ros.calibration.identification_job import IdentificationJob
+from inertid_ros.calibration.calibrate import IdentificationJob
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, OutputError
 from inertid_ros.data.assembly import Block

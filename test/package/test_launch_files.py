@@ -19,13 +19,13 @@ RCLPY = {"use_sim_time"}
 def installed_executables() -> set[str]:
     """Names that CMakeLists.txt installs into lib/inertid_ros."""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-    return {module.removesuffix(".node") for module in node_modules()} | set(re.findall(r"executables/(\w+)", text))
+    return installed_nodes() | set(re.findall(r"executables/(\w+)", text))
 
 
-def node_modules() -> list[str]:
-    """Modules below inertid_ros.nodes that CMakeLists.txt makes executables of."""
+def installed_nodes() -> set[str]:
+    """Names of nodes that CMakeLists.txt makes executables of."""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-    return " ".join(re.findall(r"foreach\(node ([^)]*)\)", text)).split()
+    return set(" ".join(re.findall(r"foreach\(name ([^)]*)\)", text)).split())
 
 
 def read(file: Path) -> ast.Module:
@@ -114,7 +114,7 @@ def tree(file: Path) -> ast.Module:
 
 
 def test_executables_are_those_of_the_package():
-    assert {f"inertid_ros.nodes.{module}" for module in node_modules()} == set(MODULES.values())
+    assert installed_nodes() == set(MODULES)
 
 
 def test_there_is_a_file_for_every_use():

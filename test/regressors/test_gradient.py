@@ -20,27 +20,6 @@ def case(seed):
     return model, (samples.q, samples.v, samples.a), weights
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_value_and_gradient_are_those_of_the_regressor(seed):
-    model, motion, weights = case(seed)
-    kinematics = TreeKinematics.of(model)
-    gradient = regressor_product_gradient(kinematics, kinematics.state(*motion), weights)
-
-    def value(moved):
-        return float((weights * joint_torque_regressor(model, *moved)).sum())
-
-    assert gradient.value == pytest.approx(value(motion), rel=1e-10, abs=1e-8)
-    rng = np.random.default_rng(seed)
-    for part, found in enumerate((gradient.position, gradient.velocity, gradient.acceleration)):
-        direction = rng.normal(size=motion[0].shape)
-        step, difference = 1e-3, 0.0
-        for offset, weight in STENCIL:
-            moved = [x + offset * step * direction if k == part else x for k, x in enumerate(motion)]
-            difference += weight * value(moved) / step
-        scale = np.abs(found).max() * np.abs(direction).max()
-        assert (found * direction).sum() == pytest.approx(difference, rel=1e-7, abs=1e-7 * scale + 1e-9)
-
-
 def reaction(model, q, v, a, root_acceleration):
     """Wrench at the root (force, torque) about its origin, by Pinocchio; gravity is an acceleration of the root."""
     data = model.pinocchio.createData()

@@ -205,29 +205,6 @@ def test_an_existing_result_is_kept_unless_told_otherwise(outcome, directory, tm
     assert (directory / "report.html").stat().st_ino != before and os.listdir(tmp_path) == ["out"]
 
 
-def test_what_is_no_result_is_never_replaced(outcome, tmp_path):
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "thesis.txt").write_text("years of work")
-    with pytest.raises(OutputError, match="home: holds thesis.txt and no list of what inertid wrote"):
-        outcome.save(tmp_path / "home", force=True)
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(OutputError, match="file: is a file"):
-        outcome.save(tmp_path / "file", force=True)
-    assert (tmp_path / "home" / "thesis.txt").read_text() == "years of work"
-
-
-def test_an_empty_directory_is_filled(outcome, tmp_path):
-    outcome.save(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == FILES
-
-
-def test_a_place_that_cannot_be_written_is_one_line(outcome, tmp_path):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(OutputError, match="cannot be written") as caught:
-        outcome.save(tmp_path / "file" / "out")
-    assert "\n" not in str(caught.value)
-
-
 def test_a_failure_in_between_leaves_nothing(outcome, tmp_path, monkeypatch):
     def fail(report, curves):
         raise RuntimeError("no page")

@@ -28,16 +28,14 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 OPTIONS = ExcitationOptions(duration_s=10.0, starts=8, improved=1, iterations=20)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_calibration_of_a_wrong_urdf(robots, seed):
+def test_calibration_of_a_wrong_urdf(robots):
     truth = panda(robots)
-    given = load_model(
-        write_urdf(truth, perturb(truth, np.random.default_rng(seed))), RobotOptions(locked_joints=FINGERS)
-    )
+    wrong = write_urdf(truth, perturb(truth, np.random.default_rng(0)))
+    given = load_model(wrong, RobotOptions(locked_joints=FINGERS))
     limits = panda_limits(given)
     plan = plan_excitation(given, limits, PANDA_START, OPTIONS)
     other = plan_excitation(given, limits, PANDA_START, attrs.evolve(OPTIONS, seed=7, improved=0))
-    robot = SimulatedRobot(truth, SimulationOptions(seed=seed), start=PANDA_START + 0.1)
+    robot = SimulatedRobot(truth, SimulationOptions(seed=0), start=PANDA_START + 0.1)
     recordings = [simulate(robot, motion) for motion in (plan, other)]
     train, held_out = (prepare(recording, given) for recording in recordings)
     estimate = identify(given, [train])

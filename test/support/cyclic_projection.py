@@ -6,6 +6,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.solvers.geodesic import (
     Hyperplanes,
+    Projections,
     exponential,
     logarithm,
     matrix_root,
@@ -13,6 +14,12 @@ from inertid_ros.identification.solvers.geodesic import (
 )
 
 _MEAN_STEPS = 100
+
+
+def nearest_points(S: Array, projections: Projections) -> Array:
+    """Nearest points ``(m, nb, 4, 4)`` of all hyperplanes ([Lee2019]_ eq. 3.4.41)."""
+    root = matrix_root(S)
+    return root @ exponential(-projections.distance[:, None, None, None] * projections.direction) @ root
 
 
 def karcher_mean(points: Array, weights: Array, tolerance: float = 1e-12) -> Array:
@@ -58,5 +65,5 @@ def cyclic_step(S: Array, planes: Hyperplanes, weight: float) -> Array:
     The mean moves by a small share of the way, so that many thousands of cycles may be needed.
     ``geodesic_least_squares`` comes to the same point in a dozen steps.
     """
-    points = np.concatenate([project(S, planes).points(S), np.tile(np.eye(4), (1, len(S), 1, 1))])
+    points = np.concatenate([nearest_points(S, project(S, planes)), np.tile(np.eye(4), (1, len(S), 1, 1))])
     return karcher_mean(points, np.append(planes.weights, 2 * weight))

@@ -11,7 +11,7 @@ from itertools import repeat
 import numpy as np
 from support.robots.quick_plans import quick_plan, simple_limits
 
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.config.simulation import FaultOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor

@@ -14,8 +14,7 @@ from inertid_ros.adaptive_control.controlled_arm import (
 )
 from inertid_ros.adaptive_control.controller import CalibratedDrives
 from inertid_ros.adaptive_control.reference import SentTrajectory
-from inertid_ros.config.excitation import LimitOptions
-from inertid_ros.config.execution import EffortControlOptions, MonitorOptions
+from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
 from inertid_ros.robot.model import load_model

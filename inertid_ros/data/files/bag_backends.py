@@ -5,11 +5,11 @@ module imports nothing of ROS.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from inertid_ros.core.errors import RecordingError
 
@@ -51,19 +51,7 @@ class OpenBag:
     messages: Callable[[Collection[str]], Iterator[BagMessage]]
 
 
-class BagBackend(Protocol):
-    """Interface to a library. Methods raise whatever the library raises."""
-
-    def open(self, path: Path) -> OpenBag:
-        """Open a bag directory, or a bare file with one of ``STORAGE_SUFFIXES``, for reading."""
-
-    def create(
-        self, path: Path, storage: Storage, types: Mapping[str, str]
-    ) -> AbstractContextManager[Callable[[BagMessage], None]]:
-        """Create a bag directory with these topics and types; gives the function that writes a message."""
-
-
-def bag_backend() -> BagBackend:
+def bag_backend() -> "Rosbag2Backend | RosbagsBackend":
     """Return the first of ``BACKENDS`` that is installed.
 
     Raises
@@ -83,7 +71,10 @@ def bag_backend() -> BagBackend:
 
 
 class Rosbag2Backend:
-    """Bags by ``rosbag2_py`` (rosbag2 0.26, Jazzy). Raises ImportError if ROS 2 does not provide it."""
+    """Bags by ``rosbag2_py`` (rosbag2 0.26, Jazzy). Raises ImportError if ROS 2 does not provide it.
+
+    Methods raise whatever the library raises.
+    """
 
     def __init__(self) -> None:
         import rosbag2_py
@@ -91,6 +82,7 @@ class Rosbag2Backend:
         self._rosbag2 = rosbag2_py
 
     def open(self, path: Path) -> OpenBag:
+        """Open a bag directory, or a bare file with one of ``STORAGE_SUFFIXES``, for reading."""
         metadata = self._reader(path).get_metadata()
         topics = [(entry.topic_metadata, entry.message_count) for entry in metadata.topics_with_message_count]
         counts: dict[str, int] = {}
@@ -113,6 +105,7 @@ class Rosbag2Backend:
 
     @contextmanager
     def create(self, path: Path, storage: Storage, types: Mapping[str, str]) -> Iterator[Callable[[BagMessage], None]]:
+        """Create a bag directory with these topics and types; gives the function that writes a message."""
         writer = self._rosbag2.SequentialWriter()
         writer.open(self._rosbag2.StorageOptions(uri=str(path), storage_id=storage), self._unconverted())
         try:
@@ -138,7 +131,7 @@ class Rosbag2Backend:
 
 
 class RosbagsBackend:
-    """Bags by the Python package ``rosbags``, without ROS. Raises ImportError if it is not installed."""
+    """The same by the Python package ``rosbags``, without ROS. Raises ImportError if it is not installed."""
 
     def __init__(self) -> None:
         from rosbags import rosbag2

@@ -5,7 +5,7 @@ declares: a Zstandard frame may expand ten-thousandfold, a column of an SQLite t
 take a YAML library minutes, or name files anywhere. So that is checked before.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -89,7 +89,6 @@ class StoredBag:
         self._files = _storage_files(path)
         self._is_compressed = False
         self._notice = self._damage = ""
-        _check_content(path, self._files)
         if not path.is_dir():
             return
         if not (path / METADATA).exists():
@@ -129,9 +128,11 @@ class StoredBag:
             yield from self._by_library(types)
             return
         for path in self._files:
-            with path.open("rb") as content:
-                is_database = content.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
-            file = SqliteFile(path, types) if is_database else McapFile(path, types)
+            head = _head(path)
+            foreign = foreign_content(head)
+            if head and foreign:
+                raise RecordingError(f"{self.path}: {path.name} {foreign}")
+            file = SqliteFile(path, types) if head.startswith(SQLITE_MAGIC) else McapFile(path, types)
             try:
                 yield from (batch for batch in file.batches() if file.types[batch[0]] == types[batch[0]])
             except MissingPackageError:
@@ -144,8 +145,8 @@ class StoredBag:
             self.types.update(file.types)
             for topic, count in file.counts.items():
                 self.counts[topic] = self.counts.get(topic, 0) + count
-            if file.is_damaged:
-                self._damage = self._damage or "the file is damaged"
+            if file.is_damaged:  # a recorder may leave its last file empty
+                self._damage = self._damage or f"{path.name} {foreign or 'is damaged'}"
         if self._damage and not any(self.counts.values()):
             raise _unreadable(self.path, ValueError(self._damage))
 
@@ -179,18 +180,9 @@ def _split_number(file: Path) -> tuple[int, str]:
     return (int(number) if number.isdigit() else 0, file.name)
 
 
-def _check_content(path: Path, files: Sequence[Path]) -> None:
-    """Raise RecordingError if a file of a bag holds something else (a git-lfs pointer, an HTML page)."""
-    heads = {}
-    for file in (*files, path / METADATA):
-        if file.exists():
-            with file.open("rb") as content:
-                heads[file] = content.read(HEAD)
-    all_empty = not any(heads[file] for file in files)  # a recorder may leave its last file empty
-    for file, head in heads.items():
-        if (head or all_empty) and (foreign := foreign_content(head)):
-            which = "" if file == path else f"{file.name} "
-            raise RecordingError(f"{path}: {which}{foreign}")
+def _head(file: Path) -> bytes:
+    with file.open("rb") as content:
+        return content.read(HEAD)
 
 
 def _unreadable(path: Path, error: Exception) -> RecordingError:
@@ -214,26 +206,37 @@ def _check_storage(path: Path) -> None:
         if (path / METADATA).is_file():
             _information(path)
     for file in files:
-        with file.open("rb") as content:
-            head = content.read(len(SQLITE_MAGIC))
-            if head.startswith(MCAP_MAGIC):
-                check_chunks(content)
-        if head == SQLITE_MAGIC:
+        head = _head(file)
+        if head.startswith(MCAP_MAGIC):
+            check_chunks(file)
+        if head.startswith(SQLITE_MAGIC):
             check_tables(file)
 
 
 def _information(path: Path) -> dict[str, Any]:
-    """Metadata of a bag directory; FormatError if they are not those of a bag, or name files elsewhere."""
+    """Metadata of a bag directory.
+
+    Raises
+    ------
+    FormatError
+        They are not those of a bag, or name files elsewhere.
+    RecordingError
+        The file holds something else (a git-lfs pointer, an HTML page).
+    """
+    if foreign := foreign_content(_head(path / METADATA)):
+        raise RecordingError(f"{path}: {METADATA} {foreign}")
     try:
         content = read_yaml((path / METADATA).read_text(encoding="utf-8"))
     except (FormatError, UnicodeDecodeError) as error:
         reason = str(error) if isinstance(error, FormatError) else "is not text"
         raise FormatError(f"{METADATA} {reason}") from None
-    information = content.get(INFORMATION_KEY) if isinstance(content, dict) else None
-    paths = information.get("relative_file_paths") if isinstance(information, dict) else None
+    information: Any = content.get(INFORMATION_KEY) if isinstance(content, dict) else None
+    if not isinstance(information, dict):
+        information = {}
+    paths = information.get("relative_file_paths")
     if not isinstance(paths, list) or not all(isinstance(name, str) for name in paths):
         raise FormatError(f"{METADATA} does not name the files of a bag")
     outside = [name for name in paths if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts]
     if outside:
         raise FormatError(f"{METADATA} names {outside[0]}, which is not in the bag")
-    return dict(information)
+    return information

@@ -1,6 +1,6 @@
 """Recordings from rosbag2 bags, as a whole or in parts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,10 +67,8 @@ def read_bag(
     """
     name, topics, arrival = str(path), topics or RecordingTopics(), stamps == "arrival"
     bag, collected = StoredBag(Path(path)), _collected(str(path), topics, arrival)
-    for topic, messages in bag.messages({topic: columns.type for topic, columns in collected.items()}):
-        collected[topic].add(messages)
-        is_motion = collected[topic].type == msg.JOINT_STATE
-        if longest is not None and is_motion and collected[topic].samples > longest:
+    for columns, _ in _added(bag, collected):
+        if longest is not None and columns.type == msg.JOINT_STATE and columns.samples > longest:
             raise TooLongError
     _check_topics(name, bag.types, msg.wanted_topics(topics))
     parts = [part for columns in collected.values() for part in columns.columns()]
@@ -129,11 +127,10 @@ def _blocks(
     """Yield the samples of a bag after about every ``size`` joint states; RecordingError or OnlyWholeError."""
     collected, states = _collected(assembler.name, topics, arrival), 0
     wanted = msg.wanted_topics(topics)
-    for topic, messages in bag.messages({topic: columns.type for topic, columns in collected.items()}):
-        collected[topic].add(messages)
-        if topic not in wanted or not collected[topic].is_in_order:
+    for columns, count in _added(bag, collected):
+        if columns.topic not in wanted or not columns.is_in_order:
             raise OnlyWholeError
-        states += len(messages) if wanted[topic] == msg.JOINT_STATE else 0
+        states += count if columns.type == msg.JOINT_STATE else 0
         if states >= size:
             states = 0
             _add(assembler, [part for columns in collected.values() for part in columns.columns()])
@@ -152,6 +149,13 @@ def _collected(name: str, topics: RecordingTopics, arrival: bool) -> dict[str, T
     frames = {wrench.topic: wrench.frame for wrench in topics.wrenches.values()}
     types = msg.wanted_topics(topics) | {msg.tare_topic(topic): msg.WRENCH_STAMPED for topic in frames}
     return {topic: TopicColumns(name, topic, types[topic], arrival, frames.get(topic, "")) for topic in types}
+
+
+def _added(bag: StoredBag, collected: Mapping[str, TopicColumns]) -> Iterator[tuple[TopicColumns, int]]:
+    """Yield the columns to which messages were added, and the number of these."""
+    for topic, messages in bag.messages({topic: columns.type for topic, columns in collected.items()}):
+        collected[topic].add(messages)
+        yield collected[topic], len(messages)
 
 
 def _recording(
@@ -222,10 +226,11 @@ def _joint_states(parts: Sequence[Columns]) -> list[Columns]:
 def _add(assembler: RecordingAssembler, parts: Sequence[Columns]) -> None:
     """Add messages to an assembler, and subtract tares, of which the last on a topic counts."""
     for part in _joint_states(parts):
-        assembler.messages = part.number - 1
+        assembler.messages = int(part.indices.min())  # errors count those of the topic
         assembler.add_joint_states(part.source, part.stamps_ns, **part.values)
     others = sorted((part for part in parts if part.type != msg.JOINT_STATE), key=lambda part: part.place)
-    tares = {part.topic: part.values["wrench"][-1] for part in others if part.topic.endswith(msg.tare_topic(""))}
+    tare_topics = {msg.tare_topic(part.topic) for part in others}
+    tares = {part.topic: part.values["wrench"][-1] for part in others if part.topic in tare_topics}
     for part in others:
         if part.topic in tares:
             continue

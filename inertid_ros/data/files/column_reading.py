@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,10 @@ class Columns:
         Joints of joint states, or the frame of wrenches.
     place : tuple of int
         Time of recording of the first of the source [ns], and its place in memory.
-    number : int
-        Number of the first message among all of the topic, from 1.
-    stamps_ns : ndarray of int64, shape (N,)
-        Header stamps, or times of recording if the caller wants these [ns].
+    indices : ndarray, shape (N,)
+        Of the messages among all of the topic.
+    times_ns, stamps_ns : ndarray of int64, shape (N,)
+        Times of recording, and header stamps, or times of recording if the caller wants these [ns].
     values : dict of str to ndarray, shape (N, k)
         Channel to values.
     """
@@ -35,41 +36,26 @@ class Columns:
     type: str
     source: tuple[str, ...]
     place: tuple[int, int]
-    number: int
+    indices: NDArray[np.intp]
+    times_ns: NDArray[np.int64]
     stamps_ns: NDArray[np.int64]
     values: dict[str, Array]
 
     def rows(self, chosen: NDArray[np.intp]) -> "Columns":
         """Messages at indices."""
-        values = {channel: rows[chosen] for channel, rows in self.values.items()}
-        return replace(self, stamps_ns=self.stamps_ns[chosen], values=values)
-
-
-@dataclass
-class _Piece:
-    """Consecutive messages of one layout: indices in the topic, times of recording, stamps, values."""
-
-    indices: NDArray[np.intp]
-    times: NDArray[np.int64]
-    stamps: NDArray[np.int64]
-    values: dict[str, Array]
+        arrays: dict[str, Any] = {name: getattr(self, name)[chosen] for name in ("indices", "times_ns", "stamps_ns")}
+        return replace(self, **arrays, values={channel: rows[chosen] for channel, rows in self.values.items()})
 
 
 @dataclass
 class _Group:
-    """Messages of one layout since they were last taken, and their number so far."""
+    """Messages of one layout: their number so far, and pieces since they were last taken."""
 
     layout: msg.CdrLayout
     source: tuple[str, ...]
     place: tuple[int, int]
     count: int = 0
-    pieces: list[_Piece] = field(default_factory=list)
-
-    @property
-    def key(self) -> Hashable:
-        """What messages have in common that make one array."""
-        widths = tuple(count for _, count in self.layout.fields.values())
-        return frozenset(self.source), widths
+    pieces: list[Columns] = field(default_factory=list)
 
 
 class TopicColumns:
@@ -91,8 +77,8 @@ class TopicColumns:
     """
 
     def __init__(self, bag: str, topic: str, message_type: str, arrival: bool, frame: str = "") -> None:
-        self.type, self.is_in_order = message_type, True
-        self._bag, self._topic, self._arrival, self._frame = bag, topic, arrival, frame
+        self.topic, self.type, self.is_in_order = topic, message_type, True
+        self._bag, self._arrival, self._frame = bag, arrival, frame
         self._groups: list[_Group] = []
         self._count, self._last_ns = 0, -(2**63)
 
@@ -117,14 +103,12 @@ class TopicColumns:
 
     def columns(self) -> list[Columns]:
         """Return the messages of every source since the last call, in the order of their times of recording."""
-        groups: dict[Hashable, list[_Group]] = {}
+        pieces: dict[Hashable, list[Columns]] = {}
         for group in self._groups:
-            if group.pieces:
-                groups.setdefault(group.key, []).append(group)
-        joined = [self._joined(of_one_key) for of_one_key in groups.values()]
-        for group in self._groups:
+            widths = tuple(count for _, count in group.layout.fields.values())
+            pieces.setdefault((frozenset(group.source), widths), []).extend(group.pieces)
             group.pieces = []
-        return joined
+        return [self._joined(of_one_array) for of_one_array in pieces.values() if of_one_array]
 
     def _take(self, group: _Group, messages: msg.RawMessages, rest: NDArray[np.intp]) -> NDArray[np.intp]:
         """Take the messages with the layout of a group, and return the others."""
@@ -141,39 +125,41 @@ class TopicColumns:
         if len(chosen):
             times = messages.times[chosen]
             stamps = times if self._arrival else layout.stamps(rows)
-            group.pieces.append(_Piece(chosen + self._count, times, stamps, layout.values(rows)))
+            values, indices = layout.values(rows), chosen + self._count
+            group.pieces.append(
+                Columns(self.topic, self.type, group.source, group.place, indices, times, stamps, values)
+            )
             group.count += len(chosen)
         return rest[~fits]
 
     def _group(self, messages: msg.RawMessages, index: int) -> _Group:
         if len(self._groups) == _MAX_LAYOUTS:
-            raise RecordingError(f"{self._bag}: {self._topic} has too many kinds of messages; check its publishers")
+            raise RecordingError(f"{self._bag}: {self.topic} has too many kinds of messages; check its publishers")
         try:
             layout = msg.layout_of(messages.one(index), self.type)
         except ValueError as error:
-            where = f"{self._bag}: message {self._count + index + 1} on {self._topic}"
+            where = f"{self._bag}: message {self._count + index + 1} on {self.topic}"
             raise RecordingError(f"{where}: is not a valid {self.type} ({error}); record again") from None
         source = layout.source
         if self.type != msg.JOINT_STATE:
             source = (self._frame or layout.source[0],) if self.type == msg.WRENCH_STAMPED else ()
         return _Group(layout, source, (int(messages.times[index]), int(messages.offsets[index])))
 
-    def _joined(self, groups: list[_Group]) -> Columns:
-        """Messages of one source in groups that may list its joints in different orders."""
-        source = groups[0].source
-        parts = [(group, piece) for group in groups for piece in group.pieces]
-        channels: dict[str, list[Array]] = {channel: [] for channel in parts[0][1].values}
-        for group, piece in parts:
-            order = [group.source.index(name) for name in source]
+    def _joined(self, pieces: list[Columns]) -> Columns:
+        """Messages of one source, of which some may list its joints in another order."""
+        source = pieces[0].source
+        channels: dict[str, list[Array]] = {channel: [] for channel in pieces[0].values}
+        for piece in pieces:
+            order = [piece.source.index(name) for name in source]
             for channel, rows in piece.values.items():
-                is_ordered = group.source == source or not rows.shape[1]
+                is_ordered = piece.source == source or not rows.shape[1]
                 channels[channel].append(rows if is_ordered else rows[:, order])
-        indices, times, stamps = (
-            np.concatenate([getattr(piece, key) for _, piece in parts]) for key in ("indices", "times", "stamps")
-        )
-        place, number = min(group.place for group in groups), int(indices.min()) + 1
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(piece, name) for piece in pieces])
+            for name in ("indices", "times_ns", "stamps_ns")
+        }
         values = {channel: np.concatenate(rows) for channel, rows in channels.items()}
-        columns = Columns(self._topic, self.type, source, place, number, stamps, values)
-        if len(groups) == 1 and self.is_in_order:
-            return columns
-        return columns.rows(np.lexsort((indices, times)))
+        joined = replace(pieces[0], place=min(piece.place for piece in pieces), **arrays, values=values)
+        if self.is_in_order and (np.diff(joined.indices) > 0).all():
+            return joined
+        return joined.rows(np.lexsort((joined.indices, joined.times_ns)))

@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -30,22 +30,24 @@ _REMEDY = "free space or choose another directory"
 
 @dataclass
 class _Statistics:
-    counts: dict[int, int]
+    counts: list[int]  # by topic
     start_ns: int = 0
     end_ns: int = 0
 
-    def add(self, channel: int, stamp_ns: int) -> None:
+    def add(self, topic: int, stamp_ns: int) -> None:
         self.start_ns = min(self.start_ns, stamp_ns) if self.total else stamp_ns
         self.end_ns = max(self.end_ns, stamp_ns)
-        self.counts[channel] += 1
+        self.counts[topic] += 1
 
     @property
     def total(self) -> int:
-        return sum(self.counts.values())
+        return sum(self.counts)
 
 
 class LiveBag:
     """Bag that is written while the robot moves. Use :meth:`write`, call :meth:`commit` often, then :meth:`close`.
+
+    ``messages`` counts the committed ones.
 
     Raises
     ------
@@ -60,7 +62,7 @@ class LiveBag:
         self.options = options or BagWritingOptions()
         self._topics = topics
         self._records = bytearray()
-        self._taken, self._committed = (_Statistics(dict.fromkeys(range(len(topics)), 0)) for _ in range(2))
+        self._taken, self.messages = _Statistics([0] * len(topics)), 0
         self._committed_at = self._checked_at = math.nan  # on the steady clock of the caller [s]
         self._descriptor = -1
         self._create()
@@ -69,26 +71,20 @@ class LiveBag:
         self.commit()
 
     @property
-    def messages(self) -> int:
-        """Number of committed messages."""
-        return self._committed.total
-
-    @property
     def file(self) -> Path:
         """The MCAP file in the directory."""
         return self.path / f"{self.path.name}_0.mcap"
 
-    def check(self, topic: int, data: bytes) -> None:
-        """Raise RecordingError if a message is larger than ``max_message_mb``."""
+    def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
+        """Take one serialised message of the topic with an index; it is safe after the next commit.
+
+        Raises RecordingError if it is larger than ``max_message_mb``.
+        """
         if len(data) > self.options.max_message_mb * _MIB:
             raise RecordingError(
                 f"{self._topics[topic].name}: message of {len(data)} bytes is above {self.options.max_message_mb} MiB;"
                 " record it with another tool or raise max_message_mb"
             )
-
-    def write(self, topic: int, stamp_ns: int, data: bytes) -> None:
-        """Take one serialised message of the topic with an index; it is safe after the next commit."""
-        self.check(topic, data)
         self._records += mcap.message(topic, self._taken.counts[topic], stamp_ns, data)
         self._taken.add(topic, stamp_ns)
 
@@ -105,7 +101,7 @@ class LiveBag:
         self._put(bytes(self._records) + mcap.end(self._end))
         self._end += len(self._records)
         self._records.clear()
-        self._committed = replace(self._taken, counts=dict(self._taken.counts))
+        self.messages = self._taken.total
 
     def keep_up(self, now: float, period_s: float) -> None:
         """Commit every ``period_s``, check free space and save metadata every second; ``now`` is a steady clock [s]."""
@@ -117,12 +113,13 @@ class LiveBag:
         if now - self._checked_at >= _CHECK_PERIOD_S:
             self._checked_at = now
             _check_space(self.path, self.options.min_free_mb)
-            self.save_metadata()
+            self.commit()
+            self._save_metadata()
 
-    def save_metadata(self, finalised: bool = False) -> None:
-        """Write the committed counts into ``metadata.yaml``, marked as finalised or not."""
+    def _save_metadata(self, finalised: bool = False) -> None:
+        """Write the counts of committed messages into ``metadata.yaml``, marked as finalised or not."""
         scratch = self.path / f".{METADATA}"
-        text = _metadata(self.file.name, self._topics, self._committed, finalised)
+        text = _metadata(self.file.name, self._topics, self._taken, finalised)
         try:
             with scratch.open("w", encoding="utf-8") as stream:
                 stream.write(text)
@@ -145,11 +142,10 @@ class LiveBag:
             return
         try:
             self.commit()
-            committed = self._committed
-            statistics = mcap.statistics(committed.counts, committed.start_ns, committed.end_ns)
+            statistics = mcap.statistics(self._taken.counts, self._taken.start_ns, self._taken.end_ns)
             self._put(mcap.end(self._end, mcap.schemas_and_channels(self._topics) + statistics))
             os.fsync(self._descriptor)
-            self.save_metadata(finalised=True)
+            self._save_metadata(finalised=True)
         except OSError as error:
             raise self._failure(error) from None
         finally:
@@ -173,7 +169,7 @@ class LiveBag:
             self._descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise self._failure(error) from None
-        self.save_metadata()
+        self._save_metadata()
 
     def _put(self, content: bytes) -> None:
         """Write once at the end; after a failure restore the old end, in blocks that the file already had."""
@@ -204,9 +200,9 @@ def free_space_mb(directory: str | Path) -> float:
 
 
 def _check_space(path: Path, min_free_mb: int) -> None:
-    free = shutil.disk_usage(path).free
-    if free < min_free_mb * _MIB:
-        raise RecordingError(f"{path}: only {free // _MIB} MiB free, {min_free_mb} MiB are required; {_REMEDY}")
+    free = free_space_mb(path)
+    if free < min_free_mb:
+        raise RecordingError(f"{path}: only {int(free)} MiB free, {min_free_mb} MiB are required; {_REMEDY}")
 
 
 def _metadata(file: str, topics: Sequence[mcap.Topic], statistics: _Statistics, finalised: bool) -> str:
@@ -220,7 +216,7 @@ def _metadata(file: str, topics: Sequence[mcap.Topic], statistics: _Statistics, 
         }
 
     topic_counts = []
-    for topic, count in zip(topics, statistics.counts.values(), strict=True):
+    for topic, count in zip(topics, statistics.counts, strict=True):
         described = {
             "name": topic.name, "type": topic.type, "serialization_format": "cdr", "offered_qos_profiles": [],
             "type_description_hash": "",

@@ -1,7 +1,7 @@
 """LiveRecording: messages accepted, counted, synchronised and written while a robot moves."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ class LiveRecording:
     Parameters
     ----------
     assembler : RecordingAssembler
-        Synchronises the channels.
+        Synchronises the channels; also an attribute.
     bag : LiveBag, optional
         Where accepted messages are written as they came.
     max_gap_periods : float
@@ -59,7 +59,7 @@ class LiveRecording:
         self.bag = bag
         self.counts = MessageCounts()
         self.last_error = ""
-        self._assembler = assembler
+        self.assembler = assembler
         self._max_gap_periods = max_gap_periods
         self._steps: deque[int] = deque(maxlen=_RATE_STEPS)
         self._first_ns = self._last_ns = 0
@@ -69,7 +69,7 @@ class LiveRecording:
 
     @property
     def name(self) -> str:
-        return self._assembler.name
+        return self.assembler.name
 
     @property
     def seconds(self) -> float:
@@ -80,16 +80,6 @@ class LiveRecording:
     def rate_hz(self) -> float:
         """Rate of the joint states by the median of recent stamp steps; 0 while unknown."""
         return 1e9 / float(np.median(self._steps)) if self._steps else 0.0
-
-    @property
-    def incomplete(self) -> int:
-        """Samples left out so far because of a missing wrench or motion of the base."""
-        return self._assembler.dropped
-
-    @property
-    def missing(self) -> Mapping[str, int]:
-        """Samples left out so far, by the missing channel."""
-        return self._assembler.missing
 
     def add_joint_state(
         self,
@@ -106,15 +96,16 @@ class LiveRecording:
         """
         position, velocity, effort = (np.asarray(values, dtype=float) for values in channels)
 
-        def add() -> bool:
+        samples = self.assembler.samples
+        try:
             self._check(tuple(names), stamp_ns, position, effort)
-            return self._assembler.add_joint_states(names, stamp_ns, position, velocity, effort)
-
-        samples = self._assembler.samples
-        taken = self._take(topic, data, stamp_ns, add)
-        if self._assembler.samples > samples:
+            if self.assembler.add_joint_states(names, stamp_ns, position, velocity, effort):
+                self._write(topic, stamp_ns, data)  # else none of the wanted joints, such as a gripper's message
+        except RecordingError as error:
+            return self._refuse(error)
+        if self.assembler.samples > samples:
             self._count_accepted(stamp_ns)
-        return taken
+        return True
 
     def add(self, topic: int, data: bytes, stamp_ns: int, channels: Mapping[str, NDArray[np.float64]]) -> bool:
         """Take a message with values of further channels (see :meth:`.RecordingAssembler.add`); False if rejected.
@@ -122,15 +113,16 @@ class LiveRecording:
         A message without channels is only written.
         """
 
-        def add() -> bool:
+        try:
             for channel, values in channels.items():
                 if not np.isfinite(values).all():
                     raise RecordingError(f"{self.name}: {channel} is not finite; check its publisher")
             for channel, values in channels.items():
-                self._assembler.add(channel, stamp_ns, values)
-            return True
-
-        return self._take(topic, data, stamp_ns, add)
+                self.assembler.add(channel, stamp_ns, values)
+            self._write(topic, stamp_ns, data)
+        except RecordingError as error:
+            return self._refuse(error)
+        return True
 
     def reject(self, reason: str) -> None:
         """Count a message that could not be read."""
@@ -139,7 +131,7 @@ class LiveRecording:
 
     def take(self, final: bool = False) -> tuple[Block, NDArray[np.bool_]] | None:
         """Return the complete samples and which of them follow a gap; None if there are none yet."""
-        block = self._assembler.take(final)
+        block = self.assembler.take(final)
         if block is None:
             return None
         gaps = np.isin(block.stamps_ns, np.array(self._gap_stamps, dtype=np.int64))
@@ -164,21 +156,14 @@ class LiveRecording:
         if not np.isfinite(effort[~silent]).all():
             raise RecordingError(f"{self.name}: effort is not finite; check the driver")
 
-    def _take(self, topic: int, data: bytes, stamp_ns: int, add: Callable[[], bool]) -> bool:
-        """Add a message, and write it unless ``add`` did not want it; False if it was rejected."""
-        try:
-            if self.bag is not None:
-                self.bag.check(topic, data)
-            if add():  # else none of the wanted joints, such as a gripper's message
-                self._write(topic, stamp_ns, data)
-        except StampOrderError as error:
+    def _refuse(self, error: RecordingError) -> bool:
+        """Count a message that was not taken; False."""
+        if isinstance(error, StampOrderError):
             self.last_error = str(error)
             self.counts.out_of_order += 1
-            return False
-        except RecordingError as error:
+        else:
             self.reject(str(error))
-            return False
-        return True
+        return False
 
     def _write(self, topic: int, stamp_ns: int, data: bytes) -> None:
         """Write a message at a time that never goes back, as readers want, although topics are not in order."""

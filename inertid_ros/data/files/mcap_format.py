@@ -10,9 +10,9 @@ repeat: predicted records are compared all at once, and only after a wrong predi
 import mmap
 import struct
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ _MAX_CHANNEL_BYTES = 32 * 2**10  # its quality of service is YAML, which takes a
 _DECOMPRESSION_PACKAGES = {"lz4": "lz4", "zstd": "backports.zstd"}  # both come with rosbags
 _MAX_PATTERN_RECORDS = 16  # longest sequence of lengths that is recognised as repeating
 _MIN_SINGLE_RECORDS, _MAX_SINGLE_RECORDS = 32, 4096  # records read one by one, at a time
-_MIN_PREDICTED_RECORDS, _MAX_PREDICTED_RECORDS = 256, 65536
+_MIN_PREDICTED_RECORDS, _MAX_PREDICTED_RECORDS = 2048, 65536
 _MAX_PREDICTED_BYTES = 2**26  # range of a prediction: the pages around every head come into memory
 _CHUNKS_AHEAD = 2  # decompressed while another is decoded
 
@@ -68,10 +68,10 @@ def message(topic: int, sequence: int, stamp_ns: int, data: bytes) -> bytes:
     return _record(MESSAGE, struct.pack("<HIQQ", topic + 1, sequence & 0xFFFFFFFF, stamp_ns, stamp_ns) + data)
 
 
-def statistics(counts: Mapping[int, int], start_ns: int, end_ns: int) -> bytes:
-    """Statistics record from the number of messages of each topic, by its index from 0."""
-    topics, by_channel = len(counts), b"".join(struct.pack("<HQ", key + 1, count) for key, count in counts.items())
-    head = struct.pack("<QHIIIIQQ", sum(counts.values()), topics, topics, 0, 0, 0, start_ns, end_ns)
+def statistics(counts: Sequence[int], start_ns: int, end_ns: int) -> bytes:
+    """Statistics record from the number of messages of each topic."""
+    topics, by_channel = len(counts), b"".join(struct.pack("<HQ", key, count) for key, count in enumerate(counts, 1))
+    head = struct.pack("<QHIIIIQQ", sum(counts), topics, topics, 0, 0, 0, start_ns, end_ns)
     return _record(STATISTICS, head + struct.pack("<I", len(by_channel)) + by_channel)
 
 
@@ -227,7 +227,7 @@ class McapFile:
         return np.asarray(inside)
 
 
-def check_chunks(file: BinaryIO) -> None:
+def check_chunks(path: Path) -> None:
     """Check an MCAP file before a library reads it.
 
     Raises
@@ -235,22 +235,23 @@ def check_chunks(file: BinaryIO) -> None:
     FormatError
         Chunks expand to more than a :class:`.Budget` allows or than they declare, or a channel is too large.
     """
-    size = file.seek(0, 2)
-    budget, position = Budget(size), len(MCAP_MAGIC)
-    while position + _RECORD_HEAD.size <= size:
-        file.seek(position)
-        opcode, length = _RECORD_HEAD.unpack(file.read(_RECORD_HEAD.size))
-        position += _RECORD_HEAD.size + length
-        if opcode == CHANNEL and length > _MAX_CHANNEL_BYTES:
-            raise FormatError(f"describes a topic in {length} bytes")
-        if opcode == CHUNK and position <= size:
-            try:
-                declared, _, compression, data = _chunk_fields(np.frombuffer(file.read(length), np.uint8))
-            except (struct.error, ValueError):
-                raise FormatError("holds a chunk that is cut short") from None
-            budget.take(declared, "a chunk")
-            if compression == "zstd" and not _is_one_frame(bytes(data), declared):
-                raise FormatError("holds a chunk of another size than it declares")
+    size, position = path.stat().st_size, len(MCAP_MAGIC)
+    budget = Budget(size)
+    with path.open("rb") as file:
+        while position + _RECORD_HEAD.size <= size:
+            file.seek(position)
+            opcode, length = _RECORD_HEAD.unpack(file.read(_RECORD_HEAD.size))
+            position += _RECORD_HEAD.size + length
+            if opcode == CHANNEL and length > _MAX_CHANNEL_BYTES:
+                raise FormatError(f"describes a topic in {length} bytes")
+            if opcode == CHUNK and position <= size:
+                try:
+                    declared, _, compression, data = _chunk_fields(np.frombuffer(file.read(length), np.uint8))
+                except (struct.error, ValueError):
+                    raise FormatError("holds a chunk that is cut short") from None
+                budget.take(declared, "a chunk")
+                if compression == "zstd" and not _is_one_frame(bytes(data), declared):
+                    raise FormatError("holds a chunk of another size than it declares")
 
 
 def _chunk_fields(chunk: Bytes) -> tuple[int, int, str, Bytes]:

@@ -19,7 +19,7 @@ _BAG_TABLES = ("messages", "topics", "schema", "metadata", "message_definitions"
 
 
 class SqliteFile:
-    """Messages of one file; see :class:`.McapFile`."""
+    """Messages of one file; see :class:`.McapFile`. Other topics are only counted if there are none to read."""
 
     def __init__(self, path: Path, topics: Collection[str]) -> None:
         self.types: dict[str, str] = {}
@@ -45,14 +45,17 @@ class SqliteFile:
                 while rows := cursor.fetchmany(_ROWS_PER_FETCH):
                     keys, times, messages = zip(*rows, strict=True)
                     if max(map(abs, times)) >= LATEST_NS:
-                        raise FormatError("holds a message without a time")
-                    yield from RawMessages.by_topic([wanted[key] for key in keys], times, messages)
+                        raise ValueError("a time")
+                    for topic, batch in RawMessages.by_topic([wanted[key] for key in keys], times, messages):
+                        self.counts[topic] += len(batch)
+                        yield topic, batch
         except (sqlite3.Error, ValueError, TypeError, OverflowError, KeyError) as error:
-            raise FormatError(f"holds what is no message ({error})") from None
+            raise FormatError(f"holds what is no message: {error}") from None
 
     def _wanted(self, database: sqlite3.Connection) -> dict[int, str]:
         """Key to name of the wanted topics."""
-        wanted, counts = {}, dict(database.execute(_COUNTS_QUERY).fetchall())
+        counts = {} if self._topics else dict(database.execute(_COUNTS_QUERY).fetchall())  # it reads the whole table
+        wanted = {}
         for key, topic, message_type, encoding in database.execute(_TOPICS_QUERY).fetchall():
             self.counts[topic] = self.counts.get(topic, 0) + counts.get(key, 0)
             if self.types.setdefault(topic, message_type) != message_type:

@@ -54,7 +54,6 @@ class StampedChannels:
     time : (N,), increasing stamps [s].
     channels : mapping of str to ndarray, shape (N, n)
     replaced : name to bool (N, n), interpolated values of some channels.
-    unknown : bool (N,), samples whose motion was interpolated; many in a row are a gap.
     held : number of samples for which positions in motion keep their values; 1 if all are new.
     """
 
@@ -62,7 +61,6 @@ class StampedChannels:
     time: Array
     channels: Mapping[str, Array]
     replaced: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    unknown: NDArray[np.bool_] | None = None
     held: int = 1
 
     @property
@@ -82,16 +80,18 @@ class StampedChannels:
         return self._select(keep)
 
     def without_long_losses(self, longest: float) -> "StampedChannels":
-        """Cut runs of unknown samples longer than ``longest`` [s], which leaves gaps."""
-        if self.unknown is None or not self.unknown.any():
+        """Cut runs of samples of interpolated motion longer than ``longest`` [s], which leaves gaps."""
+        motion = [flags.any(axis=1) for channel, flags in self.replaced.items() if channel != "effort"]
+        unknown = np.any(motion, axis=0)
+        if not unknown.any():
             return self
-        known = np.flatnonzero(~self.unknown)
+        known = np.flatnonzero(~unknown)
         if len(known) < 4:
-            return self._select(~self.unknown)
+            return self._select(~unknown)
         after = np.searchsorted(known, np.arange(len(self.time)))
         start = self.time[known[np.maximum(after - 1, 0)]]
         end = self.time[known[np.minimum(after, len(known) - 1)]]
-        return self._select(~(self.unknown & (end - start > longest)))
+        return self._select(~(unknown & (end - start > longest)))
 
     def _select(self, keep: NDArray[np.bool_]) -> "StampedChannels":
         return replace(
@@ -99,7 +99,6 @@ class StampedChannels:
             time=self.time[keep],
             channels={key: values[keep] for key, values in self.channels.items()},
             replaced={key: flags[keep] for key, flags in self.replaced.items()},
-            unknown=None if self.unknown is None else self.unknown[keep],
         )
 
 
@@ -280,9 +279,7 @@ def usable_samples(segment: Segment, cutoff: float, options: PrepareOptions) -> 
     return usable
 
 
-def hardly_interpolated(
-    flags: NDArray[np.bool_], period: float, cutoff: float, order: int
-) -> NDArray[np.bool_]:
+def hardly_interpolated(flags: NDArray[np.bool_], period: float, cutoff: float, order: int) -> NDArray[np.bool_]:
     """Flag ``(N, n)`` the samples into which the low-pass mixes less than a tenth of interpolated ones (``flags``).
 
     One replaced spike among many samples does no harm; a gap as long as the memory of the filter does.

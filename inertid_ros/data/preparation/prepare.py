@@ -195,9 +195,7 @@ def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spect
     return spectra([preparation.channels.stamped for preparation in preparations], first.base_channel)
 
 
-def shared_by_parts(
-    parts: Sequence[Preparation], cutoff_hz: float, period: float, samples: int
-) -> SharedByParts:
+def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: float, samples: int) -> SharedByParts:
     """Compute from some parts what all parts of one long recording of forces share.
 
     Parameters

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -68,10 +69,7 @@ class CleanChannels:
     @cached_property
     def stamped(self) -> StampedChannels:
         """Channels at their stamps, without the ends; raises RecordingError if nothing is left."""
-        motion = [flags.any(axis=1) for channel, flags in self.replaced.items() if channel != "effort"]
-        stamped = StampedChannels(
-            self.name, self.time, self.channels, self.replaced, np.any(motion, axis=0), self.held
-        )
+        stamped = StampedChannels(self.name, self.time, self.channels, self.replaced, self.held)
         return stamped.without_ends(*self.skip_s)
 
     def even_pieces(
@@ -129,7 +127,7 @@ class CleanChannels:
             self._note_faults(channel, faults, joints)
             span = np.ptp(values, axis=0)
             coarse = (span / np.maximum(steps, 1e-300) < _MIN_QUANTA) & (span > 0)
-            names = tuple(joint for joint, few in zip(joints, coarse, strict=True) if few)
+            names = tuple(compress(joints, coarse))
             if names:
                 evidence = f"{channel} of {', '.join(names)} has fewer than {_MIN_QUANTA} steps in its whole range"
                 self._add("coarse_channel", evidence, names)
@@ -178,7 +176,7 @@ class CleanChannels:
 
     def note_missing_efforts(self, joints: Sequence[str]) -> None:
         """Add a finding on joints whose effort cannot be used."""
-        names = tuple(joint for joint, without in zip(joints, self.without_effort, strict=True) if without)
+        names = tuple(compress(joints, self.without_effort))
         if names:
             self._add("no_effort", f"effort of {', '.join(names)} is missing or zero in most samples", names, care=True)
 

@@ -173,9 +173,7 @@ class EffortEquations:
         for of_bodies, driven, of_drives in zip(bodies, drives.indices, drives.values, strict=True):
             moved = np.flatnonzero(of_bodies.any(axis=0))
             values = np.hstack([of_bodies[:, moved], of_drives])
-            self._joints.append(
-                _JointEquations(np.append(moved, size + driven), values.T @ values, values.T @ efforts)
-            )
+            self._joints.append(_JointEquations(np.append(moved, size + driven), values.T @ values, values.T @ efforts))
         self._squares, self._mean = efforts.T @ efforts, efforts.mean(axis=0)
         # Columns whose parameters may have either sign come first.
         self._size, self._free = size, size + drives.either_sign

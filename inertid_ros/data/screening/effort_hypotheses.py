@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, compress
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -182,7 +182,6 @@ class EffortComparison:
         yield from self._best([*self._joint_exchanges(joints), *self._position_offsets(), *self._position_units()])
 
     def _signs(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """One drive's effort, or that of all, has the wrong sign."""
         mixing, signs = self.recorded.mixing, 1.0 - 2.0 * np.eye(len(self.names))
         words = {"joint": "all joints", "scales": _mapping(dict.fromkeys(self._counted_names, -1.0))}
         yield self._other("effort_sign", words, mixing=-mixing)
@@ -225,7 +224,6 @@ class EffortComparison:
             yield self._other("joint_axis", words, len(self.names), motion=moved, mixing=mixing, joints=(joint,))
 
     def _effort_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """The efforts of two joints are exchanged."""
         pairs = list(combinations(joints, 2))
         for pair in pairs:
             mixing = self.recorded.mixing[_exchanged(len(self.names), *pair)]
@@ -274,7 +272,8 @@ class EffortComparison:
         axes = [size * sign * axis for axis in np.eye(3) for sign in (1, -1)]
         others = [axis for axis in axes if not np.allclose(axis, self.recorded.gravity, atol=0.1 * size)]
         candidates = [(gravity, len(axes), 0) for gravity in others]
-        fitted = self._gravity_of_urdf()
+        still, *units = (self._columns[0].torque(axis) for axis in np.vstack([np.zeros(3), np.eye(3)]))
+        fitted = self._explained(np.stack([unit - still for unit in units], axis=2), still.T)
         length = float(np.linalg.norm(fitted))
         if length > _MIN_GRAVITY_SHARE * size:
             candidates.append((size * fitted / length, 1, 2))
@@ -283,13 +282,11 @@ class EffortComparison:
             yield self._other("gravity_direction", {"vector": vector}, tried, parameters, gravity=gravity)
 
     def _delays(self) -> Iterator[Hypothesis]:
-        """Efforts come later than the motion, or earlier."""
         for lag in (*_LAGS_S, *(-lag for lag in _LAGS_S)):
             words = {"milliseconds": abs(1e3 * lag), "order": "after" if lag > 0 else "before"}
             yield self._other("delay", words, lag=lag)
 
     def _couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """A drive turns with two neighbouring joints at once."""
         recorded, motion = self.recorded, self.recorded.motion
         for joint, before in enumerate(joint.parent for joint in recorded.robot.tree):
             if before < 0 or not {joint, before} & set(joints):
@@ -313,7 +310,8 @@ class EffortComparison:
         ends = sorted(set(range(len(robot.tree))) - {joint.parent for joint in robot.tree})
         bodies = robot.consistent_body_prior
         for end in ends:
-            mass, *moment = self._load_of_urdf(end)
+            moments = self._columns[0].moments(end, self.recorded.gravity)
+            mass, *moment = self._explained(moments, self._columns[0].torque_of_urdf)
             centre = np.array(moment) / max(mass, 1e-9)
             # More than the whole robot is no load, but a fault of something else.
             if 0 < mass < bodies[:, 0].sum() and np.linalg.norm(centre) < _MAX_LOAD_DISTANCE_M:
@@ -335,7 +333,6 @@ class EffortComparison:
             yield self._other("counterbalance", words, len(turning), joints=(joint,), robot=robot)
 
     def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
-        """Two joints are exchanged, with positions and efforts."""
         n, direction = len(self.names), self.recorded.motion.direction
         pairs = [pair for pair in combinations(range(n), 2) if self._turns[pair[0]] == self._turns[pair[1]]]
         pairs = [pair for pair in pairs if set(pair) & set(joints)]
@@ -347,7 +344,6 @@ class EffortComparison:
             yield self._other("joint_exchange", self._pair(pair), len(pairs), motion=moved, joints=pair, mixing=mixing)
 
     def _position_offsets(self) -> Iterator[Hypothesis]:
-        """The zero of a joint is turned."""
         turning, motion = np.flatnonzero(self._turns).tolist(), self.recorded.motion
         tried = len(_ZERO_TURNS_DEG) * len(turning)
         for joint in turning:
@@ -359,7 +355,6 @@ class EffortComparison:
                 yield self._other("position_offset", words, tried, motion=moved, joints=(joint,))
 
     def _position_units(self) -> Iterator[Hypothesis]:
-        """Angles are in degrees."""
         if self._turns.any():
             factors = np.where(self._turns, np.pi / 180, 1.0)
             moved = self._moved(lambda values: values * factors)
@@ -397,7 +392,7 @@ class EffortComparison:
 
     @property
     def _counted_names(self) -> list[str]:
-        return [name for name, counted in zip(self.names, self.counted, strict=True) if counted]
+        return list(compress(self.names, self.counted))
 
     @cached_property
     def _turns(self) -> NDArray[np.bool_]:
@@ -456,15 +451,6 @@ class EffortComparison:
             deviation = np.sqrt(float(rest @ rest) / equations.INDEPENDENT_SAMPLES / power)
             determined[joint] = deviation < _MAX_FACTOR_DEVIATION * abs(ratio[joint])
         return ratio, determined
-
-    def _gravity_of_urdf(self) -> Array:
-        """Gravity ``(3,)`` with which the URDF's bodies explain the efforts best [m/s^2]."""
-        still, *axes = (self._columns[0].torque(axis) for axis in np.vstack([np.zeros(3), np.eye(3)]))
-        return self._explained(np.stack([axis - still for axis in axes], axis=2), still.T)
-
-    def _load_of_urdf(self, body: int) -> Array:
-        """Mass and first moment ``(4,)`` [kg, kg m] to be added to a body of the URDF."""
-        return self._explained(self._columns[0].moments(body, self.recorded.gravity), self._columns[0].torque_of_urdf)
 
     def _explained(self, columns: Array, known: Array) -> Array:
         """Factors ``(p,)`` of columns ``(n, N, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""

@@ -28,7 +28,6 @@ _SAME_MOTION_DIFFERENCE = 0.1  # errors invisible in training would show at a te
 _MOVING_SHARE = 0.01  # of the largest deviation of position; joints that move less show noise only
 _REPEATED_SHARE = 0.5  # of a recording's samples or motion; with more it is a repetition
 _SAMPLES_PER_CUTOFF_PERIOD = 10.0  # a shift between two samples changes the difference by 0.002
-_HASH_SEED = 0
 
 
 def check_motion(recordings: Sequence[Samples], model: RobotModel) -> tuple[Finding, ...]:
@@ -107,17 +106,17 @@ class RepeatedMotion:
 def shared_samples(recording: Recording, other: Recording) -> float:
     """Share of the distinct samples of a recording (positions and efforts of all joints) that another also has."""
     names = [name for name in recording.joint_names if name in other.joint_names]
-    hashes, others = (np.unique(_row_hashes(x, names)) for x in (recording, other))
-    return float(np.isin(hashes, others, assume_unique=True).mean()) if names else 0.0
+    if not names:
+        return 0.0
+    own, others = (_distinct_rows(x, names) for x in (recording, other))
+    return float(np.isin(own, others, assume_unique=True).mean())
 
 
-def _row_hashes(recording: Recording, names: Sequence[str]) -> np.ndarray:
-    """64-bit hash of each sample's bits, ``(N,)``: a random linear combination, modulo 2^64."""
+def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
+    """Bits of each distinct sample."""
     columns = [recording.joint_names.index(name) for name in names]
     rows = np.ascontiguousarray(np.hstack([recording.position[:, columns], recording.effort[:, columns]]))
-    factors = np.random.default_rng(_HASH_SEED).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
-    with np.errstate(over="ignore"):
-        return np.asarray((rows.view(np.uint64) * factors.astype(np.uint64)).sum(axis=1, dtype=np.uint64))
+    return np.unique(rows.view(np.dtype((np.void, rows.strides[0]))))
 
 
 def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
@@ -156,11 +155,11 @@ def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMoti
     energy = np.array([np.sum(window**2) for window in windows])
     left = np.array([[_least_difference(window, other) for other in other_motions] for window in windows])
     left = np.minimum(left, energy[:, None])  # at most as for rest
-    shares = (energy / energy.sum()) @ (left <= _SAME_MOTION_DIFFERENCE**2 * energy[:, None])  # per other recording
-    least = left.min(axis=1)
-    share = float(energy[least <= _SAME_MOTION_DIFFERENCE**2 * energy].sum() / energy.sum())
+    same = left <= _SAME_MOTION_DIFFERENCE**2 * energy[:, None]  # per window and other recording
+    shares = (energy / energy.sum()) @ same
+    share = float(energy[same.any(axis=1)].sum() / energy.sum())
     by = np.flatnonzero(shares >= _REPEATED_SHARE).tolist() or [int(shares.argmax())]
-    return RepeatedMotion(share, float(np.sqrt(least.sum() / energy.sum())), tuple(by))
+    return RepeatedMotion(share, float(np.sqrt(left.min(axis=1).sum() / energy.sum())), tuple(by))
 
 
 def _joint_motion(samples: Samples, rate: float) -> tuple[Array, Array]:

@@ -23,6 +23,7 @@ elsewhere it is halved, until every part is proven or the function is negative a
 motion's own derivatives, bounded on every interval through the Bernstein form of its polynomial.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol
@@ -188,6 +189,16 @@ class Constraint(Protocol):
         if worst is not None:
             time, channel = worst
             raise ExcitationError(self.violation(curve.sample(np.array([time])), channel, f"at {time:.3f} s", False))
+
+
+def first_problem(constraints: Sequence[Constraint], check: Callable[[Constraint], None]) -> str:
+    """Message of the first constraint that a check refuses; empty if it refuses none."""
+    try:
+        for constraint in constraints:
+            check(constraint)
+    except ExcitationError as error:
+        return str(error)
+    return ""
 
 
 def executed_curve(trajectory: Trajectory) -> PiecewiseQuintic:

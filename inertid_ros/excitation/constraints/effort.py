@@ -91,21 +91,16 @@ class WrenchRateBounds:
     """
 
     def __init__(self, model: RobotModel) -> None:
-        kinematics = model.pinocchio
-        self._joints = model.joints
-        self._parents = [int(kinematics.parents[i]) - 1 for i in range(1, kinematics.njoints)]
-        self._prismatic = [not axis[3:].any() for axis in model.axes]
-        placements = list(kinematics.jointPlacements)[1:]
-        lengths = [float(np.linalg.norm(placement.translation)) for placement in placements]
         strokes = np.nan_to_num(np.maximum(np.abs(model.limits.lower), np.abs(model.limits.upper)), posinf=0.0)
-        self._lengths = [
-            length + (stroke if slides else 0.0)
-            for length, stroke, slides in zip(lengths, strokes, self._prismatic, strict=True)
+        # Parent, whether it slides, and largest distance from the parent's origin, by joint.
+        self._joints = [
+            (joint.parent, joint.prismatic, np.linalg.norm(joint.placement_translation) + joint.prismatic * stroke)
+            for joint, stroke in zip(model.tree, strokes, strict=True)
         ]
         mass, com, inertia = mass_com_inertia(model.body_prior)
         radius = np.abs(np.linalg.eigvalsh(inertia)).max(axis=1)
         self._bodies = list(zip(mass, np.linalg.norm(com, axis=1), radius, strict=True))
-        self._gravity = float(np.linalg.norm(kinematics.gravity.linear))
+        self._gravity = float(np.linalg.norm(model.pinocchio.gravity.linear))
         self._rotor, self._viscous = model.drive_prior["rotor_inertia"], model.drive_prior["viscous"]
 
     def rates(self, bounds: constraint.DerivativeBounds) -> tuple[Array, Array, Array]:
@@ -114,18 +109,18 @@ class WrenchRateBounds:
         Returns those of joint efforts ``(S, n)`` [N m/s or N/s] of bodies, rotors and viscous friction, and of force
         and moment ``(S,)`` of the moving bodies at the root origin, gravity included.
         """
-        count = len(bounds.velocity)
+        count, joints = len(bounds.velocity), len(self._joints)
         zero = np.zeros(count)
         # The root, which rests, is parent -1.
-        motions = [_MotionNorms(zero, zero, zero, zero + self._gravity, zero)] * (self._joints + 1)
-        for joint, parent in enumerate(self._parents):
-            V, A, J = bounds.velocity[:, joint], bounds.acceleration[:, joint], bounds.jerk[:, joint]
-            origin = motions[parent].at(self._lengths[joint])
-            motions[joint] = origin.sliding(V, A, J) if self._prismatic[joint] else origin.turning(V, A, J)
-        loads = np.zeros((self._joints + 1, 4, count))  # force, moment and their rates
-        effort = np.empty((count, self._joints))
-        for joint in reversed(range(self._joints)):
-            motion, before = motions[joint], motions[self._parents[joint]]
+        motions = [_MotionNorms(zero, zero, zero, zero + self._gravity, zero)] * (joints + 1)
+        for joint, (parent, slides, lever) in enumerate(self._joints):
+            rates = bounds.velocity[:, joint], bounds.acceleration[:, joint], bounds.jerk[:, joint]
+            origin = motions[parent].at(lever)
+            motions[joint] = origin.sliding(*rates) if slides else origin.turning(*rates)
+        loads = np.zeros((joints + 1, 4, count))  # force, moment and their rates
+        effort = np.empty((count, joints))
+        for joint, (parent, slides, lever) in reversed(list(enumerate(self._joints))):
+            motion, before = motions[joint], motions[parent]
             mass, offset, inertia = self._bodies[joint]
             force, moment, force_rate, moment_rate = loads[joint]
             W, centre = motion.angular, motion.at(offset)
@@ -135,12 +130,11 @@ class WrenchRateBounds:
             moment += offset * inertial + inertia * (motion.turn + W**2)
             moment_rate += offset * (inertial_rate + W * inertial)
             moment_rate += inertia * (motion.turn_rate + 4 * W * motion.turn + 2 * W**3)
-            along, along_rate = (force, force_rate) if self._prismatic[joint] else (moment, moment_rate)
+            along, along_rate = (force, force_rate) if slides else (moment, moment_rate)
             effort[:, joint] = along_rate + before.angular * along
-            lever = self._lengths[joint]
-            lever_rate = before.angular * lever + (bounds.velocity[:, joint] if self._prismatic[joint] else 0.0)
+            lever_rate = before.angular * lever + slides * bounds.velocity[:, joint]
             rate_at_parent = moment_rate + lever * force_rate + lever_rate * force
-            loads[self._parents[joint]] += force, moment + lever * force, force_rate, rate_at_parent
+            loads[parent] += force, moment + lever * force, force_rate, rate_at_parent
         effort += self._rotor * bounds.jerk + self._viscous * bounds.acceleration
         force_rate, moment_rate = loads[-1, 2:]
         return effort, force_rate, moment_rate

@@ -11,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from inertid_ros.config.execution import ExecutionOptions
+from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.brake import BrakeTable, along_path, brake_table, restarted

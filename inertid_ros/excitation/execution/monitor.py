@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.core.arrays import Array
 
 # Clock of the stamps.

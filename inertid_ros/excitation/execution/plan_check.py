@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from inertid_ros.config.execution import ExecutionOptions
+from inertid_ros.config.excitation import ExecutionOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.constraint import Constraint

@@ -38,7 +38,12 @@ from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
-from inertid_ros.excitation.planning.measurement_regressor import Indices, MeasurementRegressor, MotionInformation
+from inertid_ros.excitation.planning.measurement_regressor import (
+    Indices,
+    MeasurementRegressor,
+    MotionInformation,
+    right_spectrum,
+)
 from inertid_ros.identification.information.information import Information
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
 from inertid_ros.regressors.regressor_gradient import MotionGradient
@@ -251,7 +256,8 @@ class Criterion:
         """Information of a motion and of earlier recordings."""
         regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)
         rows = np.concatenate([np.sqrt(motion.step) * regressor, self.earlier_rows])
-        return MotionInformation(rows, self.scaling.scaled(rows), motion)
+        scaled = self.scaling.scaled(rows)
+        return MotionInformation(rows, scaled, motion, *right_spectrum(scaled))
 
     def along(self, trajectory: Trajectory, step: float = 0.05) -> MotionInformation:
         """:meth:`evaluate` in the middle of steps of ``step`` [s]."""

@@ -25,7 +25,7 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.worker import Worker
-from inertid_ros.excitation.constraints.constraint import Constraint
+from inertid_ros.excitation.constraints.constraint import Constraint, first_problem
 from inertid_ros.excitation.motions import LinearTrajectory
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning.planning_problem import PlanningArguments, PlanningProblem, scale_to_limits
@@ -144,12 +144,7 @@ def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constrai
 
     def violation(share: float) -> str:
         candidate = plan(share)
-        try:
-            for constraint in constraints:
-                constraint.check(candidate)
-        except ExcitationError as error:
-            return str(error)
-        return ""
+        return first_problem(constraints, lambda constraint: constraint.check(candidate))
 
     message = violation(1.0)
     if not message:

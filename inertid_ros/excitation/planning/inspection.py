@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.findings import Finding, Severity, remedy_for
+from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.constraints.constraint import Clearance, Constraint, ConstraintUsage, MotionSamples
 from inertid_ros.excitation.constraints.effort import prior_effort
 from inertid_ros.excitation.constraints.motion_constraints import Surroundings
@@ -98,12 +98,14 @@ def inspect_plan(
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = make_criterion(model, limits)
     information = criterion.along(plan)
-    weak = weak_parameters(criterion, information, limits, _tightest(usages))
-    condition_number, before = information.condition_number, None
+    weak = weak_parameters(criterion, information, limits, usages)
+    condition_number = information.condition_number
+    before: Array | None = None
     if earlier is not None:
         criterion = make_criterion(model, limits, earlier=earlier)
         information = criterion.along(plan)
-        before = np.linalg.svd(information.scaled[-len(criterion.earlier_rows) :], compute_uv=False)
+        alone = information.scaled[-len(criterion.earlier_rows) :]
+        before = np.asarray(np.linalg.svd(alone, compute_uv=False), dtype=float)
     shares = information.vectors.T[::-1] ** 2
     return Inspection(
         plan=plan,
@@ -128,7 +130,7 @@ def motion_findings(
     """Findings of :func:`weak_parameters` on a plan."""
     criterion = make_criterion(model, limits)
     information = criterion.along(plan)
-    return weak_parameters(criterion, information, limits, _tightest(_usage(constraints, plan)))
+    return weak_parameters(criterion, information, limits, _usage(constraints, plan))
 
 
 def closest_approach(constraints: Sequence[Constraint], plan: Plan) -> Clearance | None:
@@ -166,26 +168,22 @@ def _clearance(usages: Sequence[ConstraintUsage]) -> Clearance | None:
     return next((usage.clearance for usage in usages if usage.clearance is not None), None)
 
 
-def _tightest(usages: Sequence[ConstraintUsage]) -> ConstraintUsage | None:
-    """The largest usage, if it is nearly all that the constraint allows."""
-    tight = (usage for usage in usages if usage.used >= _TIGHT_USE)
-    return max(tight, key=lambda usage: usage.used, default=None)
-
-
 def weak_parameters(
     criterion: Criterion,
     information: MotionInformation,
     limits: MotionLimits,
-    constrained: ConstraintUsage | None = None,
+    usages: Sequence[ConstraintUsage] = (),
 ) -> tuple[Finding, ...]:
     """Findings on parameters that barely show in a motion, and why; none if its condition number is good.
 
-    The criterion is the default of :func:`.make_criterion`, and has evaluated the ``information`` of the motion;
-    ``constrained`` is the use of a constraint that may keep the motion small.
+    The criterion is the default of :func:`.make_criterion`, and has evaluated the ``information`` of the motion; one
+    of the ``usages`` of constraints may keep the motion small.
     """
     findings = [_hidden_columns(criterion, limits)]
     if not information.condition_number <= WELL_CONDITIONED:
-        findings.append(_weak_combinations(criterion, information, limits, constrained))
+        tight = (usage for usage in usages if usage.used >= _TIGHT_USE)
+        tightest = max(tight, key=lambda usage: usage.used, default=None)
+        findings.append(_weak_combinations(criterion, information, limits, tightest))
     return tuple(finding for finding in findings if finding is not None)
 
 
@@ -216,15 +214,13 @@ def _weak_combinations(
     weak = values * WELL_CONDITIONED < values[-1]
     weights = (information.vectors[:, weak] ** 2).sum(axis=1)
     names = list(_main_parameters(weights, criterion.column_names, len(weights)))
-    reason, remedy, subjects = _reason(criterion, information.condition_number, limits, constrained)
-    return Finding(
-        "not_excited",
-        Severity.CARE,
+    reason, case, subjects = _reason(criterion, information.condition_number, limits, constrained)
+    evidence = (
         f"condition number {information.condition_number:.3g}: {int(weak.sum())} of {criterion.count} combinations of"
-        f" base parameters show less than a hundredth of the best, mostly of {_few(names)}; {reason}",
-        remedy,
-        subjects,
+        f" base parameters show less than a hundredth of the best, mostly of {_few(names)}; {reason}"
     )
+    option = constrained.option if constrained else ""
+    return Finding.with_remedy("not_excited", Severity.CARE, evidence, *subjects, case=case, option=option)
 
 
 def _main_parameters(weights: Array, names: Sequence[str], count: int = _MAX_NAMED) -> tuple[str, ...]:
@@ -236,15 +232,14 @@ def _main_parameters(weights: Array, names: Sequence[str], count: int = _MAX_NAM
 def _reason(
     criterion: Criterion, achieved: float, limits: MotionLimits, constrained: ConstraintUsage | None
 ) -> tuple[str, str, tuple[str, ...]]:
-    """Why combinations are weak, what to do, and the joints concerned; by random states with other limits."""
+    """Why combinations are weak, case of the remedy, and the joints concerned; by random states with other limits."""
     model = criterion.measured.model
     joints, within = np.arange(model.joints), _random_condition(criterion, limits)
     if within <= WELL_CONDITIONED or _MOTION_GAIN * within <= achieved:
         why = f", which the {constrained.description} keeps small" if constrained else ""
-        room = constrained.option if constrained else ""
         return (
             f"random states within the limits show them better (condition number {within:.3g}) than this motion{why}",
-            remedy_for("not_excited", "room", option=room) if room else remedy_for("not_excited", "motion"),
+            "room" if constrained and constrained.option else "motion",
             (),
         )
     turned = _random_condition(criterion, _widened(model, limits, joints >= 0))
@@ -257,7 +252,7 @@ def _reason(
         return (
             f"the position limits of {subject} hide them: random states have {within:.3g} within the limits,"
             f" {widened:.3g} with a whole turn",
-            remedy_for("not_excited", "ranges"),
+            "ranges",
             (name,) if decisive else (),
         )
     fast = _random_condition(criterion, limits.scaled(_HIGHER_LIMITS, _HIGHER_LIMITS))
@@ -265,14 +260,14 @@ def _reason(
         return (
             f"the limits of velocity and acceleration hide them: random states have {within:.3g} within the limits,"
             f" {fast:.3g} where all are {_HIGHER_LIMITS:g} times as high",
-            remedy_for("not_excited", "speeds"),
+            "speeds",
             (),
         )
     locked = ", ".join(list(model.options.locked_joints)[:_MAX_NAMED])
     return (
         f"the geometry of the robot{f' with {locked} held' if locked else ''} hides them: random states have"
         f" {min(within, turned, fast):.3g} even with wider limits",
-        remedy_for("not_excited", "geometry"),
+        "geometry",
         (),
     )
 

@@ -141,7 +141,8 @@ def _with_order(
     pruned = whole.only(kept)
     start = _best_start(problem, pruned.directions, rng, pruned)
     motion = improve_motion(problem, start, options.iterations, deadline)
-    count, condition = intervals.rank_and_condition(np.vstack(problem.evaluate(motion)[0]), options.significant)
+    rows = np.concatenate(list(problem.evaluate(motion)[0]))
+    count, condition = intervals.rank_and_condition(rows, options.significant)
     return IntervalPlan(motion, condition, count, whole)
 
 

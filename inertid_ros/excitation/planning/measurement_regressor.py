@@ -6,7 +6,6 @@ terms of single joints; couplings and rotors that are bodies of their own are le
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -22,23 +21,19 @@ from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
 Indices = NDArray[np.int_]
-Column = Callable[[Array, Array, Array], Array]
+Column = Callable[[Array], Array]
 
 _MIN_INDEPENDENT_PART = 1e-6  # of a unit column
 _LENGTH_EXPONENT = 1e-3  # prefers long columns by a per cent or two between the longest and the shortest
 _BASE_SAMPLES = 200  # random states in which base columns are determined
 _MIN_SLIDING = 0.02  # rad/s or m/s; the sign of the velocity in Coulomb friction is smoothed over this
-# Drive terms of a joint: column, index of q, v or a that it depends on, and derivative with respect to that.
-_DRIVE_COLUMNS: dict[str, tuple[Column, int, Column]] = {
-    "rotor_inertia": (lambda q, v, a: a, 2, lambda q, v, a: np.ones_like(a)),
-    "viscous": (lambda q, v, a: v, 1, lambda q, v, a: np.ones_like(v)),
-    "coulomb": (
-        lambda q, v, a: np.tanh(v / _MIN_SLIDING),
-        1,
-        lambda q, v, a: (1 - np.tanh(v / _MIN_SLIDING) ** 2) / _MIN_SLIDING,
-    ),
-    "offset": (lambda q, v, a: np.ones_like(v), 1, lambda q, v, a: np.zeros_like(v)),
-    "stiffness": (lambda q, v, a: q, 0, lambda q, v, a: np.ones_like(q)),
+# Drive terms of a joint: index of q, v or a that it depends on, its column, and the derivative with respect to that.
+_DRIVE_COLUMNS: dict[str, tuple[int, Column, Column]] = {
+    "rotor_inertia": (2, np.asarray, np.ones_like),
+    "viscous": (1, np.asarray, np.ones_like),
+    "coulomb": (1, lambda v: np.tanh(v / _MIN_SLIDING), lambda v: (1 - np.tanh(v / _MIN_SLIDING) ** 2) / _MIN_SLIDING),
+    "offset": (1, np.ones_like, np.zeros_like),
+    "stiffness": (0, np.asarray, np.ones_like),
 }
 # Smallest over largest eigenvalue of the normal matrix: above the first it is precise, below the second useless.
 _PRECISE_RATIO, _USABLE_RATIO = 1e-6, 1e-9
@@ -78,8 +73,8 @@ class MeasurementRegressor:
             screws = motion.state.screws * self.joints[:, None]
             out[:, :joints, : len(bodies)] = (screws @ per_parameter) * self._carried[:, bodies]
             for column, (term, joint) in enumerate(drives, start=len(bodies)):
-                signal = _DRIVE_COLUMNS[term][0](*(x[:, joint] for x in (motion.q, motion.v, motion.a)))
-                out[:, joint, column] = self.joints[joint] * signal
+                part, function, _ = _DRIVE_COLUMNS[term]
+                out[:, joint, column] = self.joints[joint] * function((motion.q, motion.v, motion.a)[part][:, joint])
         if len(self.base):
             out[:, joints:, : len(bodies)] = self.base[:, None] * per_parameter
         return out
@@ -109,9 +104,9 @@ class MeasurementRegressor:
         out = regressor_product_gradient(self.chain, motion.state, joint_weights, base_weights, motion.wrenches)
         parts = (out.position, out.velocity, out.acceleration)
         for column, (term, joint) in enumerate(drives, start=len(bodies)):
-            _, part, slope = _DRIVE_COLUMNS[term]
-            signal = slope(*(x[:, joint] for x in (motion.q, motion.v, motion.a)))
-            parts[part][:, joint] += self.joints[joint] * weights[:, joint, column] * signal
+            part, _, slope = _DRIVE_COLUMNS[term]
+            signal = (motion.q, motion.v, motion.a)[part][:, joint]
+            parts[part][:, joint] += self.joints[joint] * weights[:, joint, column] * slope(signal)
         return out
 
     def base_columns(self, lower: Array, upper: Array) -> tuple[Indices, Array]:
@@ -160,22 +155,15 @@ def _independent_columns(rows: Array) -> Indices:
 class MotionInformation:
     """Weighted equations ``(m, r)`` in the base parameters: of a motion first, then of earlier recordings.
 
-    ``scaled`` are ``rows`` in the units of the scaling.
+    ``scaled`` are ``rows`` in the units of the scaling. Their information matrix has the ``eigenvalues`` ``(r,)``,
+    ascending, and eigenvectors ``(r, r)``, one per column.
     """
 
     rows: Array
     scaled: Array
     motion: MotionSamples
-
-    @property
-    def eigenvalues(self) -> Array:
-        """Eigenvalues ``(r,)`` of the scaled information matrix, ascending."""
-        return self._spectrum[0]
-
-    @property
-    def vectors(self) -> Array:
-        """Eigenvectors ``(r, r)``, one per column."""
-        return self._spectrum[1]
+    eigenvalues: Array
+    vectors: Array
 
     @property
     def condition_number(self) -> float:
@@ -183,12 +171,8 @@ class MotionInformation:
         values = self.eigenvalues
         return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else float("inf")
 
-    @cached_property
-    def _spectrum(self) -> tuple[Array, Array]:
-        return _right_spectrum(self.scaled)
 
-
-def _right_spectrum(rows: Array) -> tuple[Array, Array]:
+def right_spectrum(rows: Array) -> tuple[Array, Array]:
     """Squared singular values ``(r,)``, ascending, and right singular vectors ``(r, r)`` of ``(m, r)`` rows.
 
     They come from the normal matrix if that resolves them, else from the rows: columns may differ much in size.

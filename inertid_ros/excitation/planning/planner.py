@@ -142,11 +142,14 @@ class _Search:
             return
         criterion, reduced = self._problem.criterion, self.best
         low, high = self._excited_count(reduced, bound), self._kept - 1
+        model, limits, start, options, earlier = self._problem.arguments
         while low < high:
-            middle = (low + high + 1) // 2
-            candidate = self._improve_for_fewer(middle, reduced)
-            if candidate.value <= bound:
-                low, reduced = max(middle, min(self._excited_count(candidate, bound), high)), candidate
+            self._kept = middle = (low + high + 1) // 2
+            fewer = PlanningProblem(model, limits, start, attrs.evolve(options, kept_parameters=middle), earlier)
+            self.best = finish_plan(fewer, reduced.shape)
+            self.descend(fewer, [reduced.shape])
+            if self.best.value <= bound:
+                low, reduced = max(middle, min(self._excited_count(self.best, bound), high)), self.best
             else:
                 high = middle - 1
         if low == 0:
@@ -172,14 +175,6 @@ class _Search:
     def _keep_better(self, candidate: Candidate) -> None:
         if candidate.value < self.best.value:
             self.best = candidate
-
-    def _improve_for_fewer(self, kept: int, begin: Candidate) -> Candidate:
-        """Optimise a candidate for ``kept`` combinations."""
-        model, limits, start, options, earlier = self._problem.arguments
-        fewer = PlanningProblem(model, limits, start, attrs.evolve(options, kept_parameters=kept), earlier)
-        self._kept, self.best = kept, finish_plan(fewer, begin.shape)
-        self.descend(fewer, [begin.shape])
-        return self.best
 
     def _excited_count(self, candidate: Candidate, bound: float) -> int:
         """Largest number of combinations for which a motion keeps the bound."""

@@ -212,9 +212,9 @@ def scale_to_limits(
     curve = PiecewiseQuintic(time, *trajectory.sample(time))
     worst = np.full(len(trajectory.start), 1e-300)
     for order, (above, below) in enumerate(_margins(trajectory.start, limits)):
-        smallest, largest = curve.extremes(order)
+        smallest, largest = curve.extremes(order)[0]
         offset = trajectory.start if order == 0 else 0.0
-        worst = np.max([worst, (largest.value - offset) / above, (offset - smallest.value) / below], axis=0)
+        worst = np.max([worst, (largest - offset) / above, (offset - smallest) / below], axis=0)
     scale = _SIZE_SAFETY / worst
     return replace(trajectory, parameters=trajectory.parameters * (scale if grow else np.minimum(scale, 1.0)))
 

@@ -9,7 +9,7 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, log_once
-from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
+from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples, first_problem
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
@@ -35,7 +35,11 @@ def rest_pose(
     ExcitationError
         No pose was found; gives the reason why the wanted one cannot be used.
     """
-    refusal = _refusal(constraints, wanted)
+
+    def problem(pose: Array) -> str:
+        return first_problem(constraints, lambda constraint: constraint.check_start(pose))
+
+    refusal = problem(wanted)
     if not refusal:
         return wanted
     check_friction(model, limits, wanted)
@@ -44,21 +48,11 @@ def rest_pose(
         away = attempt / (_POSE_ATTEMPTS - 1) * (rng.uniform(limits.lower, limits.upper) - wanted)
         begin = np.where(fixed, wanted, wanted + away)
         for pose in search.poses(begin):
-            if not _refusal(constraints, pose):
+            if not problem(pose):
                 reason = refusal.partition(";")[0]  # without the remedy
                 log_once(logging.WARNING, f"start pose: {reason}; starts with {_moved(limits, wanted, pose)} instead")
                 return pose
     raise ExcitationError(f"{refusal}; no pose was found at which the robot can stand")
-
-
-def _refusal(constraints: Sequence[Constraint], pose: Array) -> str:
-    """Reason why a pose cannot be a start; empty if it can."""
-    try:
-        for constraint in constraints:
-            constraint.check_start(pose)
-    except ExcitationError as error:
-        return str(error)
-    return ""
 
 
 def check_friction(model: RobotModel, limits: MotionLimits, pose: Array) -> None:

@@ -93,11 +93,6 @@ class BaseParameters(ColumnChoice):
         return self.gap >= VISIBLE_GAP
 
     @cached_property
-    def without_effect(self) -> np.ndarray:
-        """Columns that are in no base parameter: they may take any value."""
-        return self.dependent[~self.regrouping.any(axis=0)]
-
-    @cached_property
     def alone(self) -> np.ndarray:
         """Columns that are a base parameter by themselves."""
         return self.independent[~self.regrouping.any(axis=1)]

@@ -34,41 +34,32 @@ def checked_data(
 ) -> tuple[tuple[Samples, ...], Information]:
     """Recordings, none if only information is given, and their checked information."""
     if isinstance(data, Information):
-        check_usable(equations, data, ["information"])
+        _check_usable(equations, data, "information", np.zeros(len(data.channels), dtype=bool))
         return (), data
     recordings = tuple(data)
     if not recordings:
         raise IdentificationError(f"{task}: no recordings given; give at least one")
     information = compress(equations, recordings)
     measured = np.any([column_counts(samples.valid | samples.mask) for samples in recordings], axis=0)
-    check_usable(equations, information, [samples.name for samples in recordings], ~measured)
+    _check_usable(equations, information, ", ".join(samples.name for samples in recordings), ~measured)
     return recordings, information
 
 
-def check_usable(
-    equations: Equations,
-    information: Information,
-    recordings: Sequence[str],
-    unmeasured: NDArray[np.bool_] | None = None,
+def _check_usable(
+    equations: Equations, information: Information, names: str, unmeasured: NDArray[np.bool_]
 ) -> None:
     """Check that every channel has more samples than parameters, and that something was measured.
 
-    An optional channel without samples is skipped as long as there are others; so is one that was not measured.
-
-    Parameters
-    ----------
-    unmeasured : ndarray of bool, shape (c,), optional
-        Channels that no recording measures.
+    An optional channel without samples is skipped as long as there are others; so is one of ``unmeasured`` ``(c,)``,
+    which no recording measures.
 
     Raises
     ------
     IdentificationError
         A channel has no usable sample or no more than its parameters fit exactly, or all effort is zero.
     """
-    names = ", ".join(recordings)
     empty = [name for name, count in zip(information.names, information.counts, strict=True) if count == 0]
-    counts = _counts_of_equal_columns(information)
-    passed_over = np.full(len(counts), equations.optional) if unmeasured is None else unmeasured | equations.optional
+    counts, passed_over = _counts_of_equal_columns(information), unmeasured | equations.optional
     channels = zip(information.names, information.channels, counts, passed_over, strict=True)
     for name, channel, count, optional in channels:
         what = f"joint '{name}'" if name in information.layout.joints else f"'{name}'"

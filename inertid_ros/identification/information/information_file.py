@@ -108,7 +108,7 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
 
 def _layout(fields: dict[str, list]) -> ParameterLayout:
     """Layout from the lists of JSON."""
-    nested = {"couplings": Coupling, "rotors": Rotor, "terms": UserTerm}
+    nested: dict[str, Any] = {"couplings": Coupling, "rotors": Rotor, "terms": UserTerm}
     return ParameterLayout(
         **{
             name: tuple(nested[name](**_tuples(value)) if name in nested else value for value in values)

@@ -243,13 +243,14 @@ def block_sums(
         for samples, values, stride in zip(recordings, residuals, strides, strict=True)
     ]
     pieces, count, longer = _pieces([len(samples) for samples in thinned])
-    regions = [_Regions.from_samples(equations, channel, thinned) for channel in range(equations.count)]
+    regions = [_regions(equations, channel, thinned) for channel in range(equations.count)]
     writer = equations.writer()
     sizes = [span.stop - span.start for span in writer.spans]
     of_times = [np.zeros((count, size, size)) for size in sizes]
-    of_regions = [np.zeros((region.count, size, size)) for region, size in zip(regions, sizes, strict=True)]
+    counts = [2 * _REGIONS_PER_DIRECTION if of_samples else 0 for of_samples in regions]
+    of_regions = [np.zeros((number, size, size)) for number, size in zip(counts, sizes, strict=True)]
     work = np.zeros((equations.count, writer.width, BATCH))
-    for samples, stride, piece in zip(thinned, strides, pieces, strict=True):
+    for index, (samples, stride, piece) in enumerate(zip(thinned, strides, pieces, strict=True)):
         for rows in batches(len(samples)):
             new = work[..., : rows.stop - rows.start]
             writer.write(samples, rows, new)
@@ -260,8 +261,8 @@ def block_sums(
                 if len(used) < columns.shape[1]:
                     columns = columns[:, used - rows.start]
                 _add(of_times[channel], piece[used], columns, stride)
-                if regions[channel].count:
-                    _add(of_regions[channel], regions[channel].index(samples, used), columns, stride)
+                if regions[channel]:
+                    _add(of_regions[channel], regions[channel][index][used], columns, stride)
     pairs = np.arange(2 * _REGIONS_PER_DIRECTION) // 4 * 2 + np.arange(2 * _REGIONS_PER_DIRECTION) % 2
     return BlockSums(tuple(of_times), longer), BlockSums(tuple(of_regions), (pairs,))
 
@@ -276,34 +277,19 @@ def band_fraction(recordings: Sequence[Samples]) -> Array:
     return np.asarray(np.minimum(shares, 1.0) @ counts / np.maximum(counts.sum(axis=0), 1.0)).clip(1e-9, 1.0)
 
 
-@dataclass(frozen=True)
-class _Regions:
-    """Regions of a joint's motion: ranges with equally many samples, for both directions."""
+def _regions(equations: Equations, channel: int, recordings: Sequence[Samples]) -> list[NDArray[np.intp]]:
+    """Region of a joint's motion of every sample ``(N,)``, per recording; none for other channels or without samples.
 
-    edges: Array
-    position: int
-    velocity: int
-
-    @classmethod
-    def from_samples(cls, equations: Equations, channel: int, recordings: Sequence[Samples]) -> "_Regions":
-        """Regions of a channel; none if it is not a joint's, or has no sample."""
-        model, channels = equations.model, range(equations.count)[equations.joint_channels]
-        if channel not in channels:
-            return cls(np.zeros(0), 0, 0)
-        joint = channels.index(channel)
-        columns = model.positions - model.joints + joint, model.velocities - model.joints + joint
-        values = np.concatenate([samples.q[samples.mask[:, channel], columns[0]] for samples in recordings])
-        shares = np.arange(1, _REGIONS_PER_DIRECTION) / _REGIONS_PER_DIRECTION
-        edges = np.quantile(values, shares) if len(values) else np.zeros(0)
-        return cls(edges, *columns)
-
-    @property
-    def count(self) -> int:
-        return 2 * (len(self.edges) + 1) if len(self.edges) else 0
-
-    def index(self, samples: Samples, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        within = np.searchsorted(self.edges, samples.q[rows, self.position])
-        return np.asarray(2 * within + (samples.v[rows, self.velocity] > 0))
+    Regions are ranges of the position with equally many samples, for both directions.
+    """
+    model, channels = equations.model, range(equations.count)[equations.joint_channels]
+    if channel not in channels or not any(samples.mask[:, channel].any() for samples in recordings):
+        return []
+    joint = channels.index(channel)
+    position, velocity = model.positions - model.joints + joint, model.velocities - model.joints + joint
+    values = np.concatenate([samples.q[samples.mask[:, channel], position] for samples in recordings])
+    edges = np.quantile(values, np.arange(1, _REGIONS_PER_DIRECTION) / _REGIONS_PER_DIRECTION)
+    return [2 * np.searchsorted(edges, samples.q[:, position]) + (samples.v[:, velocity] > 0) for samples in recordings]
 
 
 def _pieces(lengths: Sequence[int]) -> tuple[list[NDArray[np.intp]], int, tuple[NDArray[np.intp], ...]]:

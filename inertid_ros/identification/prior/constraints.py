@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from inertid_ros.config.identification import ConstraintOptions
+from inertid_ros.config.identification import ConstraintOptions, MirrorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import (
@@ -22,8 +22,6 @@ from inertid_ros.robot.model import RobotModel
 
 from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
 from .coordinates import Coordinates
-
-_MIRROR_AXES = {"x": 0, "y": 1, "z": 2}
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,10 @@ class Constraints:
         Highest value of a column, such as a friction that a data sheet bounds (SI).
     fixed : tuple of str
         Columns held at their prior, such as ``arm.m`` or ``joint3.rotor_inertia``.
-    equal : tuple of (str, str)
-        Pairs of columns with equal values.
-    mirrored : tuple of (str, str, str)
-        (link, link, axis): the second is the mirror image of the first across the plane normal to that axis of their
-        frames.
+    equal : mapping of str to str
+        Column with the same value as another one.
+    mirrored : mapping of str to MirrorOptions
+        Link of which another is the mirror image, across the plane normal to an axis of their frames.
     """
 
     inside: Ellipsoids = field(default_factory=dict)
@@ -57,22 +54,17 @@ class Constraints:
     total_mass: float = 0.0
     at_most: Mapping[str, float] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
-    equal: tuple[tuple[str, str], ...] = ()
-    mirrored: tuple[tuple[str, str, str], ...] = ()
+    equal: Mapping[str, str] = field(default_factory=dict)
+    mirrored: Mapping[str, MirrorOptions] = field(default_factory=dict)
 
 
 def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Constraints:
     """Constraints of a configuration."""
-    shapes = options.collision_shapes
-    return Constraints(
-        inside=collision_ellipsoids(model, options.mesh_folders, options.collision_margin) if shapes else {},
-        mass={link: (lowest, highest) for link, (lowest, highest) in options.mass.items()},
-        total_mass=options.total_mass,
-        at_most=options.at_most,
-        fixed=options.fixed,
-        equal=tuple(options.equal.items()),
-        mirrored=tuple((link, mirror.link, mirror.axis) for link, mirror in options.mirrored.items()),
-    )
+    inside: Ellipsoids = {}
+    if options.collision_shapes:
+        inside = collision_ellipsoids(model, options.mesh_folders, options.collision_margin)
+    names = ("mass", "total_mass", "at_most", "fixed", "equal", "mirrored")
+    return Constraints(inside=inside, **{name: getattr(options, name) for name in names})
 
 
 def constrained(
@@ -90,7 +82,7 @@ def constrained(
     Raises
     ------
     IdentificationError
-        An unknown link or column, or an empty range of masses.
+        An unknown link or column.
     """
     rows = _Rows(coordinates.layout)
     inequalities, equalities = rows.inequalities(constraints), rows.equalities(constraints, prior)
@@ -126,10 +118,6 @@ class _Rows:
     def inequalities(self, constraints: Constraints) -> LinearConstraints:
         rows: list[tuple[Array, float, str]] = []
         for link, (lowest, highest) in constraints.mass.items():
-            if not 0 <= lowest <= highest:
-                raise IdentificationError(
-                    f"constraints: mass of '{link}' from {lowest:g} to {highest:g} kg is an empty range"
-                )
             body = _body(self.layout, link)
             mass = np.eye(self.layout.size)[self.layout.body(body).start]
             rows += [(mass, -lowest, f"mass of {link} at least {lowest:g} kg")]
@@ -148,13 +136,10 @@ class _Rows:
         for name in constraints.fixed:
             row = self.column(name)
             rows += [(row, -float(row @ prior), f"{name} fixed at {row @ prior:g}")]
-        for first, second in constraints.equal:
+        for first, second in constraints.equal.items():
             rows += [(self.column(first) - self.column(second), 0.0, f"{first} equal to {second}")]
-        for first, second, axis in constraints.mirrored:
-            if axis not in _MIRROR_AXES:
-                raise IdentificationError(f"constraints: mirror axis '{axis}' of '{first}'; choose x, y or z")
-            flip = np.eye(3)
-            flip[_MIRROR_AXES[axis], _MIRROR_AXES[axis]] = -1.0
+        for first, image in constraints.mirrored.items():
+            second, flip = image.link, np.diag([-1.0 if image.axis == axis else 1.0 for axis in "xyz"])
             mirror = transform(np.eye(BODY_PARAMETERS), flip, np.zeros(3)).T
             one, two = (self.layout.body(_body(self.layout, link)) for link in (first, second))
             for k in range(BODY_PARAMETERS):

@@ -1,6 +1,6 @@
 """Convex program of identification, built by regularizers and constraints, and its solution."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
@@ -74,18 +74,15 @@ class ConvexProgram:
     positive: np.ndarray
     positive_weights: Array
     constant: float = 0.0
-    inequalities: LinearConstraints = field(default=None)  # type: ignore[assignment]
-    equalities: LinearConstraints = field(default=None)  # type: ignore[assignment]
-    blocks: MatrixInequalities = field(default=None)  # type: ignore[assignment]
+    inequalities: LinearConstraints = None  # type: ignore[assignment]
+    equalities: LinearConstraints = None  # type: ignore[assignment]
+    blocks: MatrixInequalities = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name, constraint_type in (
-            ("inequalities", LinearConstraints),
-            ("equalities", LinearConstraints),
-            ("blocks", MatrixInequalities),
-        ):
+        kinds = {"inequalities": LinearConstraints, "equalities": LinearConstraints, "blocks": MatrixInequalities}
+        for name, kind in kinds.items():
             if getattr(self, name) is None:
-                object.__setattr__(self, name, constraint_type.none(self.R.shape[1]))
+                object.__setattr__(self, name, kind.none(self.R.shape[1]))
 
     @cached_property
     def gram(self) -> Array:

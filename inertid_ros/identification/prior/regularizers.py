@@ -19,19 +19,9 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, Ellipsoid, fro
 from inertid_ros.core.qr import inverse_root, semidefinite_root
 from inertid_ros.robot.layout import ParameterLayout
 
+from . import coordinates as distances
 from .convex_program import ConvexProgram, Solution
-from .coordinates import (
-    ENERGY_SHARE,
-    IDENTITY,
-    PULLBACK,
-    TRACE,
-    TYPICAL_PRIOR_SPREAD,
-    Coordinates,
-    Distance,
-    Entropic,
-    Quadratic,
-    Riemannian,
-)
+from .coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, Coordinates, Distance
 
 POINTS_PER_BODY = 100  # random ones per body
 _REGION_EXTENT = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
@@ -217,12 +207,11 @@ class Regularization:
     @property
     def distance(self) -> Distance:
         if self.regularizer == "entropic":
-            return Entropic()
+            return distances.Entropic()
         if self.regularizer in ("riemannian", "geodesic"):
-            return Riemannian()
-        return Quadratic(
-            PULLBACK if self.metric is None else self.metric, IDENTITY if self.centre is None else self.centre
-        )
+            return distances.Riemannian()
+        metric = distances.PULLBACK if self.metric is None else self.metric
+        return distances.Quadratic(metric, distances.IDENTITY if self.centre is None else self.centre)
 
 
 def euclidean_metric(coordinates: Coordinates, masses: Array) -> Array:
@@ -240,7 +229,7 @@ def relative_metric(coordinates: Coordinates, bodies: Array) -> Array:
     A parameter that is zero in the prior, as of symmetric bodies, counts as a share of its natural size.
     """
     blocks, bodies = coordinates.blocks, np.abs(bodies)
-    natural = np.linalg.norm(blocks @ np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, axis=2)
+    natural = np.linalg.norm(blocks @ np.linalg.inv(np.linalg.cholesky(distances.PULLBACK)).T, axis=2)
     scaled = blocks / np.where(bodies > _ZERO_PRIOR_SHARE * natural, bodies, _MIN_SIZE_SHARE * natural)[..., None]
     return np.array([block.T @ block for block in scaled])
 
@@ -259,10 +248,10 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
     linear[positive] = regularization.drive_weight
     body_weights, weights = np.zeros(bodies), 0.5 / regularization.spreads(bodies) ** 2
     if regularization.regularizer == "entropic":
-        linear[:inertial] = np.outer(weights, TRACE).ravel()
+        linear[:inertial] = np.outer(weights, distances.TRACE).ravel()
         constant -= 4 * float(weights.sum())
         body_weights += weights
-    elif isinstance(regularization.distance, Quadratic):
+    elif isinstance(regularization.distance, distances.Quadratic):
         centre = np.broadcast_to(regularization.distance.centre, (bodies, BODY_PARAMETERS))
         factors = np.linalg.cholesky(weights[:, None, None] * regularization.distance.hessian(centre))
         root = np.pad(block_diag(*factors.swapaxes(1, 2)), ((0, 0), (0, size - inertial)))

@@ -217,11 +217,6 @@ class Projections:
     distance: Array
     direction: Array
 
-    def points(self, S: Array) -> Array:
-        """Nearest points ``(m, nb, 4, 4)`` ([Lee2019]_ eq. 3.4.41)."""
-        root = matrix_root(S)
-        return root @ exponential(-self.distance[:, None, None, None] * self.direction) @ root
-
 
 def project(S: Array, planes: Hyperplanes) -> Projections:
     """Nearest points of hyperplanes, unique within ``lambda_max(S_j^-1 S_j') < e`` ([Lee2019]_ Prop. 3.2).

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import numpy as np
 
-from inertid_ros.calibration.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
+from inertid_ros.calibration.planning import ExcitationJob, PreparationProgress, PreparedMotion, prepare_motion
 from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError, InertidError

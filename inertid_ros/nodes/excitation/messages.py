@@ -10,7 +10,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from inertid_ros.action import Excite
-from inertid_ros.calibration.excitation_job import PreparationProgress
+from inertid_ros.calibration.planning import PreparationProgress
 from inertid_ros.config.nodes import ExcitationNodeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.execution.horizons import ExecutionProgress

@@ -20,8 +20,8 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from inertid_ros.action import Excite
-from inertid_ros.calibration.excitation_job import PreparedMotion
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.calibration.planning import PreparedMotion
+from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.config.nodes import ExcitationNodeOptions, MotionOptions
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.screening.live_watch import StreamWatch

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from inertid_ros.calibration.excitation_job import ExcitationJob, PreparationProgress
+from inertid_ros.calibration.planning import ExcitationJob, PreparationProgress
 from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array

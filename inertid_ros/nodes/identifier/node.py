@@ -7,7 +7,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from std_msgs.msg import String
 
 from inertid_ros.action import Identify
-from inertid_ros.calibration.identification_job import identify_job
+from inertid_ros.calibration.calibrate import identify_job
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.nodes import IdentifierOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError

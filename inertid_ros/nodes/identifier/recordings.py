@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inertid_ros.calibration.identification_job import IdentificationJob
+from inertid_ros.calibration.calibrate import IdentificationJob
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.errors import InertidError, RecordingError

@@ -10,10 +10,10 @@ from sensor_msgs.msg import JointState as JointStateMessage
 
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.core.samples import JointSample
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, followed_robot
 from inertid_ros.monitoring.payload_measurement import PayloadMeasurement, PayloadProgress
-from inertid_ros.monitoring.stream_checks import JointState
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame
 from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_job
 from inertid_ros.report.results import Result
@@ -26,11 +26,6 @@ _RATE_SAMPLES = 60  # from which the rate is measured
 _MIN_RATE_HZ, _MAX_RATE_HZ = 10.0, 1e4
 _MAX_STATE_SILENCE_S = 5.0  # then a payload goal ends; busy machines hold joint states up for longer than a second
 _MAX_MEASUREMENT_S = 600.0
-
-
-def friction_drift(options: OnlineNodeOptions) -> FrictionDrift:
-    """Return the drift of friction that does not count as a change."""
-    return FrictionDrift(options.drift, options.payload.reference_drift)
 
 
 class Following:
@@ -60,7 +55,7 @@ class Following:
         self._options = options
         model = self.result.model
         held = tuple(model.options.locked_joints)
-        self._order = JointOrder(model.joint_names, model.recorded_joints, held_joints=held)
+        self._order = JointOrder(model.joint_names, recorded=model.recorded_joints, held_joints=held)
         self.robot: FollowedRobot | None = None
         self.problem, self.last_fault, self.rejected, self.foreign = "", "", 0, False
         self._stamps: list[int] | None = []  # None if the robot cannot be followed
@@ -72,7 +67,7 @@ class Following:
         """A line on the joints of messages that had none of the robot's; empty without such messages."""
         return self._order.others
 
-    def take(self, message: JointStateMessage) -> tuple[JointState, Followed] | None:
+    def take(self, message: JointStateMessage) -> tuple[JointSample, Followed] | None:
         """Take a message; return its state and the result, None if it was not used or the robot is not followed yet."""
         self.foreign = False
         try:
@@ -86,14 +81,13 @@ class Following:
         if self.robot is None:
             self._measure_rate(sample.stamp_ns)
             return None
-        state = JointState(sample.stamp_ns, sample.position, sample.velocity, sample.effort, sample.held)
-        followed = self.robot.take(state)
+        followed = self.robot.take(sample)
         self.problem = ""
         if followed.state.message:
             self.last_fault = followed.state.message
         if not followed.state.usable:
             self._reject(followed.state.message)
-        return state, followed
+        return sample, followed
 
     def _reject(self, reason: str) -> None:
         self.rejected += 1
@@ -147,14 +141,15 @@ class PayloadGoal:
         frame = request.frame or options.payload.frame
         tool = ToolFrame.from_link(following.result.model, frame)
         largest = options.payload.largest_mass or np.inf
-        self._options = PayloadOptions(frame, friction_drift(options), largest)
+        drift = FrictionDrift(options.drift, options.payload.reference_drift)
+        self._options = PayloadOptions(frame, drift, largest)
         self._directory = str(following.result.directory)
         self._reference = tuple(request.reference) or options.payload.reference
         for path in self._reference:
             if not Path(path).exists():
                 raise RecordingError(f"{path}: there is no such recording; correct the reference")
         self._timeout_s, self._received = options.payload.timeout_s, time.monotonic()
-        self._measurement = PayloadMeasurement(following.robot, tool, duration, friction_drift(options))
+        self._measurement = PayloadMeasurement(following.robot, tool, duration, drift)
         self._process = WorkerProcess(payload_job.__module__)  # imports while the joint states come
         self._worker: Worker[tuple[str, float], PayloadOutcome] | None = None
         self._failure: InertidError | None = None
@@ -167,7 +162,7 @@ class PayloadGoal:
             return "measuring", self._measurement.fraction
         return self._worker.progress or ("preparing", 0.0)
 
-    def take(self, state: JointState, followed: Followed, now: float) -> None:
+    def take(self, state: JointSample, followed: Followed, now: float) -> None:
         """Take a joint state that was received at ``now`` of the steady clock [s]."""
         if self._worker is not None or self._failure is not None:
             return

@@ -4,7 +4,7 @@ import json
 import math
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
+from geometry_msgs.msg import InertiaStamped, Vector3
 from std_msgs.msg import Header
 
 from inertid_ros.action import IdentifyPayload
@@ -17,12 +17,11 @@ from inertid_ros.msg import InertialParameters, RobotChange
 from inertid_ros.payload.offline import PayloadOutcome
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros import diagnostics
+from inertid_ros.ros.conversions import to_inertia
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, Status, gravest
 from inertid_ros.ros.parameter_messages import value_fields
 
 from .following import Following
-
-_INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 def followed_parameters(
@@ -70,8 +69,7 @@ def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Re
     payload, commands = result.payload, result.content["as_robots_take_it"]
     quantities = (payload.mass, *payload.com, *payload.inertia)
     low, high = payload.mass.interval
-    elements = zip(_INERTIA_FIELDS, (element.value for element in payload.inertia), strict=True)
-    inertia = Inertia(m=payload.mass.value, com=_vector(payload.com_vector), **dict(elements))
+    inertia = to_inertia([quantity.value for quantity in quantities])
     return IdentifyPayload.Result(
         success=True,
         message=f"{payload.mass.value:.3f} kg ({low:.3f} to {high:.3f}) on {payload.tool.name}",

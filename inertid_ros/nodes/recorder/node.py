@@ -240,7 +240,7 @@ class Recorder(Node):
             message.samples, message.rejected = counts.accepted, counts.rejected
             message.out_of_order, message.gaps = counts.out_of_order, counts.gaps
             message.seconds, message.rate_hz = recording.seconds, recording.rate_hz
-            message.incomplete = recording.incomplete
+            message.incomplete = recording.assembler.dropped
         self.status_publisher.publish(message)
 
     def _statuses(self) -> list[Status]:
@@ -304,7 +304,7 @@ def recording_status(session: RecordingSession) -> Status:
         "Out of order": counts.get("out_of_order"),
         "Gaps": counts.get("gaps"),
         "Lost by the middleware": session.lost if live is not None else None,
-        "Incomplete": live.incomplete if live is not None else None,
+        "Incomplete": live.assembler.dropped if live is not None else None,
         "Duration (s)": live.seconds if live is not None else None,
         "Last fault": session.last_fault,
     }

@@ -250,7 +250,7 @@ class RecordingSession:
         counts = recording.counts
         if counts.rejected or counts.out_of_order or counts.gaps or self.lost:
             return recording.last_error or "samples were lost"
-        if missing := ", ".join(recording.missing):
+        if missing := ", ".join(recording.assembler.missing):
             return f"samples are left out, as they lack {missing}; check its topic and clock"
         return ""
 

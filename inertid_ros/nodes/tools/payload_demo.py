@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
+from geometry_msgs.msg import InertiaStamped
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -23,7 +23,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
 from inertid_ros.msg import InertialParameters, RobotChange
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.ros.conversions import JointOrder, TrajectoryArrays, to_joint_trajectory
+from inertid_ros.ros.conversions import JointOrder, TrajectoryArrays, from_inertia, to_inertia, to_joint_trajectory
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
 from inertid_ros.simulation.plan_recording import Box
 
@@ -38,9 +38,7 @@ _MOVEMENT_S, _MAX_DISPLACEMENT_RAD = 1.25, 0.5  # time of a movement, and distan
 
 def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
     """Make the message by which the simulator attaches a box to a link."""
-    mass, x, y, z, xx, xy, xz, yy, yz, zz = box.numbers.tolist()
-    inertia = Inertia(m=mass, com=Vector3(x=x, y=y, z=z), ixx=xx, ixy=xy, ixz=xz, iyy=yy, iyz=yz, izz=zz)
-    return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=inertia)
+    return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=to_inertia(box.numbers))
 
 
 def movements(model: RobotModel, start: Array, rng: np.random.Generator, seconds: float) -> TrajectoryArrays:
@@ -99,7 +97,7 @@ class PayloadDemo:
     def run(self) -> IdentifyPayload.Result:
         """Work, grasp, identify, let go, and return the payload; raise InertidError if a step fails."""
         self._until(lambda: self._states and self._commands.get_subscription_count(), "joint states of the simulator")
-        start = JointOrder(self._model.joint_names, self._model.recorded_joints).sample(self._states[-1])
+        start = JointOrder(self._model.joint_names).sample(self._states[-1])
         if start is None:
             raise InertidError("the simulator's joint states have other joints; see its log")
         work = movements(self._model, start.position, self._rng, _WORK_S)
@@ -159,9 +157,7 @@ def hold_a_box(model: RobotModel, seed: int) -> tuple[Box, IdentifyPayload.Resul
 
 def print_payload(box: Box, answer: IdentifyPayload.Result) -> None:
     """Print the identified payload against the truth."""
-    inertia = answer.payload.inertia
-    elements = (inertia.ixx, inertia.ixy, inertia.ixz, inertia.iyy, inertia.iyz, inertia.izz)
-    values = (inertia.m, inertia.com.x, inertia.com.y, inertia.com.z, *elements)
+    values = from_inertia(answer.payload.inertia)
     rows = []
     for name, true, value, low, high in zip(_QUANTITIES, box.numbers, values, answer.lower, answer.upper, strict=True):
         inside = "yes" if low <= true <= high else "no"

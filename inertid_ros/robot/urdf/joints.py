@@ -45,15 +45,13 @@ def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str
             raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {movable}")
         locked[name] = float(position)
     mimics = _mimics(root)
-    fixed = {name for name, joint in joints.items() if joint.get("type") not in parsing.MOVABLE}
-    while ready := [
-        name for name, mimic in mimics.items() if name not in locked and mimic.get("joint") in fixed | locked.keys()
-    ]:
+    settled = {name for name, joint in joints.items() if joint.get("type") not in parsing.MOVABLE} | locked.keys()
+    while ready := [name for name in mimics if name not in locked and mimics[name].get("joint") in settled]:
         for name in ready:
-            where, mimic = f"URDF joint '{name}'", mimics[name]
-            factor = parsing.number(mimic, "multiplier", where, "mimic", default=1.0)
-            offset = parsing.number(mimic, "offset", where, "mimic", default=0.0)
-            locked[name] = factor * locked.get(mimic.get("joint"), 0.0) + offset
+            factor = parsing.number(joints[name], "mimic", "multiplier", default=1.0)
+            offset = parsing.number(joints[name], "mimic", "offset", default=0.0)
+            locked[name] = factor * locked.get(mimics[name].get("joint"), 0.0) + offset
+        settled.update(ready)
     return locked
 
 
@@ -71,13 +69,12 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
     held, leaders = {}, {name: str(mimic.get("joint")) for name, mimic in _mimics(root).items()}
     for name in leaders:
-        chain = [name]
-        while chain[-1] in leaders and chain[-1] not in locked:
-            leader = leaders[chain[-1]]
-            if leader in chain:
-                raise ModelError(f"URDF joint '{name}': mimics itself by way of '{leader}'; fix the URDF")
-            chain.append(leader)
-        first = chain[-1] if chain[-1] in joints else chain[-2]
+        first, followers_of_first = name, set[str]()
+        while first in leaders and first not in locked and leaders[first] in joints:
+            followers_of_first.add(first)
+            first = leaders[first]
+            if first in followers_of_first:
+                raise ModelError(f"URDF joint '{name}': mimics itself by way of '{first}'; fix the URDF")
         if first not in locked and joints[first].get("type") in parsing.MOVABLE:
             held[first] = float(np.clip(0.0, *position_range(joints[first])))
     return held
@@ -92,10 +89,9 @@ def followers(root: etree._Element, leaders: Collection[str]) -> tuple[str, ...]
 
 def position_range(joint: etree._Element) -> tuple[float, float]:
     """Lower and upper limit of a joint's position [rad or m]; infinite if it has none."""
-    limit, where = joint.find("limit"), f"URDF joint '{joint.get('name')}'"
-    if limit is None or joint.get("type") == "continuous":
+    if joint.find("limit") is None or joint.get("type") == "continuous":
         return -np.inf, np.inf
-    lower, upper = (parsing.number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper"))
+    lower, upper = (parsing.number(joint, "limit", key, default=0.0) for key in ("lower", "upper"))
     return lower, upper
 
 
@@ -190,14 +186,10 @@ def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Arra
     prior = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}
     elements = {joint.get("name"): joint for joint in root.findall("joint")}
     for index, name in enumerate(joints):
-        dynamics = elements[name].find("dynamics")
-        if dynamics is None:
-            continue
-        where = f"URDF joint '{name}'"
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):
-            value = parsing.number(dynamics, key, where, "dynamics", default=0.0)
+            value = parsing.number(elements[name], "dynamics", key, default=0.0)
             if value < 0:
-                raise ModelError(f"{where}: dynamics {key} is {value:g}, below zero; fix the URDF")
+                raise ModelError(f"URDF joint '{name}': dynamics {key} is {value:g}, below zero; fix the URDF")
             prior[term][index] = value
     return prior
 
@@ -208,10 +200,7 @@ def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
     rows = np.full((len(joints), 4), np.inf)
     for row, name in zip(rows, joints, strict=True):
         row[:2] = position_range(elements[name])
-        limit = elements[name].find("limit")
         for column, key in ((2, "velocity"), (3, "effort")):
-            value = 0.0
-            if limit is not None:
-                value = parsing.number(limit, key, f"URDF joint '{name}'", "limit", default=0.0)
+            value = parsing.number(elements[name], "limit", key, default=0.0)
             row[column] = value if value > 0 else np.inf
     return JointLimits(*rows.T)

@@ -68,7 +68,7 @@ def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) ->
 def _bars(root: etree._Element, link: str) -> Array:
     """``(10,)`` parameters of bars from a link's joint to those behind it, or of a cube if there are none."""
     ends = [
-        parsing.origin(joint, "joint")[0]
+        parsing.origin(joint)[0]
         for joint in root.findall("joint")
         if joint.find("parent").get("link") == link
     ]  # fmt: skip

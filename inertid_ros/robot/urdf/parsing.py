@@ -107,49 +107,42 @@ def _check_links(root: etree._Element) -> None:
         inertial = link.find("inertial")
         if inertial is None:
             continue
-        where = f"URDF link '{link.get('name')}'"
-        mass = number(inertial.find("mass"), "value", where, "mass")
+        mass = number(inertial, "mass", "value")
         if mass < 0:
-            raise ModelError(f"{where}: mass is {mass:g} kg; {_HINT}")
-        tensor = inertial.find("inertia")
-        values = [number(tensor, key, where, "inertia") for key in ("ixx", "iyy", "izz")]
-        values += [number(tensor, key, where, "inertia") for key in ("ixy", "ixz", "iyz")]
+            raise ModelError(f"{place(link)}: mass is {mass:g} kg; {_HINT}")
+        values = [number(inertial, "inertia", key) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
         if min(values[:3]) < -_INERTIA_ROUNDING * max(1e-6, *np.abs(values)):
-            raise ModelError(f"{where}: inertia has a negative diagonal ({min(values[:3]):g} kg m^2); {_HINT}")
-        origin(inertial, where)
+            raise ModelError(f"{place(link)}: inertia has a negative diagonal ({min(values[:3]):g} kg m^2); {_HINT}")
+        origin(inertial)
 
 
 def _check_joints(root: etree._Element) -> None:
     joints = root.findall("joint")
     _check_unique(joints, "joint")
     for joint in joints:
-        where = f"URDF joint '{joint.get('name')}'"
-        origin(joint, where)
+        origin(joint)
         if joint.get("type") in MOVABLE:
-            axis(joint, where)
-        limit = joint.find("limit")
-        if limit is not None:
-            lower, upper = (number(limit, key, where, "limit", default=0.0) for key in ("lower", "upper"))
-            for key in ("velocity", "effort"):
-                number(limit, key, where, "limit", default=0.0)
-            if lower > upper:
-                raise ModelError(f"{where}: limit lower {lower:g} is above upper {upper:g}; {_HINT}")
+            axis(joint)
+        keys = ("lower", "upper", "velocity", "effort")
+        lower, upper, *_ = (number(joint, "limit", key, default=0.0) for key in keys)
+        if lower > upper:
+            raise ModelError(f"{place(joint)}: limit lower {lower:g} is above upper {upper:g}; {_HINT}")
 
 
 def _check_tree(root: etree._Element) -> None:
     links = {link.get("name") for link in root.findall("link")}
     parent_of: dict[str, str] = {}
     for joint in root.findall("joint"):
-        where = f"URDF joint '{joint.get('name')}'"
         ends = []
         for tag in ("parent", "child"):
             element = joint.find(tag)
             name = str(element.get("link")) if element is not None else "(none)"
             if name not in links:
-                raise ModelError(f"{where}: {tag} link '{name}' does not exist; {_HINT}")
+                raise ModelError(f"{place(joint)}: {tag} link '{name}' does not exist; {_HINT}")
             ends.append(name)
         if ends[1] in parent_of:
-            raise ModelError(f"{where}: link '{ends[1]}' already has a parent; closed loops are not supported; {_HINT}")
+            problem = f"link '{ends[1]}' already has a parent; closed loops are not supported"
+            raise ModelError(f"{place(joint)}: {problem}; {_HINT}")
         parent_of[ends[1]] = ends[0]
     roots = sorted(str(name) for name in links - set(parent_of))
     if len(roots) != 1:
@@ -180,30 +173,40 @@ def _check_name(name: str, tag: str) -> None:
         raise ModelError(f"URDF {tag} '{name}': its name is too long, or has control characters; {_HINT}")
 
 
-def number(element: etree._Element | None, key: str, where: str, what: str, default: float | None = None) -> float:
-    """Finite attribute ``key`` of ``element``; ``default`` if the attribute (not the element) is absent.
+def place(element: etree._Element) -> str:
+    """Words of messages for the link or joint that an element belongs to."""
+    elements = [element, *element.iterancestors()]
+    owner = next(element for element in elements if element.tag in ("link", "joint"))
+    part = " collision" if any(element.tag in ("collision", "visual") for element in elements) else ""
+    return f"URDF {owner.tag} '{owner.get('name')}'{part}"
+
+
+def number(parent: etree._Element, path: str, key: str, default: float | None = None) -> float:
+    """Finite attribute ``key`` of the element at a path; ``default`` if it is absent.
 
     Raises
     ------
     ModelError
         Missing without default, not a number, or not finite.
     """
+    element = parent.find(path)
     text = element.get(key) if element is not None else None
     if text is None:
         if default is not None:
             return default
-        raise ModelError(f"{where}: {what} has no '{key}'; {_HINT}")
+        raise ModelError(f"{place(parent)}: {path} has no '{key}'; {_HINT}")
     try:
         value = float(text)
     except ValueError:
-        raise ModelError(f"{where}: {what} {key}='{text}' is not a number; {_HINT}") from None
+        raise ModelError(f"{place(parent)}: {path} {key}='{text}' is not a number; {_HINT}") from None
     if not math.isfinite(value):
-        raise ModelError(f"{where}: {what} {key}='{text}' is not finite; {_HINT}")
+        raise ModelError(f"{place(parent)}: {path} {key}='{text}' is not finite; {_HINT}")
     return value
 
 
-def vector(element: etree._Element | None, key: str, where: str, default: tuple[float, float, float]) -> np.ndarray:
-    """Three finite numbers of an attribute such as ``xyz``."""
+def vector(parent: etree._Element, path: str, key: str, default: tuple[float, float, float]) -> np.ndarray:
+    """Three finite numbers of an attribute such as ``xyz`` of the element at a path."""
+    element = parent.find(path)
     text = element.get(key) if element is not None else None
     if text is None:
         return np.array(default, dtype=float)
@@ -212,24 +215,23 @@ def vector(element: etree._Element | None, key: str, where: str, default: tuple[
     except ValueError:
         values = np.zeros(0)
     if values.shape != (3,) or not np.isfinite(values).all():
-        raise ModelError(f"{where}: {key}='{text}' is not three finite numbers; {_HINT}")
+        raise ModelError(f"{place(parent)}: {key}='{text}' is not three finite numbers; {_HINT}")
     if np.abs(values).max() > _MAX_COORDINATE_M:
-        raise ModelError(f"{where}: {key}='{text}' is larger than {_MAX_COORDINATE_M:g}; {_HINT}")
+        raise ModelError(f"{place(parent)}: {key}='{text}' is larger than {_MAX_COORDINATE_M:g}; {_HINT}")
     return values
 
 
-def origin(parent: etree._Element, where: str) -> tuple[np.ndarray, np.ndarray]:
+def origin(parent: etree._Element) -> tuple[np.ndarray, np.ndarray]:
     """``(xyz [m], rpy [rad])`` of an element's first ``<origin>``; default zero."""
-    element = parent.find("origin")
-    return vector(element, "xyz", where, (0, 0, 0)), vector(element, "rpy", where, (0, 0, 0))
+    return vector(parent, "origin", "xyz", (0, 0, 0)), vector(parent, "origin", "rpy", (0, 0, 0))
 
 
-def axis(joint: etree._Element, where: str) -> np.ndarray:
+def axis(joint: etree._Element) -> np.ndarray:
     """Unit axis of a movable joint; default (1, 0, 0)."""
-    value = vector(joint.find("axis"), "xyz", where, (1, 0, 0))
+    value = vector(joint, "axis", "xyz", (1, 0, 0))
     length = float(np.linalg.norm(value))
     if length < 1e-9:
-        raise ModelError(f"{where}: axis is zero; {_HINT}")
+        raise ModelError(f"{place(joint)}: axis is zero; {_HINT}")
     return value / length
 
 

@@ -64,8 +64,8 @@ def collision_shape(
     ModelError
         Its geometry is not supported, or its mesh is not found.
     """
-    where = f"URDF link '{link}' collision"
-    xyz, rpy = parsing.origin(element, where)
+    where = parsing.place(element)
+    xyz, rpy = parsing.origin(element)
     body, link_placement = frame
     placement = (link_placement * pin.SE3(pin.rpy.rpyToMatrix(np.asarray(rpy, dtype=float)), xyz)).homogeneous
     container = element.find("geometry")
@@ -74,11 +74,11 @@ def collision_shape(
         raise ModelError(f"{where}: has no geometry; fix the URDF")
     geometry = str(shape.tag)
     if geometry in _SIZES:
-        size = tuple(parsing.number(shape, key, where, geometry) for key in _SIZES[geometry])
+        size = tuple(parsing.number(container, geometry, key) for key in _SIZES[geometry])
     elif geometry == "box":
-        size = tuple(float(edge) for edge in parsing.vector(shape, "size", where, (0, 0, 0)))
+        size = tuple(float(edge) for edge in parsing.vector(container, geometry, "size", (0, 0, 0)))
     elif geometry == "mesh":
-        x, y, z = (float(factor) for factor in parsing.vector(shape, "scale", where, (1, 1, 1)))
+        x, y, z = (float(factor) for factor in parsing.vector(container, geometry, "scale", (1, 1, 1)))
         path = locate_mesh(str(shape.get("filename")), where, *folders)
         return CollisionShape(link, body, placement, geometry, mesh=path, scale=(x, y, z))
     else:

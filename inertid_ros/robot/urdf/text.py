@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.inertial_parameters import mass_com_inertia
+from inertid_ros.core.inertial_parameters import URDF_INERTIA, mass_com_inertia
 
 from .parsing import parse_description
 
@@ -19,7 +19,7 @@ _START_TAG = re.compile(rb"""<[^\s/>]+(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _WRITTEN = {  # by calibration, in links and joints: path of an element, and its attributes
     "link": (
         ("inertial/mass", ("value",)), ("inertial/origin", ("xyz", "rpy")),
-        ("inertial/inertia", ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")),
+        ("inertial/inertia", URDF_INERTIA),
     ),
     "joint": (("dynamics", ("damping", "friction")),),
 }
@@ -122,8 +122,8 @@ def _margin(content: bytes, position: int) -> bytes:
 def inertial_lines(pi: Array) -> list[str]:
     """``<inertial>`` of a body ``(10,)`` with numbers that read back exactly."""
     mass, com, inertia = mass_com_inertia(pi)
-    moments = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
-    attributes = " ".join(f'{key}="{float(inertia[place])!r}"' for key, place in moments.items())
+    moments = zip(URDF_INERTIA, inertia[np.triu_indices(3)].tolist(), strict=True)
+    attributes = " ".join(f'{key}="{value!r}"' for key, value in moments)
     xyz = " ".join(repr(float(value)) for value in com)
     return [
         "<inertial>", f'  <origin xyz="{xyz}" rpy="0 0 0"/>', f'  <mass value="{float(mass)!r}"/>',

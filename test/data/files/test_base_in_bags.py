@@ -41,13 +41,12 @@ def assert_same(one: Recording, other: Recording) -> None:
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-def test_every_channel_comes_back(tmp_path, storage, backend):
+def test_every_channel_comes_back(tmp_path, storage):
     recording = synthetic()
     assert_same(read_bag(write_bag(recording, tmp_path / "bag", storage), TOPICS), recording)
     assert_same(read_npz(write_npz(recording, tmp_path / "run.npz")), recording)
 
 
-@pytest.mark.usefixtures("backend")
 def test_pose_alone_comes_back_and_joint_torques_may_be_missing(tmp_path):
     recording = synthetic(base_twist=None, effort=np.full((N, 2), np.nan))
     bag = write_bag(recording, tmp_path / "bag")

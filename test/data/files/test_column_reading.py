@@ -155,7 +155,7 @@ def numbers(vector, axes="xyz"):
 
 
 def check_equal(found, true):
-    assert found.joint_names == true.joint_names
+    assert found.joint_names == true.joint_names and found.notices == true.notices
     for name in ("time", "position", "velocity", "effort", "base_pose", "base_twist", "imu"):
         np.testing.assert_array_equal(getattr(found, name), getattr(true, name))
     assert set(found.wrenches) == set(true.wrenches)
@@ -178,7 +178,7 @@ def test_states_wrenches_and_base_are_the_same_to_the_bit(storage, stamps, tmp_p
     topics = RecordingTopics(wrenches={"tool": WrenchTopic("/ft")}, imu="/imu", odometry="/odom")
     recording = read_bag(bag_at(tmp_path / "bag"), topics, stamps=stamps)
     check_equal(recording, expected(messages, topics, stamps=stamps))
-    assert len(recording.time) > 250 and recording.base_pose is not None and not recording.notices
+    assert len(recording.time) > 250 and recording.base_pose is not None
 
 
 publisher = st.tuples(
@@ -190,10 +190,10 @@ publisher = st.tuples(
     st.sampled_from(list(STORAGES)), st.lists(publisher, min_size=1, max_size=4), st.integers(0, 2**32 - 1),
     st.sampled_from([(), ("a", "b", "c"), ("b",)]), st.booleans(),
 )  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_random_publishers_give_the_recording_of_their_messages(storage, publishers, seed, joints, one_by_turn):
     rng, messages = np.random.default_rng(seed), []
-    count = int(rng.integers(3, 120))
+    count = int(rng.integers(3, 60))
     turn = np.arange(count) * len(publishers) // count if one_by_turn else rng.integers(0, len(publishers), count)
     stamps = START + np.cumsum(rng.integers(MS, 3 * MS, count))
     for k in range(count):
@@ -209,7 +209,7 @@ def test_random_publishers_give_the_recording_of_their_messages(storage, publish
     try:
         true = expected(messages, joints=joints)
     except JointsError:  # of several publishers, which a bag merges
-        assert found is None or len(found.joint_names) >= 2
+        assert found is None or len(found) >= 2
     except RecordingError:
         assert found is None or not set(found.joint_names) & set(joints)
     else:
@@ -260,6 +260,7 @@ def test_big_endian_messages_whose_order_in_the_file_is_not_that_of_their_times(
     assert recording.repairs.count == 0
 
 
+@pytest.mark.usefixtures("backend")
 def test_a_bag_that_is_compressed_as_a_whole_is_read_by_a_library(tmp_path):
     rng = np.random.default_rng(0)
     states = [("/joint_states", START + MS * k, joint_state(rng, START + MS * k, "ab")) for k in range(50)]

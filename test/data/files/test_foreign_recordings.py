@@ -15,7 +15,6 @@ from inertid_ros.data.recording import StampRepairs, in_order
 from inertid_ros.data.screening.stamp_checks import check_repairs
 from inertid_ros.robot.model import load_model
 
-pytestmark = pytest.mark.usefixtures("backend")
 START, MS = 10**18, 10**6
 COUNT = 500
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy
 
 from inertid_ros.data.preparation.filtering import derivatives, low_pass
 
@@ -37,16 +36,6 @@ def test_derivatives_are_exact_for_polynomials():
     assert np.allclose(first[:, 0], 4 * time**3, atol=1e-9)
     assert np.allclose(second[:, 0], 12 * time**2, atol=1e-6)
     assert np.allclose(third[:, 0], 24 * time, atol=1e-3)
-
-
-@pytest.mark.parametrize("count", [6, 18, 19, 40])
-def test_derivatives_are_those_of_the_spline(count):
-    values = np.random.default_rng(count).normal(size=(count, 3))
-    time = 0.01 * np.arange(count)
-    spline = scipy.interpolate.make_interp_spline(time, values, k=5)
-    for order, found in zip((1, 2, 3), derivatives(values, 0.01, (1, 2, 3)), strict=True):
-        expected = spline(time, order)
-        assert np.allclose(found, expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("periods", [0.0, 1.0])

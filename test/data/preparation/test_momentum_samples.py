@@ -68,7 +68,6 @@ def test_external_torque_is_detected(robot):
 
     with pytest.raises(RecordingError, match=r"not conserved, or not zero: the base \w+ at 0\.\d+ \w+/s at"):
         prepare(recorded(robot, torque=push), robot, equation_type="momentum")
-    prepare(recorded(robot), robot, equation_type="momentum")
 
 
 def test_drift_from_the_start_is_detected_and_has_a_remedy(robot):
@@ -84,18 +83,6 @@ def test_pose_that_drifts_too_far_is_refused(robot):
     biased = replace(recording, base_twist=recording.base_twist + [0, 0, 0, 0, 0, 0.03])
     with pytest.raises(RecordingError, match=r"drift apart by 0\.\d+ (rad|m) within 8 s, \d+ % of the"):
         prepare(biased, robot, equation_type="momentum_change")
-    prepare(recording, robot, equation_type="momentum_change")
-
-
-def test_too_short(robot):
-    recording = recorded(robot)
-    short = replace(
-        recording,
-        **{name: getattr(recording, name)[:12] for name in
-           ("time", "position", "velocity", "effort", "base_pose", "base_twist")},
-    )
-    with pytest.raises(RecordingError, match="time has no piece longer than"):
-        prepare(short, robot, equation_type="momentum")
 
 
 @pytest.mark.parametrize("topic", ["odometry", "twist"])

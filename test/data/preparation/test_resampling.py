@@ -86,7 +86,7 @@ def test_short_gaps_are_bridged_without_overshoot_and_marked():
 def test_values_that_were_replaced_stay_marked_and_long_runs_of_unknown_motion_are_gaps():
     time = 0.01 * np.arange(1000)
     unknown = ((time > 2.995) & (time < 3.015)) | ((time > 5.0) & (time < 5.5))
-    recorded = StampedChannels("rec", time, {"position": time[:, None]}, {"position": unknown[:, None]}, unknown)
+    recorded = StampedChannels("rec", time, {"position": time[:, None]}, {"position": unknown[:, None]})
     segments = resample(recorded, 0.04)
     assert len(segments) == 2
     marked = segments[0].time[segments[0].replaced["position"][:, 0]]

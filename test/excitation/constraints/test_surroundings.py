@@ -3,7 +3,6 @@
 import attrs
 import numpy as np
 import pytest
-from support.robots.quick_plans import panda
 
 from inertid_ros.config.excitation import ExcitationOptions, LimitOptions
 from inertid_ros.config.robot import RobotOptions
@@ -47,6 +46,7 @@ def test_floor_is_where_the_base_ends():
     [
         ("ur_description/urdf/ur10_robot.urdf", 0.0),
         ("xarm_description/urdf/xarm7.urdf", 0.0),
+        ("panda_description/urdf/panda.urdf", 0.0),
         ("baxter_description/urdf/baxter.urdf", -0.924),
         ("tiago_pro_description/robots/tiago_pro.urdf", 0.0),  # its base hangs between its wheels
         ("go2_description/urdf/go2.urdf", None),
@@ -93,7 +93,3 @@ def test_the_stock_arm_stays_above_its_table(robots):
         pin.forwardKinematics(robot, data, q)
         lowest = min(lowest, *(data.oMi[joint].translation[2] for joint in range(1, robot.njoints)))
     assert lowest > 0.0
-
-
-def test_panda_keeps_its_own_base_plane(robots):
-    assert abs(around(panda(robots)).floor_m) < 1e-3

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_plan, simple_limits
 
-from inertid_ros.config.excitation import ExcitationOptions
-from inertid_ros.config.execution import BrakeOptions, ExecutionOptions
+from inertid_ros.config.excitation import BrakeOptions, ExcitationOptions, ExecutionOptions
 from inertid_ros.core.errors import ConfigurationError, ExcitationError
 from inertid_ros.excitation.execution.brake import brake_table
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution, MotionState

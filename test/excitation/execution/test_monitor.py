@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.excitation.execution.monitor import Lease, RobotClock, StateMonitor
 
 NAMES = ("shoulder", "elbow")

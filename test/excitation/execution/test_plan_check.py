@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from support.robots.quick_plans import PANDA_START, panda, panda_limits, quick_plan
 
-from inertid_ros.config.excitation import CollisionOptions
-from inertid_ros.config.execution import ExecutionOptions
+from inertid_ros.config.excitation import CollisionOptions, ExecutionOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
 from inertid_ros.excitation.constraints.effort import EffortConstraint, prior_effort

@@ -22,7 +22,7 @@ from support.scaled_motion import (
     table,
 )
 
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.excitation import MonitorOptions
 
 TABLE = table(1)
 

@@ -166,9 +166,6 @@ def test_a_start_on_the_limit_is_allowed(model, limits):
         ({}, {}, {0: np.nan}, "is not 7 finite numbers"),
         ({"effort": 5.0}, {}, {}, "joint 'panda_joint4': needs"),
         ({}, {"floor_m": 1.0}, {}, "from the floor at 1.000 m"),
-        ({}, {"kind": "spiral"}, {}, "kind is 'spiral'; choose from fourier"),
-        ({}, {"harmonics": 1}, {}, "harmonics is 1; it must lie"),
-        ({}, {"kind": "cycloidal", "intervals": 1}, {}, "intervals is 1; it must lie"),
     ],
 )
 def test_impossible_requests_are_refused_at_once(model, limits, change, options, start, words):

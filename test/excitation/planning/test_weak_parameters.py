@@ -75,11 +75,11 @@ def test_a_motion_that_does_not_use_its_limits_is_the_reason(arm):
     criterion, _ = _information(arm, limits)
     motion = plan.sample(np.linspace(0.0, plan.duration, 200))
     information = criterion.evaluate(MotionSamples(criterion.measured.chain, *motion))
-    told = weak_parameters(criterion, information, limits, ConstraintUsage(1.0, "effort of joint 'joint2'"))
+    told = weak_parameters(criterion, information, limits, [ConstraintUsage(1.0, "effort of joint 'joint2'")])
     assert "than this motion, which the effort of joint 'joint2' keeps small" in told[0].evidence
     assert told[0].remedy == found.remedy
     close = ConstraintUsage(1.0, "distance of 'hand' from 'foot'", "excitation.collision.clearance_m")
-    told = weak_parameters(criterion, information, limits, close)
+    told = weak_parameters(criterion, information, limits, [close])
     assert "room" in told[0].remedy and close.option in told[0].remedy
 
 

@@ -73,7 +73,7 @@ def _data(made: tuple[RobotModel, Samples, np.ndarray]) -> tuple[RobotModel, lis
 def test_what_is_fixed_or_equal_has_no_error_of_its_own():
     model, samples, _ = experiment(2, 0.2)
     first, second = model.link_names[:2]
-    constraints = Constraints(fixed=(f"{second}.m",), equal=((f"{first}.mcx", f"{second}.mcx"),))
+    constraints = Constraints(fixed=(f"{second}.m",), equal={f"{first}.mcx": f"{second}.mcx"})
     estimate = identify(model, [samples], constraints=constraints)
     column = {name: index for index, name in enumerate(model.layout.names)}
     assert estimate.standard_deviation[column[f"{second}.m"]] < 1e-6

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
 
-from inertid_ros.calibration.calibrate import calibrate
-from inertid_ros.calibration.identification_job import IdentificationJob, identify_job
+from inertid_ros.calibration.calibrate import IdentificationJob, calibrate, identify_job
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.core.errors import ConfigurationError

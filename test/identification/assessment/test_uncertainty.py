@@ -71,7 +71,7 @@ def test_identifiability_follows_the_structure_where_data_is_good(seed):
         if column in base.alone:
             assert entry.verdict == IDENTIFIED and entry.share > 0.99
             assert entry.combinations == (entry.parameter,)
-        elif column in base.without_effect:
+        elif column in base.dependent[~base.regrouping.any(axis=0)]:
             assert (entry.verdict, entry.combinations, entry.share) == (PRIOR, (), 0.0)
         else:
             assert entry.verdict == (COMBINED if entry.combinations else PRIOR)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.robots.random_robots import random_model, random_states, random_urdf
 
-from inertid_ros.config.identification import SOLVERS, IdentifyOptions
+from inertid_ros.config.identification import SOLVERS, IdentifyOptions, MirrorOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import (
@@ -100,7 +100,7 @@ def test_masses_are_held():
 def test_fixed_equal_and_bounded_parameters():
     model, samples, _ = _experiment()
     constraints = Constraints(
-        fixed=("link1.Ixx", "link2.m"), equal=(("joint0.viscous", "joint1.viscous"),), at_most={"joint2.coulomb": 1e-3}
+        fixed=("link1.Ixx", "link2.m"), equal={"joint0.viscous": "joint1.viscous"}, at_most={"joint2.coulomb": 1e-3}
     )
     estimate = identify(model, [samples], constraints=constraints)
     values = dict(zip(estimate.layout.names, estimate.parameters, strict=True))
@@ -126,7 +126,7 @@ def test_what_cannot_be_negative_is_held_at_zero(regularizer, solver):
 
 def test_mirrored_links():
     model, samples, _ = _experiment()
-    estimate = identify(model, [samples], constraints=Constraints(mirrored=(("link0", "link2", "y"),)))
+    estimate = identify(model, [samples], constraints=Constraints(mirrored={"link0": MirrorOptions("link2", "y")}))
     mirror = transform(estimate.bodies[0], np.diag([1.0, -1.0, 1.0]), np.zeros(3))
     np.testing.assert_allclose(mirror, estimate.bodies[2], atol=1e-7 * np.abs(mirror).max())
     com = mass_com_inertia(estimate.bodies).com
@@ -188,9 +188,7 @@ def test_clarabel_agrees_under_constraints():
     ("constraints", "message"),
     [
         (Constraints(mass={"nowhere": (0.0, 1.0)}), "no moving link 'nowhere'"),
-        (Constraints(mass={"link0": (2.0, 1.0)}), "empty range"),
         (Constraints(fixed=("link0.weight",)), "no parameter 'link0.weight'"),
-        (Constraints(mirrored=(("link0", "link1", "w"),)), "choose x, y or z"),
         (Constraints(mass={"link0": (100.0, 101.0)}, total_mass=3.0), "contradict"),
     ],
 )

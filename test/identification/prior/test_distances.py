@@ -5,7 +5,7 @@ from dataclasses import replace
 import attrs
 import numpy as np
 import pytest
-from support.cyclic_projection import cyclic_step, karcher_mean
+from support.cyclic_projection import cyclic_step, karcher_mean, nearest_points
 from support.robots.free_base import free_model, random_flight
 from support.robots.random_robots import random_bodies
 
@@ -100,7 +100,7 @@ def test_projection_is_the_nearest_point_of_a_hyperplane(seed):
     A, b = _planes(rng, 12, _near_bodies(rng, 0.3))
     found = project(pseudo_inertia(bodies), Hyperplanes.from_equations(A, b))
     assert found.exists.sum() > 3
-    points = from_pseudo_inertia(found.points(pseudo_inertia(bodies)))[found.exists]
+    points = from_pseudo_inertia(nearest_points(pseudo_inertia(bodies), found))[found.exists]
     A, b, distance = A[found.exists], b[found.exists], found.distance[found.exists]
     np.testing.assert_allclose(np.einsum("mk,mk->m", A, points.reshape(len(A), -1)), b, rtol=1e-9, atol=1e-11)
     with_identifiability = np.sqrt(np.sum(geodesic_distance(points, bodies) ** 2, axis=1))

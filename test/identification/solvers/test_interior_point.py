@@ -39,7 +39,7 @@ def test_agrees_with_clarabel(seed, regularizer):
     assert ours.objective <= reference.objective + 1e-7 * abs(reference.objective)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("change", [1e-3, 0.05, 1.0])
 def test_a_warm_start_finds_the_same_optimum(seed, change):
     """Of a convex program whose weights and data moved; sooner where they moved a little."""
@@ -63,7 +63,7 @@ def test_a_warm_start_at_the_border_is_as_a_cold_one(seed):
     assert solve(convex_program, start, warm=True).objective == solve(convex_program, start).objective
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_gradient_vanishes_at_a_soft_optimum(seed):
     convex_program, start = _problem(seed, "entropic", strength=10.0 ** (seed % 5 - 1))
     solution = solve(convex_program, start)

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
-from inertid_ros.config.execution import MonitorOptions  # noqa: E402
+from inertid_ros.config.excitation import MonitorOptions  # noqa: E402
 from inertid_ros.config.nodes import ExcitationNodeOptions  # noqa: E402
 from inertid_ros.config.robot import RobotOptions  # noqa: E402
 from inertid_ros.data.screening.live_watch import StreamReport  # noqa: E402

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from support.robots.quick_plans import quick_plan
 
-from inertid_ros.calibration.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.calibration.planning import ExcitationJob, PreparationProgress, PreparedMotion
+from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.errors import ExcitationError

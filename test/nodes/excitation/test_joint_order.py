@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 
 from sensor_msgs.msg import JointState  # noqa: E402
 
-from inertid_ros.config.execution import MonitorOptions  # noqa: E402
+from inertid_ros.config.excitation import MonitorOptions  # noqa: E402
 from inertid_ros.core.errors import ExcitationError, RecordingError  # noqa: E402
 from inertid_ros.excitation.execution.horizons import Horizon  # noqa: E402
 from inertid_ros.nodes.excitation.commander import TrajectoryCommander  # noqa: E402

@@ -1,6 +1,5 @@
 """URDF text from hostile hands: refused in one line, before Pinocchio sees it."""
 
-
 import re
 
 import pytest
@@ -188,11 +187,10 @@ def test_a_file_of_absurd_size_is_refused():
     _refuse(_arm() + "<!--" + "x" * (17 * 2**20) + "-->", "larger than 16 MiB")
 
 
-@pytest.mark.parametrize("mutation", range(40))
-def test_text_cut_anywhere_is_a_clean_error(mutation, tmp_path):
+def test_text_cut_anywhere_is_a_clean_error():
     whole = _robot(_link("base"), _link("arm"), "\n<!-- a comment -->\n", _joint("j", "base", "arm"))
-    text = whole[: 1 + mutation * (len(whole) - 2) // 40]
-    _refuse(text, "URDF")
+    for length in range(1, len(whole) - 1, 20):
+        _refuse(whole[:length], "URDF")
 
 
 def test_files_are_read_and_others_named(tmp_path):

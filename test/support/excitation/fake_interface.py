@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from inertid_ros.calibration.excitation_job import ExcitationJob, PreparationProgress, PreparedMotion
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.calibration.planning import ExcitationJob, PreparationProgress, PreparedMotion
+from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.horizons import Horizon
 from inertid_ros.excitation.execution.plan_check import check_at_rest

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from support.excitation.observed_controller import STEP_S, Observed, observed_trace
 
-from inertid_ros.config.execution import MonitorOptions
+from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor

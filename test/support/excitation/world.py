@@ -13,9 +13,8 @@ from support.excitation.observed_controller import Observed, ObservedController
 from support.nodes.two_links import two_links
 from support.robots.quick_plans import quick_plan
 
-from inertid_ros.calibration.excitation_job import PreparedMotion
-from inertid_ros.config.excitation import ExcitationOptions
-from inertid_ros.config.execution import ExecutionOptions
+from inertid_ros.calibration.planning import PreparedMotion
+from inertid_ros.config.excitation import ExcitationOptions, ExecutionOptions
 from inertid_ros.config.nodes import MotionOptions
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
