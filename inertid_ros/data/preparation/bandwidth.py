@@ -61,6 +61,7 @@ class Spectrum(NamedTuple):
     tail_hz : ndarray, shape (n,)
         Up to here the acceleration beyond five times the motion has a twentieth of the power of that below [Hz].
     rate_hz : lowest sample rate of the pieces [Hz].
+    slowest_hz : rate of new positions of a joint that keeps its values for longer than the others [Hz].
     """
 
     motion_hz: Array
@@ -71,6 +72,7 @@ class Spectrum(NamedTuple):
     power_hz: Array
     tail_hz: Array
     rate_hz: float
+    slowest_hz: float = np.inf
 
 
 def _periodogram(values: Array, period: float) -> tuple[Array, Array, Array, Array, float]:
@@ -212,7 +214,7 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
 
     - Noise of the regressor makes least squares underestimate parameters by its share of the power. White noise of
       density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``;
-      its root stays below 1 % of the acceleration, for the middle one of the joints that move.
+      its root stays below 1 % of the acceleration of every joint that moves far: all others depend on it, too.
     - At most 74 times the frequency ``f`` of the motion. Of everything modelled, reversals of friction have the widest
       band: a drive that swings with ``f`` passes the speeds below 3 % of its fastest, where its equations are left out,
       in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass, 0.35 over its cutoff, is half of that then.
@@ -232,11 +234,12 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     far = joints.amplitude > _LINEAR_AMPLITUDE
     far = far if far.any() else moves
     fastest = _fastest(joints.motion_hz[far])
-    noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[moves], 1e-300)
-    power = joints.acceleration_power[moves]
-    little_noise = float(np.median((5 * _ACCELERATION_NOISE_SHARE**2 * power / noise) ** 0.2))
+    noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[far], 1e-300)
+    power = joints.acceleration_power[far]
+    little_noise = float(np.min((5 * _ACCELERATION_NOISE_SHARE**2 * power / noise) ** 0.2))
     tail = float(np.median(joints.tail_hz[far]))
     wanted = min(little_noise, _REVERSAL_BAND_RATIO * fastest, float(joints.power_hz[moves].max()), tail)
+    wanted = min(wanted, MAX_CUTOFF_PER_RATE * joints.slowest_hz)
     if base is None:
         wanted = max(wanted, _PRODUCT_BAND_RATIO * fastest)
     else:
@@ -267,6 +270,7 @@ def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> t
     whole, calm = spectrum(*joints), without_rare_leaps(joints)
     if len(calm) > len(joints):  # leaps that raise the bandwidth are left out
         whole = min(whole, spectrum(*calm), key=automatic_cutoff)
+    whole = whole._replace(slowest_hz=min(recorded.slowest_hz for recorded in recordings))
     return whole, spectrum(*bases) if bases else None
 
 

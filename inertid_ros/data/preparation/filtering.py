@@ -54,7 +54,8 @@ class StampedChannels:
     time : (N,), increasing stamps [s].
     channels : mapping of str to ndarray, shape (N, n)
     replaced : name to bool (N, n), interpolated values of some channels.
-    held : number of samples for which positions in motion keep their values; 1 if all are new.
+    held : number of samples for which positions in motion keep their values, of the middle joint; 1 if all are new.
+    slowest_hz : rate of new positions of a joint that keeps its values for longer than the others.
     """
 
     name: str
@@ -62,6 +63,7 @@ class StampedChannels:
     channels: Mapping[str, Array]
     replaced: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     held: int = 1
+    slowest_hz: float = np.inf
 
     @property
     def period(self) -> float:

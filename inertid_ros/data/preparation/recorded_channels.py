@@ -52,7 +52,7 @@ class CleanChannels:
     replaced : name to bool (N, n), replaced values.
     faulty : name to bool (N,), samples in which the wrench of a contact, or the pose of the base, cannot be used.
     without_effort : bool (n,), joints whose effort cannot be used.
-    held : number of samples for which positions in motion keep their values.
+    held, slowest_hz : as in :class:`.StampedChannels`.
     """
 
     name: str
@@ -65,11 +65,12 @@ class CleanChannels:
     without_effort: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     findings: list[Finding] = field(default_factory=list)
     held: int = 1
+    slowest_hz: float = np.inf
 
     @cached_property
     def stamped(self) -> StampedChannels:
         """Channels at their stamps, without the ends; raises RecordingError if nothing is left."""
-        stamped = StampedChannels(self.name, self.time, self.channels, self.replaced, self.held)
+        stamped = StampedChannels(self.name, self.time, self.channels, self.replaced, self.held, self.slowest_hz)
         return stamped.without_ends(*self.skip_s)
 
     def even_pieces(
@@ -123,7 +124,7 @@ class CleanChannels:
             self.replaced[channel] = np.any(list(faults.values()), axis=0)
             self.channels[channel] = filled(self.time, values, self.replaced[channel])
             if channel == "position":
-                self._note_held()
+                self._note_held(joints)
             self._note_faults(channel, faults, joints)
             span = np.ptp(values, axis=0)
             coarse = (span / np.maximum(steps, 1e-300) < _MIN_QUANTA) & (span > 0)
@@ -195,11 +196,23 @@ class CleanChannels:
                 self._add("wrapped_angle", f"position of {joint} jumps by a full turn {count} times", (joint,))
         return np.where(revolute, turned, values)
 
-    def _note_held(self) -> None:
-        self.held = channel_faults.samples_held(self.channels["position"])
+    def _note_held(self, joints: Sequence[str]) -> None:
+        """Note for how many samples positions keep their values; lines between the new ones where a joint does alone.
+
+        The stairs of one joint lag behind the others, and have steps that no low-pass for the others takes out.
+        """
+        position = self.channels["position"]
+        held = channel_faults.samples_held(position)
+        self.held = int(np.quantile(held, 0.5, method="lower"))
         if self.held > 1:
             evidence = f"positions in motion keep their values for {self.held} samples"
             self._add("repeated_states", evidence, case="positions")
+        for joint in np.flatnonzero(held > self.held):
+            new = np.flatnonzero(np.diff(position[:, joint], prepend=np.nan))
+            position[:, joint] = np.interp(self.time, self.time[new], position[new, joint])
+            self.slowest_hz = min(self.slowest_hz, 1 / (held[joint] * float(np.median(np.diff(self.time)))))
+            evidence = f"position of {joints[joint]} alone keeps its values in motion for {held[joint]} samples"
+            self._add("repeated_states", evidence, (joints[joint],), case="alone")
 
     def _note_faults(self, channel: str, faults: Mapping[str, NDArray[np.bool_]], joints: Sequence[str]) -> None:
         for cause, flags in faults.items():

@@ -200,24 +200,22 @@ def held(values: Array, steps: bool = False, noise: ChannelNoise | None = None) 
     return flags
 
 
-def samples_held(values: Array) -> int:
-    """Number of samples for which channels ``(N, n)`` in motion keep their values, of the middle one; 1 if all are new.
+def samples_held(values: Array) -> NDArray[np.intp]:
+    """Number of samples ``(n,)`` for which channels ``(N, n)`` in motion keep their values; 1 if all are new.
 
-    A bus that is read less often than states are published does that to all of them; one alone has rests.
+    A bus that is read less often than states are published does that.
     """
-    longest = []
-    for column in values.T:
+    longest = np.ones(values.shape[1], dtype=np.intp)
+    for channel, column in enumerate(values.T):
         steps = np.abs(np.diff(column))
         new = np.flatnonzero(steps)
         if len(new) > (1 - _MIN_KEPT_SHARE) * len(steps):
-            longest.append(1)
             continue
         quantum = float(resolution(column[:, None])[0])
         lengths = np.diff(new)[steps[new[1:]] > _LARGE_STEP_QUANTA * quantum]
-        if len(lengths) >= _MIN_LARGE_STEPS:
-            kept = np.mean(lengths > 1) > _MIN_HELD_SHARE
-            longest.append(int(np.ceil(np.quantile(lengths, _HELD_QUANTILE))) if kept else 1)
-    return int(np.quantile(longest, 0.5, method="lower")) if longest else 1
+        if len(lengths) >= _MIN_LARGE_STEPS and np.mean(lengths > 1) > _MIN_HELD_SHARE:
+            longest[channel] = int(np.ceil(np.quantile(lengths, _HELD_QUANTILE)))
+    return longest
 
 
 def unwrapped(angles: Array) -> tuple[Array, NDArray[np.intp]]:

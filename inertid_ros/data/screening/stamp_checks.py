@@ -48,6 +48,7 @@ _MIN_SHOWN_STEP = 10.0  # over the noise of a step; a shorter one shows no missi
 _MIN_LOST, _MAX_LOST_SHARE = 5, 0.3  # of the steps that show; fewer are chance, more another fault
 # Logs put one behind the other.
 _JUMP_STEPS = 10.0  # jump over the fast step (99th percentile) of a joint, and over the steps beside it
+_MAX_JUMP_PERIODS = 2.5  # between the stamps beside a jump; in a longer gap the robot has moved
 _MIN_JUMPING_SHARE = 0.5  # of the joints that move; a single one jumps by a fault of its own
 _JOIN_GAP_S = 5.0  # to which stamps are moved apart, so that nothing is interpolated or filtered across
 _MAX_INSTANTS = 4  # in a message
@@ -213,7 +214,8 @@ def with_joins_apart(recording: Recording) -> Recording:
     beside = np.zeros_like(steps)
     beside[1:], beside[:-1] = steps[:-1], np.maximum(beside[:-1], steps[1:])
     jumps = steps > _JUMP_STEPS * np.where(moves, np.maximum(fast, beside), np.inf)
-    candidates = np.flatnonzero(jumps.sum(axis=1) > _MIN_JUMPING_SHARE * moves.sum())
+    together = np.diff(recording.time) < _MAX_JUMP_PERIODS * np.median(np.diff(recording.time))
+    candidates = np.flatnonzero(together & (jumps.sum(axis=1) > _MIN_JUMPING_SHARE * moves.sum()))
     joins = []
     for row in candidates.tolist():
         before, after = (position[max(row + 1 - _JUMP_SIDE, 0) : row + 1], position[row + 1 : row + 1 + _JUMP_SIDE])
