@@ -224,12 +224,14 @@ def check_errors(
     given, noise = nothing if prior is None else prior.rms_error, np.nan_to_num(calibrated.noise)
     minor = scale.torque <= _MINOR_TORQUE_SHARE * scale.torque.max()
     case = "" if calibrated.quantity == "torque" else "momentum"  # of the remedies
-    columns = calibrated.rms_error, given, noise, scale.torque, scale.variation, minor, sliding, foreseen
     channels = [
-        _ChannelErrors(name, calibrated.quantity, calibrated.unit, *values, case)
-        for name, *values in zip(equations.channels, *columns, strict=True)
-        if values[3] > 0
-    ]
+        _ChannelErrors(
+            name, calibrated.quantity, calibrated.unit, calibrated.rms_error[k], given[k], noise[k], scale.torque[k],
+            scale.variation[k], bool(minor[k]), sliding[k], foreseen[k], case,
+        )
+        for k, name in enumerate(equations.channels)
+        if scale.torque[k] > 0
+    ]  # fmt: skip
     by_channel = (finding for check in (_unexplained, _worse, _unexpected) for c in channels for finding in check(c))
     return (*_overall(calibrated, prior, case), *by_channel)
 
