@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from .settings import set_up_logging  # with it comes what help and usage errors need not wait for
 
             set_up_logging(options)
-            command = importlib.import_module(f"{__package__}.{options.command}")
+            command = importlib.import_module(f"{__package__}.{_module(options.command)}")
             status: int = command.run(options)
             sys.stdout.flush()
         return status
@@ -152,6 +152,13 @@ def _parser() -> argparse.ArgumentParser:
     _take(payload, "--max-mass", "KG", "refuse a payload that is heavier", type=_mass, default=math.inf)
     _take(payload, "--output", "FILE", "payload.json to write")
 
+    sensor = add("force-sensor", "identify what a force-torque sensor carries, and its bias", settings, force)
+    _take(sensor, "recordings", "RECORDING", "of the sensor turned far about two axes; " + _RECORDING, nargs="+")
+    _take(sensor, "--sensor", "NAME", "wrench of the recording (default the only one)", default="")
+    _take(sensor, "--urdf", "FILE", "robot that carries the sensor (default the pose that was recorded, base_pose)")
+    _take(sensor, "--frame", "FRAME", "of the URDF, in which the wrench is expressed", default="")
+    _take(sensor, "--output", "FILE", "YAML file to write, with parameters of controllers")
+
     fleet = add("fleet", "many robots with many bags: parameters, drift, and which robots differ", settings)
     _take(fleet, "catalogue", "CATALOGUE", "YAML or Parquet file with robots, bags and payloads")
     _take(
@@ -185,6 +192,10 @@ def _parser() -> argparse.ArgumentParser:
     _take(perturb, "--output", "FILE", "URDF to write", required=True)
     _take(perturb, "--mass-uncertainty", "SHARE", "largest change of a body's mass", type=float)
     return parser
+
+
+def _module(command: str) -> str:
+    return command.replace("-", "_")
 
 
 def _take(container: Any, name: str, metavar: str | tuple[str, ...] | None, about: str, **how: Any) -> None:

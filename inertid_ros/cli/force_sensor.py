@@ -1,0 +1,112 @@
+"""``inertid force-sensor``: what a force-torque sensor carries, and its bias."""
+
+import argparse
+import logging
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import yaml
+
+from inertid_ros.cli.printing import number, print_json, print_table
+from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.outputs import check_file, write_file
+from inertid_ros.data.files.loading import load_recording
+from inertid_ros.data.preparation.recorded_channels import joint_columns
+from inertid_ros.data.recording import Recording
+from inertid_ros.payload.force_sensor import ForceSensorLoad, identify_force_sensor, sensor_motion
+from inertid_ros.robot.model import RobotModel, load_model
+
+from .settings import configuration, inputs
+
+_log = logging.getLogger(__name__)
+_BIAS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    if options.output:
+        check_file(options.output, options.force, inputs(options))
+    if bool(options.urdf) != bool(options.frame):
+        raise RecordingError("--urdf and --frame belong together: the sensor's pose is that of a frame of the URDF")
+    config = configuration(options, Configuration)
+    model = load_model(Path(options.urdf), config.robot) if options.urdf else None
+    gravity = np.array(config.robot.gravity, dtype=float)
+    motions = []
+    for path in options.recordings:
+        recording = load_recording(path, config.topics, model.recorded_joints if model else None, config.prepare.stamps)
+        motions.append(sensor_motion(recording, options.sensor, _poses(recording, model, options.frame), gravity))
+    load = identify_force_sensor(motions)
+    if options.output:
+        write_file(options.output, _yaml(load, options.frame or "SENSOR_FRAME", gravity).encode(), options.force)
+    if options.json:
+        print_json(load.content())
+    else:
+        _print(load)
+        if options.output:
+            print(f"written to {options.output}")
+    for notice in load.notices:
+        _log.warning("warning: %s", notice)
+    return 0
+
+
+def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
+    """Poses ``(N, 7)`` of the sensor: those recorded, or of a frame of the URDF at the joint positions."""
+    if model is None:
+        if recording.base_pose is None:
+            raise RecordingError(
+                f"{recording.name}: no pose of the sensor was recorded; give --urdf URDF --frame FRAME, or name the topic of"
+                " its pose (--set topics.base_pose=TOPIC)"
+            )
+        return recording.base_pose
+    if not model.pinocchio.existFrame(frame):
+        raise RecordingError(f"the URDF has no frame '{frame}'; --frame is one of {', '.join(model.link_names)}")
+    data, index = model.pinocchio.createData(), model.pinocchio.getFrameId(frame)
+    position = recording.position[:, joint_columns(recording, model)]
+    poses = np.empty((len(position), 7))
+    for row, q in enumerate(position):
+        pin.forwardKinematics(model.pinocchio, data, q)
+        poses[row] = pin.SE3ToXYZQUAT(pin.updateFramePlacement(model.pinocchio, data, index))
+    return poses
+
+
+def _print(load: ForceSensorLoad) -> None:
+    rows = [_row("mass [kg]", load.mass, load.deviations["mass"])]
+    for name, key, names in (
+        ("com {} [m]", "com", "xyz"), ("bias {} [N or N m]", "bias", _BIAS), ("tilt {} [rad]", "tilt", "xyz"),
+    ):  # fmt: skip
+        values = zip(names, getattr(load, key), load.deviations[key], strict=True)
+        rows += [_row(name.format(axis), value, deviation) for axis, value, deviation in values]
+    print_table("Load of the sensor, in its axes, and its bias", ("", "value", "deviation", "95 % interval"), rows)
+    if load.inertia is None:
+        print("inertia: the motion does not show it; turn the tool faster, and record at 50 Hz or more")
+    else:
+        print(f"inertia about the centre of mass [kg m^2]: {np.array2string(load.inertia, precision=3)}")
+
+
+def _row(name: str, value: float, deviation: float) -> tuple[str, str, str, str]:
+    low, high = value - 1.96 * deviation, value + 1.96 * deviation
+    return name, number(value), number(float(deviation), 2), f"{number(low, 5)} to {number(high, 5)}"
+
+
+def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:
+    """All figures, and the parameters of controllers that use them."""
+    weight = load.mass * float(np.linalg.norm(gravity))
+    offset = dict(zip("xyz", (-load.bias[:3]).tolist(), strict=True))
+    torque = dict(zip("xyz", (-load.bias[3:]).tolist(), strict=True))
+    sections = {
+        "What was identified; SI units, in the axes of the sensor": {"load": load.content()},
+        "For force_torque_sensor_broadcaster: what it adds to the measurement": {
+            "force_torque_sensor_broadcaster": {"ros__parameters": {"offset": {"force": offset, "torque": torque}}}
+        },
+        "For admittance_controller: gravity compensation": {
+            "admittance_controller": {
+                "ros__parameters": {
+                    "gravity_compensation": {"frame": {"id": frame}, "CoG": {"pos": load.com.tolist(), "force": weight}}
+                }
+            }
+        },
+    }  # fmt: skip
+    return "".join(f"# {title}.\n{yaml.safe_dump(content, sort_keys=False)}" for title, content in sections.items())

@@ -1,0 +1,257 @@
+"""What a wrist force-torque sensor carries, and its bias, from its wrench along its own motion.
+
+The sensor measures the wrench that holds the bodies behind it: in its axes, with the specific force ``f`` of its origin
+(acceleration less gravity), angular velocity ``w`` and acceleration ``u``, mass ``m``, first moment ``h`` and inertia
+``I`` about the origin,
+
+- force ``m f + u x h + w x (w x h) + b_f``,
+- torque ``h x f + I u + w x I w + b_t``.
+
+Both are linear in the parameters, and stay so if a filter passes over both sides. The sensor may be turned against the
+axes whose pose is known: the tilt of its mount turns the wrench of the load before the bias is added.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+from scipy.spatial.transform import Rotation, Slerp
+
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.inertial_parameters import inertia_about_origin, mass_com_inertia
+from inertid_ros.core.rotations import checked_quaternions, skew
+from inertid_ros.data.recording import Recording
+
+_MAX_ROWS = 4000  # of all recordings
+_MIN_DYNAMIC_RATE_HZ = 40.0  # of samples from which accelerations can be taken
+_CUTOFF_HZ = 5.0  # of motion and wrench, where accelerations are taken; people and arms turn tools more slowly
+_REWEIGHTINGS, _MAX_STEPS = 5, 20  # of the weights, and of each fit
+_MAX_MASS_DEVIATION = 0.2  # of the mass; a sensor that was hardly turned does not tell its load from its bias
+_MAX_INERTIA_DEVIATION = 0.2  # of its largest element, up to which an inertia is told
+_RIDGE_SHARE = 1e-14  # of unit columns
+_INTERVAL = 1.96  # deviations of a 95 % interval
+_TILTED_RAD = 0.02  # of a mount; less is no reason to look at it
+_BODY, _INERTIA, _BIAS, _TILT = slice(0, 4), slice(4, 10), slice(10, 16), slice(16, 19)
+
+
+@dataclass(frozen=True)
+class SensorMotion:
+    """Wrench ``(N, 6)`` of a sensor [N, N m], and what it is per unit of the parameters of a body, ``(N, 6, 10)``.
+
+    Attributes
+    ----------
+    dynamic : whether accelerations are known; else the sensor counts as at rest at every instant.
+    """
+
+    wrench: Array
+    regressor: Array
+    dynamic: bool
+
+    def __len__(self) -> int:
+        return len(self.wrench)
+
+
+@dataclass(frozen=True)
+class ForceSensorLoad:
+    """Load and bias of a sensor, with standard deviations.
+
+    Attributes
+    ----------
+    mass : float
+        [kg]
+    com : (3,), centre of mass in the axes of the sensor [m].
+    inertia : (3, 3) or None
+        About the centre of mass [kg m^2]; None if the motion does not show it.
+    bias : (6,), wrench of the sensor without load [N, N m].
+    tilt : (3,), rotation vector of the sensor against its measured axes [rad].
+    deviations : of mass, com, bias and tilt.
+    noise : (6,), root mean square of the residuals [N, N m].
+    reversed : whether the sensor tells the wrench of the load on it, with the opposite sign.
+    """
+
+    mass: float
+    com: Array
+    inertia: Array | None
+    bias: Array
+    tilt: Array
+    deviations: Mapping[str, Array]
+    noise: Array
+    samples: int
+    reversed: bool
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a user should look at."""
+        out = []
+        if self.reversed:
+            out.append("the sensor tells the wrench that its load exerts: its sign is the opposite of the model's")
+        if (np.abs(self.tilt) > np.maximum(_TILTED_RAD, 3 * self.deviations["tilt"])).any():
+            degrees = ", ".join(f"{x:.1f}" for x in np.degrees(self.tilt))
+            out.append(f"the sensor is turned by ({degrees}) degrees about its axes against the pose that was recorded")
+        return tuple(out)
+
+    def content(self) -> dict[str, Any]:
+        """Plain data for JSON and YAML."""
+        deviations = {name: np.round(value, 9).tolist() for name, value in self.deviations.items()}
+        return {
+            "mass": self.mass, "com": self.com.tolist(), "bias": self.bias.tolist(),
+            "tilt": self.tilt.tolist(), "inertia": None if self.inertia is None else self.inertia.tolist(),
+            "deviations": deviations,
+            "intervals": {
+                name: np.stack([value - _INTERVAL * deviation, value + _INTERVAL * deviation], axis=-1).tolist()
+                for name, deviation in self.deviations.items()
+                for value in [np.asarray(getattr(self, name))]
+            },
+            "noise": self.noise.tolist(), "samples": self.samples, "reversed": self.reversed,
+        }  # fmt: skip
+
+
+def sensor_motion(recording: Recording, sensor: str, poses: Array, gravity: Array) -> SensorMotion:
+    """Motion of a sensor from its poses, low-passed together with its wrench if accelerations can be taken.
+
+    Parameters
+    ----------
+    sensor : name of the wrench; empty for the only one.
+    poses : (N, 7), position [m] and quaternion (x, y, z, w) of the sensor in the world.
+    gravity : (3,), in the world [m/s^2].
+
+    Raises
+    ------
+    RecordingError
+        There is no such wrench, or poses are no poses.
+    """
+    wrench = _wrench_of(recording, sensor)
+    quaternions, invalid = checked_quaternions(poses[:, 3:], recording.name)
+    good = ~invalid & np.isfinite(poses).all(axis=1) & np.isfinite(wrench).all(axis=1)
+    if good.sum() < 20:
+        raise RecordingError(f"{recording.name}: {good.sum()} samples with pose and wrench; record at least 20")
+    time, position, turned, wrench = recording.time[good], poses[good, :3], quaternions[good], wrench[good]
+    period = float(np.median(np.diff(time)))
+    turned = Rotation.from_quat(turned)
+    if 1 / period < _MIN_DYNAMIC_RATE_HZ:
+        still = np.zeros((len(time), 3))
+        return SensorMotion(wrench, _regressor(turned.inv().apply(-gravity), still, still), False)
+    even = np.arange(time[0], time[-1], period)
+    position, wrench = (scipy.interpolate.make_interp_spline(time, x, 3)(even) for x in (position, wrench))
+    turned = Slerp(time, turned)(even)
+    velocity = np.gradient(position, period, axis=0)
+    acceleration = np.gradient(velocity, period, axis=0)[1:-1]
+    rate = (turned[:-2].inv() * turned[2:]).as_rotvec() / (2 * period)
+    force = turned[1:-1].inv().apply(acceleration - gravity)
+    regressor = _regressor(force, rate, np.gradient(rate, period, axis=0))
+    low_pass = scipy.signal.butter(2, min(2 * _CUTOFF_HZ * period, 0.8), output="sos")
+    margin = slice(round(1 / _CUTOFF_HZ / period), -max(round(1 / _CUTOFF_HZ / period), 1))
+    wrench, regressor = (scipy.signal.sosfiltfilt(low_pass, x, axis=0)[margin] for x in (wrench[1:-1], regressor))
+    return SensorMotion(wrench, regressor, True)
+
+
+def _wrench_of(recording: Recording, sensor: str) -> Array:
+    names = list(recording.wrenches)
+    if sensor and sensor not in recording.wrenches:
+        raise RecordingError(f"{recording.name}: no wrench '{sensor}'; it has {', '.join(names) or 'none'} (--sensor)")
+    if not sensor and len(names) != 1:
+        raise RecordingError(f"{recording.name}: it has the wrenches {', '.join(names) or 'none'}; choose by --sensor")
+    return np.asarray(recording.wrenches[sensor or names[0]])
+
+
+def identify_force_sensor(motions: Sequence[SensorMotion]) -> ForceSensorLoad:
+    """Load and bias of one sensor along several recordings, by weighted least squares.
+
+    Every axis counts by its own noise, and deviations allow for residuals that are correlated in time.
+
+    Raises
+    ------
+    RecordingError
+        The motion does not tell load and bias apart.
+    """
+    stride = max(1, sum(map(len, motions)) // _MAX_ROWS)
+    wrench = np.concatenate([motion.wrench[::stride] for motion in motions])
+    regressor = np.concatenate([motion.regressor[::stride] for motion in motions])
+    dynamic = all(motion.dynamic for motion in motions)
+    used = np.r_[_BODY, _INERTIA if dynamic else slice(0, 0), _BIAS, _TILT]
+    linear, noise, x = used[used < _TILT.start], np.ones(6), np.zeros(_TILT.stop)
+
+    def residual(values: Array) -> Array:
+        full = np.zeros(_TILT.stop)
+        full[used] = values
+        mounted = Rotation.from_rotvec(full[_TILT]).inv()
+        of_load = regressor @ full[:10]
+        turned = np.hstack([mounted.apply(of_load[:, :3]), mounted.apply(of_load[:, 3:])])
+        return np.asarray((turned + full[_BIAS] - wrench) / noise)
+
+    whole = np.concatenate([regressor, np.tile(np.eye(6), (len(wrench), 1, 1))], axis=2)  # with the tilt at zero
+    for _ in range(_REWEIGHTINGS):
+        columns = (whole[:, :, linear] / noise[:, None]).reshape(-1, len(linear))
+        x[linear] = np.linalg.lstsq(columns, (wrench / noise).ravel(), rcond=None)[0]
+        noise = np.maximum(residual(x[used]).std(axis=0) * noise, 1e-9)
+    steps = {"x_scale": "jac", "max_nfev": _MAX_STEPS}
+    for _ in range(_REWEIGHTINGS):
+        fit = scipy.optimize.least_squares(lambda values: residual(values).ravel(), x[used], **steps)
+        x[used], left = fit.x, residual(fit.x)
+        noise = np.maximum(left.std(axis=0) * noise, 1e-9)
+    correlated = max(_correlation(column) for column in left.T)
+    size = np.maximum(np.linalg.norm(fit.jac, axis=0), 1e-300)
+    information = (fit.jac / size).T @ (fit.jac / size) + _RIDGE_SHARE * np.eye(len(used))
+    covariance = np.zeros((len(x), len(x)))
+    covariance[np.ix_(used, used)] = correlated * np.linalg.inv(information) / np.outer(size, size)
+    return _load(x, covariance, noise, len(wrench))
+
+
+def _regressor(force: Array, rate: Array, change: Array) -> Array:
+    """``(N, 6, 10)`` wrench per unit of mass, first moment and inertia (xx, xy, yy, xz, yz, zz).
+
+    From specific force, angular velocity and acceleration ``(N, 3)``.
+    """
+    out, axes = np.zeros((len(force), 6, 10)), np.eye(3)
+    out[:, :3, 0] = force
+    for axis in range(3):
+        out[:, :3, 1 + axis] = np.cross(change, axes[axis]) + np.cross(rate, np.cross(rate, axes[axis]))
+        out[:, 3:, 1 + axis] = np.cross(axes[axis], force)
+    for column, (row, other) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
+        unit = np.zeros((3, 3))
+        unit[row, other] = unit[other, row] = 1.0
+        out[:, 3:, 4 + column] = change @ unit + np.cross(rate, rate @ unit)
+    return out
+
+
+def _correlation(residual: Array) -> float:
+    """By how much correlation in time of residuals ``(N,)`` widens a variance, at least 1."""
+    centred = residual - residual.mean()
+    power = float(centred @ centred)
+    if not power:
+        return 1.0
+    count = min(len(centred) // 4, 400)
+    spectrum = np.abs(np.fft.rfft(centred, 2 * len(centred))) ** 2
+    lags = np.fft.irfft(spectrum)[1 : count + 1] / power
+    negative = np.flatnonzero(lags < 0)
+    return float(max(1.0, 1.0 + 2.0 * lags[: negative[0] if len(negative) else count].sum()))
+
+
+def _load(x: Array, covariance: Array, noise: Array, samples: int) -> ForceSensorLoad:
+    sign = 1.0 if x[0] >= 0 else -1.0
+    mass, mounted = sign * float(x[0]), Rotation.from_rotvec(x[_TILT]).inv()
+    deviation = np.sqrt(np.diagonal(covariance))
+    if not deviation[0] < _MAX_MASS_DEVIATION * mass:
+        raise RecordingError(
+            f"the motion does not tell load and bias apart (mass {mass:.3g} kg, standard deviation {deviation[0]:.2g}"
+            " kg); turn the sensor far about two axes while it is recorded"
+        )
+    com = mounted.apply(x[1:4] / x[0])
+    # In the axes of the sensor the centre of mass turns with the tilt.
+    slope = mounted.as_matrix() @ np.hstack([-x[1:4, None] / x[0] ** 2, np.eye(3) / x[0], skew(x[1:4] / x[0])])
+    moved = np.r_[_BODY, _TILT]
+    of_com = np.sqrt(np.diagonal(slope @ covariance[np.ix_(moved, moved)] @ slope.T))
+    body, inertia = sign * x[:10], None
+    largest = np.abs(inertia_about_origin(body)).max()
+    about_com = mounted.as_matrix() @ mass_com_inertia(body).inertia @ mounted.as_matrix().T
+    shown = largest > 0 and (deviation[_INERTIA] < _MAX_INERTIA_DEVIATION * largest).all()
+    if shown and np.linalg.eigvalsh(about_com)[0] > 0:
+        inertia = about_com
+    deviations = {"mass": deviation[0], "com": of_com, "bias": deviation[_BIAS], "tilt": deviation[_TILT]}
+    return ForceSensorLoad(
+        mass, com, inertia, x[_BIAS], x[_TILT], {name: np.asarray(value) for name, value in deviations.items()},
+        noise, samples, sign < 0,
+    )  # fmt: skip
