@@ -72,8 +72,9 @@ def spoilt(case: Case, joint: int, spoil: str, rng: np.random.Generator) -> Case
 
 def errors(case: Case) -> Array:
     """Held-out error ``(n,)`` of each joint over its torque; NaN if nothing was fitted."""
-    errors = calibrate(case.given, case.train, case.held_out).validation.calibrated
-    return np.asarray(errors.rms_error / errors.rms_torque)
+    validation = calibrate(case.given, case.train, case.held_out).validation
+    assert validation is not None
+    return np.asarray(validation.calibrated.rms_error / validation.calibrated.rms_torque)
 
 
 def main() -> None:

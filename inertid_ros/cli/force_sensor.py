@@ -57,8 +57,8 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
     if model is None:
         if recording.base_pose is None:
             raise RecordingError(
-                f"{recording.name}: no pose of the sensor was recorded; give --urdf URDF --frame FRAME, or name the topic of"
-                " its pose (--set topics.base_pose=TOPIC)"
+                f"{recording.name}: no pose of the sensor was recorded; give --urdf URDF --frame FRAME, or name the topic"
+                " of its pose (--set topics.base_pose=TOPIC)"
             )
         return recording.base_pose
     if not model.pinocchio.existFrame(frame):
@@ -73,7 +73,7 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
 
 
 def _print(load: ForceSensorLoad) -> None:
-    rows = [_row("mass [kg]", load.mass, load.deviations["mass"])]
+    rows = [_row("mass [kg]", load.mass, float(load.deviations["mass"]))]
     for name, key, names in (
         ("com {} [m]", "com", "xyz"), ("bias {} [N or N m]", "bias", _BIAS), ("tilt {} [rad]", "tilt", "xyz"),
     ):  # fmt: skip

@@ -207,7 +207,7 @@ class CleanChannels:
         if self.held > 1:
             evidence = f"positions in motion keep their values for {self.held} samples"
             self._add("repeated_states", evidence, case="positions")
-        for joint in np.flatnonzero(held > self.held):
+        for joint in np.flatnonzero(held > self.held).tolist():
             new = np.flatnonzero(np.diff(position[:, joint], prepend=np.nan))
             position[:, joint] = np.interp(self.time, self.time[new], position[new, joint])
             self.slowest_hz = min(self.slowest_hz, 1 / (held[joint] * float(np.median(np.diff(self.time)))))
