@@ -53,7 +53,7 @@ class FilteredMotion(NamedTuple):
     wrenches: Array
 
     def select(self, rows: slice | NDArray[np.bool_]) -> "FilteredMotion":
-        return self._make(values[rows] for values in self)
+        return FilteredMotion._make(values[rows] for values in self)
 
     def by_contact(self, model: RobotModel) -> dict[str, Array]:
         """Contact to its wrench ``(N, 6)``."""
