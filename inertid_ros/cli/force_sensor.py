@@ -58,7 +58,7 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
         if recording.base_pose is None:
             raise RecordingError(
                 f"{recording.name}: no pose of the sensor was recorded; give --urdf URDF --frame FRAME, or name the"
-                " topic of its pose (--set topics.base.pose=TOPIC)"
+                " topic of its pose (--set topics.pose=TOPIC)"
             )
         return recording.base_pose
     if not model.pinocchio.existFrame(frame):
