@@ -104,9 +104,9 @@ class RepeatedMotion:
 
 
 def shared_samples(recording: Recording, other: Recording) -> float:
-    """Share of the distinct samples of a recording (positions and efforts of all joints) that another also has."""
+    """Share of the distinct samples of a recording that another also has: joints, and pose of the base."""
     names = [name for name in recording.joint_names if name in other.joint_names]
-    if not names:
+    if not names or (recording.base_pose is None) != (other.base_pose is None):
         return 0.0
     own, others = (_distinct_rows(x, names) for x in (recording, other))
     return float(np.isin(own, others, assume_unique=True).mean())
@@ -115,7 +115,8 @@ def shared_samples(recording: Recording, other: Recording) -> float:
 def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
     """Bits of each distinct sample."""
     columns = [recording.joint_names.index(name) for name in names]
-    rows = np.ascontiguousarray(np.hstack([recording.position[:, columns], recording.effort[:, columns]]))
+    base = [] if recording.base_pose is None else [recording.base_pose]
+    rows = np.ascontiguousarray(np.hstack([recording.position[:, columns], recording.effort[:, columns], *base]))
     return np.unique(rows.view(np.dtype((np.void, rows.strides[0]))))
 
 
