@@ -11,21 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, solve_triangular
 
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
+from inertid_ros.core.qr import append_rows
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.information.information import (
-    Channel,
-    Compressor,
-    Information,
-    fingerprint,
-    information_so_far,
-    merged,
-)
+from inertid_ros.identification.information.information import Channel, Information, fingerprint
 from inertid_ros.identification.prior.convex_program import ConvexProgram
 from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
 from inertid_ros.identification.prior.regularizers import Regularization, regularized
@@ -54,48 +48,96 @@ class OnlineInformation:
     """
 
     def __init__(self, equations: Equations, options: OnlineNodeOptions = NOTHING_FORGOTTEN) -> None:
-        self._equations, self._robot, self._window_s = equations, fingerprint(equations), options.window_s
+        self._equations, self._window_s = equations, options.window_s
         self._time_constant_s = 0.0 if options.window_s else options.time_constant_s
-        self._current, self._begin, self._newest = Compressor(equations), np.inf, -np.inf
-        self._segments: deque[tuple[float, Information]] = deque()  # of a window, by their newest sample
-        self._older: Information | None = None  # of all segments
+        self._writer = equations.writer()
+        self._expansions = [block_diag(expansion, np.eye(1)) for expansion in self._writer.expansions]
+        self._robot = fingerprint(equations)
+        self._newest = -np.inf
+        self._current, self._older = self._empty(), self._empty()
+        self._segments: deque[_Factors] = deque()
 
     def add(self, samples: Samples) -> None:
         """Append a block, in the order of time."""
-        end = float(samples.time[-1])
+        end, period = float(samples.time[-1]), float(np.median(np.diff(samples.time))) if len(samples) > 1 else 0.0
         if self._time_constant_s and np.isfinite(self._newest):
-            self._current.forget(np.exp(-(end - self._newest) / self._time_constant_s))
-        self._newest, self._begin = end, min(self._begin, float(samples.time[0]))
-        self._current.add(samples)
+            self._current.scale(np.exp(-(end - self._newest) / self._time_constant_s))
+        self._newest = end
+        self._current.first = min(self._current.first, float(samples.time[0]))
+        self._append(samples)
         if self._window_s:
-            self._slide(end, float(np.median(np.diff(samples.time))) if len(samples) > 1 else 0.0)
+            self._slide(end, period)
 
     @property
     def empty(self) -> bool:
         """Whether no joint has moved yet."""
-        return not (self._current.counts.any() or (self._older is not None and self._older.counts.any()))
+        return not (self._current.counts.any() or self._older.counts.any())
 
     @property
     def information(self) -> Information:
         """Information so far."""
+        factors = self._older.with_rows_of(self._current) if self._segments else self._current
+        channels = tuple(
+            Channel(columns, R @ expansion, int(round(count)))
+            for columns, R, expansion, count in zip(
+                self._equations.columns, factors.R, self._expansions, factors.counts, strict=True
+            )
+        )
         equations = self._equations
-        compressed = zip(equations.columns, self._current.r_factors(), self._current.counts, strict=True)
-        channels = tuple(Channel(columns, rows, round(count)) for columns, rows, count in compressed)  # not triangular
-        current = Information(equations.model.layout, channels, self._robot, equations.channels)
-        return current if self._older is None else self._older + current
+        return Information(equations.model.layout, channels, self._robot, tuple(equations.channels))
+
+    def _append(self, samples: Samples) -> None:
+        work = np.zeros((self._equations.count, self._writer.width, len(samples)))
+        self._writer.write(samples, slice(0, len(samples)), work)
+        for channel, span in enumerate(self._writer.spans):
+            used = samples.mask[:, channel]
+            if not used.any():
+                continue
+            work[channel, span.stop - 1] = samples.tau[:, channel]
+            rows = np.ascontiguousarray(work[channel, span] if used.all() else work[channel, span][:, used])
+            self._current.R[channel] = append_rows(self._current.R[channel], rows)
+            self._current.counts[channel] += used.sum()
 
     def _slide(self, end: float, period: float) -> None:
         """Close the current segment if it is long enough, and drop those that have left the window."""
-        count = len(self._segments)
-        if end + period - self._begin >= self._window_s / _WINDOW_SEGMENTS * (1 - 1e-9):
-            self._segments.append((end, information_so_far(self._equations, self._current)))
-            self._current, self._begin = Compressor(self._equations), np.inf
-        while self._segments and self._segments[0][0] < end - self._window_s:
+        window, count = self._window_s, len(self._segments)
+        if end + period - self._current.first >= window / _WINDOW_SEGMENTS * (1 - 1e-9):
+            self._current.last = end
+            self._segments.append(self._current)
+            self._current = self._empty()
+        while self._segments and self._segments[0].last < end - window:
             self._segments.popleft()
             count = -1
         if len(self._segments) != count:
-            segments = [information for _, information in self._segments]
-            self._older = merged(segments) if segments else None
+            self._older = self._empty()
+            for segment in self._segments:
+                self._older = self._older.with_rows_of(segment)
+
+    def _empty(self) -> "_Factors":
+        sizes = [int(span.stop - span.start) for span in self._writer.spans]
+        return _Factors([np.zeros((size, size), order="F") for size in sizes], np.zeros(len(sizes)))
+
+
+@dataclass
+class _Factors:
+    """R factors of all channels, numbers of their rows, and the stamps of the first and last sample."""
+
+    R: list[Array]
+    counts: Array
+    first: float = np.inf
+    last: float = np.inf
+
+    def scale(self, weight: float) -> None:
+        for factor in self.R:
+            factor *= np.sqrt(weight)
+        self.counts *= weight
+
+    def with_rows_of(self, other: "_Factors") -> "_Factors":
+        merged = [
+            append_rows(factor.copy(order="F"), np.array(added.T, order="C"))
+            for factor, added in zip(self.R, other.R, strict=True)
+        ]
+        return _Factors(merged, self.counts + other.counts)
 
 
 @dataclass(frozen=True)

@@ -248,8 +248,8 @@ class Compressor:
 
     Attributes
     ----------
-    counts : ndarray, shape (c,)
-        Equations per channel so far, by their weight.
+    counts : ndarray of int, shape (c,)
+        Equations per channel so far.
     """
 
     def __init__(self, equations: Equations) -> None:
@@ -293,12 +293,6 @@ class Compressor:
             new[channel, span.stop - 1] = samples.tau[rows, channel]
             if not mask[:, channel].all():
                 new[channel, span, ~mask[:, channel]] = 0.0
-
-    def forget(self, share: float) -> None:
-        """Scale the weight of all samples so far."""
-        self.counts = share * self.counts
-        for factor in self._factors:
-            factor.scale(np.sqrt(share))
 
     def r_factors(self) -> list[Array]:
         """``R (r, c + 1)`` per channel with ``R^T R = [A b]^T [A b]`` of its equations ``A x[columns] = b``."""
@@ -346,9 +340,6 @@ class IncrementalQR:
         least = np.maximum(_QR_ROUNDING * lengths, _ZERO_DIAGONAL)
         np.fill_diagonal(base, np.where(np.abs(diagonal) < least, least, diagonal))
         self._base, self._gram = base, np.eye(len(lengths), order="F")
-
-    def scale(self, factor: float) -> None:
-        self._base *= factor
 
     def r_factor(self) -> Array:
         if self._gram is None:
