@@ -1,10 +1,9 @@
 """Base parameters in closed form: one pass from the base to the tips of the tree, without a single state.
 
-``docs/base_parameters.md`` derives it, and [Wensing2024]_ describes observability likewise. Of the parameters of a body
-that act on the joints before it, the part that changes with its own joint makes its base parameters; the constant part
-is regrouped into its parent by the rules of [Gautier1990]_, and has no effect in the root body. A base that moves
-freely differs by its start only: it can have any velocity, so that all its ten parameters are observable
-([Naveen2019]_ eq. 18-25).
+``docs/base_parameters.md`` derives it. Of the parameters of a body that act on the joints before it, the part that
+changes with its own joint makes its base parameters; the constant part is regrouped into its parent by the rules of
+[Gautier1990]_, and has no effect in the root body. A base that moves freely differs by its start only: it can have any
+velocity, so that all its ten parameters are observable ([Naveen2019]_ eq. 18-25).
 """
 
 from dataclasses import dataclass, replace
@@ -14,66 +13,221 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-from .kinematic_tree import SPATIAL_INERTIA_BASIS, JointMotion, KinematicTree, joint_motion, kinematic_tree, tidy
+from .kinematic_tree import KinematicTree, joint_motion, kinematic_tree, tidy
 from .numeric import (
     BODY_ORDER,
     NEGLIGIBLE_COEFFICIENT,
     BaseParameters,
+    ColumnChoice,
     choose_columns,
-    span,
     structural_base_parameters,
 )
+from .observability import OFFSET_COLUMN, ROTOR_COLUMN, regroup_rotor, regroup_shared, tree_conditions
 
 _LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-# Drive terms that a rigid body can imitate follow its ten parameters.
-_ROTOR_COLUMN, _OFFSET_COLUMN = BODY_PARAMETERS, BODY_PARAMETERS + 1
-_TERMS_OF_COLUMNS = {_ROTOR_COLUMN: "rotor_inertia", _OFFSET_COLUMN: "offset"}
-_LINK_ORDER = (BODY_ORDER[0], _ROTOR_COLUMN, *BODY_ORDER[1:], _OFFSET_COLUMN)  # regrouped first to regrouped last
+_TERMS_OF_COLUMNS = {ROTOR_COLUMN: "rotor_inertia", OFFSET_COLUMN: "offset"}
+_LINK_ORDER = (BODY_ORDER[0], ROTOR_COLUMN, *BODY_ORDER[1:], OFFSET_COLUMN)  # regrouped first to regrouped last
 
 
-def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
-    """Base parameters of the robot itself: in closed form, or numerically with rotors or drives of several joints."""
-    if model.layout.rotors or model.layout.couplings:
-        return structural_base_parameters(model)
-    return closed_form_base_parameters(model)
+class ParentRegrouping:
+    """Regrouping of every parameter, filled body by body from the base to the tips.
+
+    Parameters
+    ----------
+    at_zero : ndarray, shape (nb, 10, 10)
+        Parameters of each body seen by its parent, at q = 0; any q would do as well.
+
+    Attributes
+    ----------
+    projection : ndarray, shape (p, p)
+        Column ``k`` is a unit of parameter ``k`` in those kept.
+    """
+
+    def __init__(self, size: int, parents: tuple[int, ...], at_zero: Array) -> None:
+        self.projection = np.eye(size)
+        self.regrouped: list[int] = []
+        self._parents, self._at_zero = parents, at_zero
+        self._columns: list[np.ndarray] = []
+        self._choices: list[ColumnChoice] = []
+
+    def add_body(self, columns: np.ndarray, choice: ColumnChoice) -> None:
+        self._columns.append(columns)
+        self._choices.append(choice)
+        local = np.zeros((len(self.projection), len(columns)))
+        local[columns[choice.independent], choice.independent] = 1.0
+        local[np.ix_(columns[choice.independent], choice.dependent)] = choice.regrouping
+        local[:, choice.dependent] += self._at_parent(len(self._columns) - 1, choice.null_space)
+        self.projection[:, columns] = local
+        self.regrouped += list(columns[choice.dependent])
+
+    def add_kept(self, column: Array, body: int, amounts: Array) -> None:
+        """Add to ``column`` ``(p,)`` amounts of what a body keeps, less their effect in its ancestors."""
+        choice, columns = self._choices[body], self._columns[body]
+        column[columns[choice.independent]] += amounts
+        local = np.zeros(len(columns))
+        local[choice.independent] = -amounts
+        column += self._at_parent(body, local[:, None])[:, 0]
+
+    def set_column(self, index: int, column: Array) -> None:
+        """Regroup the parameter ``index``, which belongs to no body, into ``column`` ``(p,)`` of those kept."""
+        self.projection[:, index] = column
+        self.regrouped.append(index)
+
+    def add_spin(self, body: int, spin: Array, column: Array) -> None:
+        """Add a rotor's spin, ``(10,)`` of its parameters, as ``column`` ``(p,)`` of those kept."""
+        choice, columns = self._choices[body], self._columns[body]
+        self.projection[:, columns[choice.dependent]] += np.outer(column, spin @ choice.null_space)
+
+    def _at_parent(self, body: int, local: Array) -> Array:
+        """``(p, k)``: parameters of a body, ``(10 or more, k)``, as those of the body that carries it."""
+        parent = self._parents[body]
+        if parent < 0:
+            return np.zeros((len(self.projection), local.shape[1]))
+        inertial = self.projection[:, self._columns[parent][:BODY_PARAMETERS]]
+        return np.asarray(inertial @ self._at_zero[body] @ local[:BODY_PARAMETERS])
+
+
+def coupling_columns(layout: ParameterLayout, term: str) -> np.ndarray:
+    """``(c,)`` columns of one term of the couplings."""
+    first = layout.coupling_start + COUPLING_TERMS.index(term)
+    return first + len(COUPLING_TERMS) * np.arange(len(layout.couplings))
+
+
+def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:
+    """Write the regrouping of friction of coupled drives into ``projection`` ``(p, p)``; return the columns regrouped.
+
+    Viscous friction of a drive with ratios ``r`` makes the torque ``r r^T v``, so that two drives on the same two
+    joints repeat what these joints' own friction does. Coulomb friction repeats only if ratios are parallel.
+    """
+    regrouped = []
+    for term, shape in (("viscous", _squares), ("coulomb", _directions)):
+        ratios, columns = layout.coupling_ratios, coupling_columns(layout, term)
+        if term in layout.drive_terms:
+            ratios = np.vstack([np.eye(len(layout.joints)), ratios])
+            columns = np.concatenate([np.arange(layout.size)[layout.drive(term)], columns])
+        if not len(layout.couplings):
+            continue
+        choice = choose_columns(shape(ratios), list(reversed(range(len(columns)))))
+        projection[np.ix_(columns[choice.independent], columns[choice.dependent])] = choice.regrouping
+        projection[columns[choice.dependent], columns[choice.dependent]] = 0.0
+        regrouped.append(columns[choice.dependent])
+    return np.concatenate([np.zeros(0, dtype=int), *regrouped])
+
+
+def _squares(ratios: Array) -> Array:
+    """``(n^2, k)`` elements of ``r r^T`` of each drive."""
+    return np.asarray((ratios[:, :, None] * ratios[:, None, :]).reshape(len(ratios), -1).T)
+
+
+def _directions(ratios: Array) -> Array:
+    """``(k, k)`` size of each drive's ratios in the row of the first drive that has the same direction."""
+    sizes = np.linalg.norm(ratios, axis=1)
+    cosines = np.abs(ratios @ ratios.T) / np.outer(sizes, sizes)
+    first = np.argmax(cosines > 1 - 1e-12, axis=0)
+    matrix = np.zeros((len(ratios), len(ratios)))
+    matrix[first, np.arange(len(ratios))] = sizes
+    return matrix
+
+
+@dataclass(frozen=True)
+class TreeUnits:
+    """Units in which the typical length and gravity of a tree are one.
+
+    Attributes
+    ----------
+    length, gravity : float
+        Units of length [m] and of gravity [m/s^2].
+    speed : ndarray, shape (links,)
+        Unit of each joint's velocity [rad/s], of a prismatic one [m/s].
+    """
+
+    length: float
+    gravity: float
+    speed: Array
+    jointed: np.ndarray
+
+    @classmethod
+    def from_tree(cls, tree: KinematicTree) -> "TreeUnits":
+        links = len(tree.links)
+        speed = np.where(tree.axes[:links, 3:].any(axis=1), 1.0, tree.length)
+        return cls(tree.length, float(np.linalg.norm(tree.gravity)) or 1.0, speed, ~tree.free[:links])
+
+    def normalised(self, tree: KinematicTree) -> KinematicTree:
+        ratios = tuple(tree.ratio(rotor) * self.speed[tree.driver(rotor)] for rotor in tree.rotors)
+        translations, gravity = tree.translations / self.length, tree.gravity / self.gravity
+        return replace(tree, translations=translations, gravity=gravity, rotor_ratios=ratios)
+
+    def coupling_ratios(self, layout: ParameterLayout) -> Array:
+        """``(c, links)`` ratios of coupled drives, of unit norm."""
+        ratios = np.zeros((len(layout.couplings), len(self.jointed)))
+        ratios[:, self.jointed] = layout.coupling_ratios
+        ratios *= self.speed
+        return np.asarray(ratios / np.linalg.norm(ratios, axis=1, keepdims=True))
+
+    def units(self, layout: ParameterLayout) -> Array:
+        """``(p,)`` SI value of a unit of each parameter."""
+        units = np.ones(layout.size)
+        units[: layout.inertial_size] = np.tile(self.length**_LENGTH_POWER, layout.inertial_size // BODY_PARAMETERS)
+        speed = self.speed[self.jointed]
+        if "rotor_inertia" in layout.drive_terms:
+            units[layout.drive("rotor_inertia")] = (self.length / speed) ** 2
+        units[layout.drive("offset")] = self.gravity
+        squares = np.sum((layout.coupling_ratios * speed) ** 2, axis=1)
+        units[coupling_columns(layout, "rotor_inertia")] = self.length**2 / squares
+        return units
+
+
+@dataclass(frozen=True)
+class LinkColumns:
+    """Columns of a link's parameters and of its joint's drive in the layout.
+
+    Attributes
+    ----------
+    local : ndarray of int
+        Those of the ten parameters, reflected inertia and offset that exist.
+    columns : ndarray of int
+        Their columns in the layout.
+    order : tuple of int
+        Positions in ``local``, in the order of regrouping.
+    """
+
+    local: np.ndarray
+    columns: np.ndarray
+    order: tuple[int, ...]
+
+
+def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkColumns]:
+    """Columns of each link, in the order of the tree."""
+    terms = [k for k, term in _TERMS_OF_COLUMNS.items() if term in layout.drive_terms]
+    local = [*range(BODY_PARAMETERS), *terms]
+    order = tuple(local.index(k) for k in _LINK_ORDER if k in local)
+    link_columns, joint = [], 0
+    for link, free in enumerate(tree.free[: len(tree.links)]):
+        inertial = range(BODY_PARAMETERS * link, BODY_PARAMETERS * (link + 1))
+        if free:
+            link_columns.append(LinkColumns(np.arange(BODY_PARAMETERS), np.array(inertial), BODY_ORDER))
+            continue
+        drives = [layout.drive(_TERMS_OF_COLUMNS[k]).start + joint for k in terms]
+        link_columns.append(LinkColumns(np.array(local), np.array([*inertial, *drives]), order))
+        joint += 1
+    return link_columns
 
 
 def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
     """Base parameters of a robot from its kinematics alone.
 
-    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. Reflected inertia and offset are
-    regrouped if links make the same torque.
+    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. Reflected inertia, offset, coupled
+    drives and rotors are regrouped if links or other drives make the same torque.
 
     Raises
     ------
     IdentificationError
-        The robot has rotors or drives of several joints.
+        A rotor is mounted or geared in a way that the closed form does not cover.
     """
-    if model.layout.rotors or model.layout.couplings:
-        raise IdentificationError(
-            "the closed form of base parameters covers neither rotors nor drives of several joints; use"
-            " structural_base_parameters"
-        )
     return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
-
-
-@dataclass(frozen=True)
-class _Accelerations:
-    """Accelerations (linear, angular) that a body can have by the joints before it, and gravity as an upward one.
-
-    Attributes
-    ----------
-    moving : ndarray, shape (k, 6)
-        Orthonormal span of all that joints make or change.
-    steady : ndarray, shape (6,)
-        Part of gravity that no joint changes.
-    """
-
-    moving: Array
-    steady: Array
 
 
 def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BaseParameters:
@@ -82,97 +236,56 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     Parameters
     ----------
     layout : ParameterLayout
-        One link per body of the tree, in its order, and one joint per body that does not move freely.
+        One link per link of the tree, in its order, one joint per link that does not move freely, and its rotors.
     """
-    length, gravity = tree.length, float(np.linalg.norm(tree.gravity)) or 1.0
-    tree = replace(tree, translations=tree.translations / length, gravity=tree.gravity / gravity)
-    motion, columns_of_bodies = joint_motion(tree), _columns(tree, layout)
-    accelerations = {-1: _Accelerations(np.zeros((0, 6)), np.append(-tree.gravity, np.zeros(3)))}
-    observable = {-1: np.zeros((0, BODY_PARAMETERS))}  # functionals of a body on which some joint torque depends
-    projection = np.eye(layout.size)
-    regrouped: list[int] = []
-    gaps: list[float] = []
-    for body, (parent, (local, columns)) in enumerate(zip(tree.parents, columns_of_bodies, strict=True)):
-        before = accelerations[parent], observable[parent]
-        rows, accelerations[body], observable[body], gap = _conditions(tree, motion, body, *before)
-        choice = choose_columns(rows[:, local], [local.index(k) for k in _LINK_ORDER if k in local])
-        # Columns regrouped have the effect of those kept, and that of the rest in the body's parent.
-        kept, dropped = columns[choice.independent], columns[choice.dependent]
-        projection[dropped, dropped] = 0.0
-        projection[np.ix_(kept, dropped)] = choice.regrouping
-        if parent >= 0:
-            inertial = projection[:, columns_of_bodies[parent][1][:BODY_PARAMETERS]]
-            rest = choice.null_space[:BODY_PARAMETERS]
-            projection[:, dropped] += inertial @ motion.parameters_at_zero[body] @ rest
-        regrouped += dropped.tolist()
-        gaps += [gap, choice.gap]
+    units, link_columns = TreeUnits.from_tree(tree), columns_of_links(tree, layout)
+    normalised = units.normalised(tree)
+    motion = joint_motion(normalised)
+    conditions = tree_conditions(normalised, motion, units.coupling_ratios(layout))
+    links = [link.of(columns.local) for link, columns in zip(conditions.links, link_columns, strict=True)]
+    choices = [choose_columns(link.rows, columns.order) for link, columns in zip(links, link_columns, strict=True)]
+    shared, shared_mixing = regroup_shared(conditions.shared, links, choices)
+    couplings, rotors = len(layout.couplings), []
+    for index, (rows, spin) in enumerate(zip(conditions.rotors, conditions.spins, strict=True)):
+        rotors.append(regroup_rotor(rows, spin, couplings + index in shared.independent))
+
+    regrouping = ParentRegrouping(layout.size, tree.parents, motion.parameters_at_zero)
+    for columns, choice in zip(link_columns, choices, strict=True):
+        regrouping.add_body(columns.columns, choice)
+    for body, (choice, _) in zip(tree.rotors, rotors, strict=True):
+        regrouping.add_body(np.arange(layout.size)[layout.body(body)], choice)
+    coupled = coupling_columns(layout, "rotor_inertia")
+    for position, index in enumerate(shared.dependent):
+        column = np.zeros(layout.size)
+        for link, mixing in enumerate(shared_mixing):
+            regrouping.add_kept(column, link, mixing[:, position])
+        for kept, amount in zip(shared.independent, shared.regrouping[:, position], strict=True):
+            if kept < couplings:
+                column[coupled[kept]] += amount
+            else:
+                _, by_spin = rotors[kept - couplings]
+                regrouping.add_kept(column, tree.rotors[kept - couplings], amount * by_spin)
+        if index < couplings:
+            regrouping.set_column(coupled[index], column)
+        else:
+            regrouping.add_spin(tree.rotors[index - couplings], conditions.spins[index - couplings], column)
+    gap = min([conditions.gap, shared.gap, *(choice.gap for choice in choices)])
+    return _result(regrouping, layout, units, gap)
+
+
+def _result(parents: ParentRegrouping, layout: ParameterLayout, tree_units: TreeUnits, gap: float) -> BaseParameters:
+    projection = parents.projection
     projection[np.abs(projection) < NEGLIGIBLE_COEFFICIENT] = 0.0
-    dependent = np.sort(np.array(regrouped, dtype=int))
+    dependent = np.sort(np.concatenate([parents.regrouped, regroup_friction(layout, projection)]).astype(int))
     independent = np.setdiff1d(np.arange(layout.size), dependent)
-    units = _units(tree, layout, length, gravity)
+    units = tree_units.units(layout)
     regrouping = (projection * units[:, None] / units)[np.ix_(independent, dependent)]
-    return BaseParameters(independent, dependent, regrouping, max(min(gaps), 1.0), layout, float("nan"))
+    return BaseParameters(independent, dependent, regrouping, max(gap, 1.0), layout, float("nan"))
 
 
-def _conditions(
-    tree: KinematicTree, motion: JointMotion, body: int, before: _Accelerations, observable: Array
-) -> tuple[Array, _Accelerations, Array, float]:
-    """Conditions on a body, with all bodies behind it, under which a change of parameters causes no torque.
-
-    Parameters
-    ----------
-    before, observable : _Accelerations and ndarray, shape (f, 10)
-        Accelerations and observable functionals of its parent.
-
-    Returns
-    -------
-    rows : ndarray, shape (k, 12)
-        Conditions on its ten parameters, rotor inertia and offset.
-    accelerations, observable : _Accelerations and ndarray, shape (f, 10)
-        Those of the body itself.
-    gap : float
-        Smallest gap of the spans.
-    """
-    if tree.free[body]:  # accelerations in every direction: gravity adds none
-        every = np.eye(BODY_PARAMETERS)
-        return np.eye(BODY_PARAMETERS, BODY_PARAMETERS + 2), _Accelerations(np.eye(6), np.zeros(6)), every, np.inf
-    # Accelerations of the parent as the body has them, without and with its own joint.
-    axis, velocity = tree.axes[body], motion.velocity[body]
-    changed = velocity[1:] @ before.steady
-    inherited = span(np.vstack([(before.moving @ np.swapaxes(velocity, 1, 2)).reshape(-1, 6), changed]))
-    steady = velocity[0] @ before.steady
-    total = span(np.vstack([inherited.rows, axis]))
-    # Its own torque, by each acceleration, and what its motion changes in the torque at the joints before.
-    causes = np.vstack([inherited.rows, steady, axis])
-    constant, *changing = observable @ motion.parameters[body]
-    rows = np.zeros((len(causes) + sum(map(len, changing)), BODY_PARAMETERS + 2))
-    rows[: len(causes), :BODY_PARAMETERS] = causes @ (axis @ SPATIAL_INERTIA_BASIS).T
-    rows[len(causes) :, :BODY_PARAMETERS] = np.vstack(changing)
-    # A rotor resists together with the body, and an offset pulls like gravity.
-    rows[len(causes) - 1, _ROTOR_COLUMN] = rows[len(causes) - 2, _OFFSET_COLUMN] = 1.0
-    shown = span(np.vstack([rows[:, :BODY_PARAMETERS], constant]))
-    gap = min(inherited.gap, total.gap, shown.gap)
-    return rows, _Accelerations(total.rows, steady), shown.rows, gap
-
-
-def _columns(tree: KinematicTree, layout: ParameterLayout) -> list[tuple[list[int], np.ndarray]]:
-    """Parameters of each body, of its ten, reflected inertia and offset, and their columns in the layout."""
-    terms = [column for column, term in _TERMS_OF_COLUMNS.items() if term in layout.drive_terms]
-    columns_of_bodies, joint = [], 0
-    for body, free in enumerate(tree.free):
-        inertial, present = range(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1)), [] if free else terms
-        drives = [layout.drive(_TERMS_OF_COLUMNS[column]).start + joint for column in present]
-        columns_of_bodies.append(([*range(BODY_PARAMETERS), *present], np.array([*inertial, *drives])))
-        joint += not free
-    return columns_of_bodies
-
-
-def _units(tree: KinematicTree, layout: ParameterLayout, length: float, gravity: float) -> Array:
-    """``(p,)`` SI value of a unit of each parameter, where typical length and gravity are one."""
-    units = np.ones(layout.size)
-    units[: layout.inertial_size] = np.tile(length**_LENGTH_POWER, len(tree.parents))
-    if "rotor_inertia" in layout.drive_terms:
-        revolute = tree.axes[~tree.free, 3:].any(axis=1)
-        units[layout.drive("rotor_inertia")] = np.where(revolute, length, 1.0) ** 2
-    units[layout.drive("offset")] = gravity
-    return units
+def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
+    """Base parameters of the robot itself: in closed form, or numerically if that does not cover a rotor."""
+    try:
+        return closed_form_base_parameters(model)
+    except IdentificationError:
+        return structural_base_parameters(model)

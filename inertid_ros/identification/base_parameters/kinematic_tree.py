@@ -25,12 +25,13 @@ SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)
 
 @dataclass(frozen=True)
 class KinematicTree:
-    """A tree of bodies, each behind one revolute or prismatic joint; rotors of a robot come last.
+    """A tree of links, each behind one revolute or prismatic joint, and of rotors that turn with these joints.
 
     Attributes
     ----------
     parents : tuple of int
-        ``(nb,)`` index of the parent body, -1 for the world; parents come before children.
+        ``(nb,)`` index of the parent body, -1 for the world; parents come before children, rotors have none and come
+        last.
     rotations, translations : ndarray, shape (nb, 3, 3) and (nb, 3)
         Pose of the joint frame in the parent's frame at q = 0 [m].
     axes : ndarray, shape (nb, 6)
@@ -38,6 +39,10 @@ class KinematicTree:
         whose axis is all zero is a base that moves freely.
     gravity : ndarray, shape (3,)
         In the world's frame [m/s^2]; zero without gravity.
+    rotor_drivers : tuple of int
+        Link whose joint turns each rotor.
+    rotor_ratios : tuple of float
+        Turns of each rotor per turn (or per metre) of that joint.
     """
 
     parents: tuple[int, ...]
@@ -45,6 +50,32 @@ class KinematicTree:
     translations: Array
     axes: Array
     gravity: Array
+    rotor_drivers: tuple[int, ...] = ()
+    rotor_ratios: tuple[float, ...] = ()
+
+    @property
+    def links(self) -> range:
+        return range(len(self.parents) - len(self.rotor_drivers))
+
+    @property
+    def rotors(self) -> range:
+        return range(len(self.links), len(self.parents))
+
+    def driver(self, rotor: int) -> int:
+        """Link whose joint turns a rotor, by the rotor's index among the bodies."""
+        return self.rotor_drivers[rotor - len(self.links)]
+
+    def ratio(self, rotor: int) -> float:
+        """Turns of a rotor per turn (or metre) of its driver's joint, by its index among the bodies."""
+        return self.rotor_ratios[rotor - len(self.links)]
+
+    def path(self, body: int) -> list[int]:
+        """The body and its ancestors, without the world."""
+        bodies = []
+        while body >= 0:
+            bodies.append(body)
+            body = self.parents[body]
+        return bodies
 
     @property
     def free(self) -> np.ndarray:
@@ -71,6 +102,8 @@ def kinematic_tree(model: RobotModel) -> KinematicTree:
         np.array([placement.translation for placement in placements]),
         np.vstack([model.axes, *axes]),
         np.array(kinematics.gravity.linear),
+        tuple(layout.joints.index(rotor.joint) + model.free for rotor in layout.rotors),
+        tuple(rotor.ratio for rotor in layout.rotors),
     )
 
 
@@ -95,7 +128,7 @@ def tidied(model: RobotModel) -> RobotModel:
     tree, old, layout = tidy(kinematic_tree(model)), model.pinocchio, model.layout
     new = pin.Model()
     new.gravity = old.gravity
-    for body in range(len(layout.links)):
+    for body in tree.links:
         linear, angular = tree.axes[body, :3], tree.axes[body, 3:]
         if tree.free[body]:
             joint = pin.JointModelFreeFlyer()
@@ -110,7 +143,7 @@ def tidied(model: RobotModel) -> RobotModel:
         if frame.type == pin.FrameType.BODY:
             new.addFrame(frame)
     rotors = []
-    for body, rotor in enumerate(layout.rotors, start=len(layout.links)):
+    for body, rotor in zip(tree.rotors, layout.rotors, strict=True):
         link = new.frames[new.getFrameId(rotor.link, pin.FrameType.BODY)]
         placement = link.placement.actInv(pin.SE3(tree.rotations[body], tree.translations[body]))
         angles, axis = pin.rpy.matrixToRpy(placement.rotation), tree.axes[body, 3:]

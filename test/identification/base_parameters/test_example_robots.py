@@ -10,7 +10,7 @@ from support.base_parameter_spans import angle_between
 from support.robots.random_robots import random_states
 
 from inertid_ros.config.robot import RobotOptions
-from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot, closed_form_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.identification.base_parameters.numeric import base_parameters, structural_base_parameters
 from inertid_ros.identification.information.information import compress
 from inertid_ros.robot.model import load_model
@@ -130,7 +130,7 @@ def test_names_of_an_arm_can_be_read(robots):
 def test_tx40_has_the_published_combinations(datasets):
     """The authors of the recording print the base parameters of their identification, rotors and all."""
     folder = datasets / "staubli_tx40"
-    base = base_parameters_of_robot(load_model(folder / "tx40_mdh_modified.urdf"))
+    base = closed_form_base_parameters(load_model(folder / "tx40_mdh_modified.urdf"))
     with (folder / "reference_base_params.csv").open() as file:
         published = [row[0] for row in csv.reader(file)]
     published = [name for name in published if re.match(r"[Im]", name) and not name.startswith("Iam")]
