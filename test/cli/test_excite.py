@@ -4,6 +4,7 @@ import html
 import json
 import os
 import signal
+from contextlib import contextmanager
 from xml.etree import ElementTree
 
 import numpy as np
@@ -54,6 +55,20 @@ def test_a_plan_within_the_limits_is_written(folder, capsys):
     told = any(finding["message"].startswith("condition number") for finding in summary["findings"])
     assert told == (summary["condition_number"] > 100)
     assert not plan.velocity[0].any() and not plan.velocity[-1].any()
+
+
+def test_progress_is_of_planning_from_the_first_line_on(folder, capsys, monkeypatch):
+    """It read "reading" while the search went on."""
+    stages = []
+
+    @contextmanager
+    def watched(options, stage):
+        stages.append(stage)
+        yield lambda stage, fraction: stages.append(stage)
+
+    monkeypatch.setattr(excite, "progress_bar", watched)
+    assert _excite(capsys)[0] == 0
+    assert all(stage.startswith("planning") for stage in stages[:-1]) and stages[-1] == "checking"
 
 
 def test_ctrl_c_writes_the_best_motion_so_far(folder, capsys, monkeypatch):

@@ -33,6 +33,7 @@ _LEAP_RATIO, _BESIDE_LEAP_RATIO = 5.0, 2.0  # times what three quarters of the m
 _MAX_LEAP_SHARE = 0.15  # of the moving windows
 # Automatic cutoff, see automatic_cutoff.
 _ACCELERATION_NOISE_SHARE = 0.01  # root mean square of the noise in the acceleration
+_MAX_NOISY_RATIO = 2.0  # of the cutoff over that of the noisiest joint, whose noise then is 6 % of its acceleration
 _REVERSAL_BAND_RATIO = 74.0  # band of the reversals of a motion over its frequency
 _MAX_FASTER_RATIO = 8.0  # of a joint's frequency over that of the middle one; a gripper that snaps is faster
 _PRODUCT_BAND_RATIO = 5.0  # band of products of velocities, and of gravity, over the frequency of a motion
@@ -214,7 +215,8 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
 
     - Noise of the regressor makes least squares underestimate parameters by its share of the power. White noise of
       density ``S`` in the position leaves the variance ``(2 pi)^4 S f^5 / 5`` in the acceleration below a cutoff ``f``;
-      its root stays below 1 % of the acceleration of every joint that moves far: all others depend on it, too.
+      its root stays below 1 % of the acceleration of the middle one of the joints that move far, and below 6 % of
+      every other, on which all torques depend.
     - At most 74 times the frequency ``f`` of the motion. Of everything modelled, reversals of friction have the widest
       band: a drive that swings with ``f`` passes the speeds below 3 % of its fastest, where its equations are left out,
       in ``2 * 0.03 / (2 pi f)``, and the rise time of a low-pass, 0.35 over its cutoff, is half of that then.
@@ -236,7 +238,8 @@ def automatic_cutoff(joints: Spectrum, base: Spectrum | None = None) -> float:
     fastest = _fastest(joints.motion_hz[far])
     noise = np.maximum((2 * np.pi) ** 4 * joints.noise_density[far], 1e-300)
     power = joints.acceleration_power[far]
-    little_noise = float(np.min((5 * _ACCELERATION_NOISE_SHARE**2 * power / noise) ** 0.2))
+    little = (5 * _ACCELERATION_NOISE_SHARE**2 * power / noise) ** 0.2
+    little_noise = min(float(np.median(little)), _MAX_NOISY_RATIO * float(little.min()))
     tail = float(np.median(joints.tail_hz[far]))
     wanted = min(little_noise, _REVERSAL_BAND_RATIO * fastest, float(joints.power_hz[moves].max()), tail)
     wanted = min(wanted, MAX_CUTOFF_PER_RATE * joints.slowest_hz)

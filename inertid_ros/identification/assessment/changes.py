@@ -14,6 +14,7 @@ from .estimate import Estimate
 _COMPARED_SAMPLES = 2000  # over all recordings
 _MIN_SIDE_SHARE = 0.05  # of the samples, before and after a change
 _MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; the rest of a change is in the parameters fitted to both sides
+_MIN_ERROR = 0.03  # of the torque of all channels; a change that leaves less error matters to nobody
 _MOMENTS = 4  # mass and first moment of a load; its inertia shows little
 
 
@@ -24,7 +25,7 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     bodies of the estimate.
     """
     model, equations = estimate.model, estimate.equations
-    if not isinstance(equations, ForceEquations) or model.free or not train:
+    if not isinstance(equations, ForceEquations) or model.free or estimate.train_relative_error < _MIN_ERROR:
         return
     stride = max(1, sum(int(samples.usable.sum()) for samples in train) // _COMPARED_SAMPLES)
     parts = [samples.select(np.flatnonzero(samples.usable)[::stride]) for samples in train]

@@ -37,7 +37,7 @@ URDF = """<robot name="pendulum">
 class Robot:
     """The robot as a goal sees it, and its own commander, on a clock that the test moves."""
 
-    streams = False
+    streams, node_name = False, "/excitation"
 
     def __init__(self, model: RobotModel) -> None:
         self.model, self.now = model, 50.0
