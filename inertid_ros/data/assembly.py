@@ -71,9 +71,11 @@ class ChannelStream:
 
     def drop(self, count: int) -> None:
         """Drop the first values."""
-        rest = self.values[count:]
         del self.stamps_ns[:count]
-        self.pieces = list(rest[:, None]) if self.late else [rest]
+        if self.late:
+            del self.pieces[:count]
+        else:
+            self.pieces = [self.values[count:]]
 
 
 def first_step_back(stamps: NDArray[np.int64]) -> int:

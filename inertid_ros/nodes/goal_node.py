@@ -76,19 +76,22 @@ class GoalNode(Node):
     async def serve(self, request: Any) -> Any:
         """Serve a goal, also without a client, and return its answer."""
         ended = self._ended = self._ended or Future()
+        answer, reason = None, ""
         try:
             self.work = self.begin(request)
             self._timer.reset()
             await ended
-            return self.conclude(self.work)
+            answer = self.conclude(self.work)
         except InertidError as error:
             reason = str(error)
         except Exception as error:  # rclpy's action server would answer without a reason
             traceback.print_exc()
             reason = one_line(f"internal error: {type(error).__name__}: {error}")
-        finally:
-            self._timer.cancel()
-            self.work = self._goal = self._ended = None
+        # Not in a finally clause: a node that is destroyed meanwhile has no timer any more.
+        self._timer.cancel()
+        self.work = self._goal = self._ended = None
+        if answer is not None:
+            return answer
         self.get_logger().error(reason)
         return self.failed(reason)
 

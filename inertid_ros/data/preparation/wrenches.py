@@ -52,7 +52,8 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
     if left:
         raise RecordingError(
             f"{recording.name}: wrench/{left[0]} was recorded, but no contact or plate of the robot is named so;"
-            " give it in robot.contacts or robot.plates, or in prepare.wrenches.ignored if it is not on the robot"
+            " give it in robot.contacts or robot.plates, or in prepare.wrenches.ignored if it is not on the robot; of a"
+            " sensor that carries a tool, inertid force-sensor tells the tool"
         )
     if not model.free:
         _check_moving(model)
