@@ -1,18 +1,17 @@
 """``inertid force-sensor``: what a force-torque sensor carries, and its bias."""
 
 import argparse
-import logging
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import yaml
 
-from inertid_ros.cli.printing import number, print_json, print_table
+from inertid_ros.cli.printing import deliver, print_table, quantity_row
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.outputs import check_file, write_file
+from inertid_ros.core.outputs import check_file
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.recorded_channels import joint_columns
 from inertid_ros.data.recording import Recording
@@ -20,9 +19,6 @@ from inertid_ros.payload.force_sensor import ForceSensorLoad, identify_force_sen
 from inertid_ros.robot.model import RobotModel, load_model
 
 from .settings import configuration, inputs
-
-_log = logging.getLogger(__name__)
-_BIAS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,16 +35,8 @@ def run(options: argparse.Namespace) -> int:
         recording = load_recording(path, config.topics, model.recorded_joints if model else None, config.prepare.stamps)
         motions.append(sensor_motion(recording, options.sensor, _poses(recording, model, options.frame), gravity))
     load = identify_force_sensor(motions)
-    if options.output:
-        write_file(options.output, _yaml(load, options.frame or "SENSOR_FRAME", gravity).encode(), options.force)
-    if options.json:
-        print_json(load.content())
-    else:
-        _print(load)
-        if options.output:
-            print(f"written to {options.output}")
-    for notice in load.notices:
-        _log.warning("warning: %s", notice)
+    text = _yaml(load, options.frame or "SENSOR_FRAME", gravity)
+    deliver(options, load.content(), text, lambda: _print(load), load.notices)
     return 0
 
 
@@ -73,22 +61,22 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
 
 
 def _print(load: ForceSensorLoad) -> None:
-    rows = [_row("mass [kg]", load.mass, float(load.deviations["mass"]))]
-    for name, key, names in (
-        ("com {} [m]", "com", "xyz"), ("bias {} [N or N m]", "bias", _BIAS), ("tilt {} [rad]", "tilt", "xyz"),
-    ):  # fmt: skip
-        values = zip(names, getattr(load, key), load.deviations[key], strict=True)
-        rows += [_row(name.format(axis), value, deviation) for axis, value, deviation in values]
+    names = {
+        "mass": ["mass [kg]"],
+        "com": [f"com {axis} [m]" for axis in "xyz"],
+        "bias": [f"bias {quantity} {axis} [N or N m]" for quantity in ("force", "torque") for axis in "xyz"],
+        "tilt": [f"tilt {axis} [rad]" for axis in "xyz"],
+    }
+    rows = [
+        quantity_row(name, quantity, digits=5)
+        for key, texts in names.items()
+        for name, quantity in zip(texts, load.quantities(key), strict=True)
+    ]
     print_table("Load of the sensor, in its axes, and its bias", ("", "value", "deviation", "95 % interval"), rows)
     if load.inertia is None:
         print("inertia: the motion does not show it; turn the tool faster, and record at 50 Hz or more")
     else:
         print(f"inertia about the centre of mass [kg m^2]: {np.array2string(load.inertia, precision=3)}")
-
-
-def _row(name: str, value: float, deviation: float) -> tuple[str, str, str, str]:
-    low, high = value - 1.96 * deviation, value + 1.96 * deviation
-    return name, number(value), number(float(deviation), 2), f"{number(low, 5)} to {number(high, 5)}"
 
 
 def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:

@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from .settings import set_up_logging  # with it comes what help and usage errors need not wait for
 
             set_up_logging(options)
-            command = importlib.import_module(f"{__package__}.{_module(options.command)}")
+            module = options.command.replace("-", "_")
+            command = importlib.import_module(f"{__package__}.{module}")
             status: int = command.run(options)
             sys.stdout.flush()
         return status
@@ -192,10 +193,6 @@ def _parser() -> argparse.ArgumentParser:
     _take(perturb, "--output", "FILE", "URDF to write", required=True)
     _take(perturb, "--mass-uncertainty", "SHARE", "largest change of a body's mass", type=float)
     return parser
-
-
-def _module(command: str) -> str:
-    return command.replace("-", "_")
 
 
 def _take(container: Any, name: str, metavar: str | tuple[str, ...] | None, about: str, **how: Any) -> None:

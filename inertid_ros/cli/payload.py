@@ -1,22 +1,18 @@
 """``inertid payload``: what a calibrated robot holds."""
 
 import argparse
-import logging
 
-from inertid_ros.cli.printing import number, print_json, print_table, progress_bar
+from inertid_ros.cli.printing import deliver, print_table, progress_bar, quantity_row
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError
-from inertid_ros.core.outputs import check_file, write_file
+from inertid_ros.core.outputs import check_file
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.payload.equations import FrictionDrift
 from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_offline
-from inertid_ros.payload.payload import Quantity
 from inertid_ros.report.report_content import json_text
 from inertid_ros.report.results import Result
 
 from .settings import check_same_robot, configuration, inputs
-
-_log = logging.getLogger(__name__)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -37,34 +33,20 @@ def run(options: argparse.Namespace) -> int:
             for paths in (options.recordings, options.reference)
         )
         outcome = payload_offline(result, loaded, reference, wanted, config, progress)
-    content = outcome.content
-    if options.output:
-        write_file(options.output, json_text(content).encode(), options.force)
-    if options.json:
-        print_json(content)
-    else:
-        _print(outcome)
-        if options.output:
-            print(f"written to {options.output}")
-    for notice in outcome.notices:
-        _log.warning("warning: %s", notice)
+    text = json_text(outcome.content)
+    deliver(options, outcome.content, text, lambda: _print(outcome), outcome.notices)
     return 0
 
 
 def _print(outcome: PayloadOutcome) -> None:
     payload, content = outcome.payload, outcome.content
-    rows = [_row("mass [kg]", payload.mass)]
-    rows += [_row(f"com {axis} [m]", quantity) for axis, quantity in zip("xyz", payload.com, strict=True)]
+    rows = [quantity_row("mass [kg]", payload.mass)]
+    rows += [quantity_row(f"com {axis} [m]", quantity) for axis, quantity in zip("xyz", payload.com, strict=True)]
     names = content["inertia"]
-    rows += [_row(f"inertia {axes} [kg m^2]", element) for axes, element in zip(names, payload.inertia, strict=True)]
+    rows += [quantity_row(f"inertia {axes} [kg m^2]", element) for axes, element in zip(names, payload.inertia, strict=True)]
     title = f"Payload in the frame of {payload.tool.name}; inertia about its centre of mass"
     print_table(title, ("", "value", "standard deviation", "95 % interval"), rows)
     for finding in outcome.findings:
         print(f"noticed: {finding}")
     print(f"URScript: {content['as_robots_take_it']['set_target_payload']['script']}")
     print(f"libfranka: {content['as_robots_take_it']['setLoad']['call']}")
-
-
-def _row(name: str, quantity: Quantity) -> tuple[str, str, str, str]:
-    low, high = quantity.interval
-    return name, number(quantity.value), number(quantity.deviation, 2), f"{number(low, 3)} to {number(high, 3)}"

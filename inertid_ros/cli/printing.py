@@ -6,12 +6,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inertid_ros.core.findings import CAUSES
+from inertid_ros.core.outputs import write_file
 from inertid_ros.identification.assessment.estimate import VERDICTS
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.report.report_content import json_text
+
+if TYPE_CHECKING:
+    from inertid_ros.payload.payload import Quantity
 
 _log = logging.getLogger(__name__)
 ShowProgress = Callable[[str, float], None]
@@ -29,6 +33,28 @@ _COMPARED_LINES = 10  # parameters of a comparison
 def print_json(content: Any) -> None:
     """Print the one JSON object on stdout."""
     sys.stdout.write(json_text(content))
+
+
+def deliver(
+    options: argparse.Namespace, content: Mapping[str, Any], file: str, show: Callable[[], None], notices: Iterable[str]
+) -> None:
+    """Write a file if ``--output`` names one, print JSON or the tables of ``show``, and warn of notices."""
+    if options.output:
+        write_file(options.output, file.encode(), options.force)
+    if options.json:
+        print_json(content)
+    else:
+        show()
+        if options.output:
+            print(f"written to {options.output}")
+    for notice in notices:
+        _log.warning("warning: %s", notice)
+
+
+def quantity_row(name: str, quantity: "Quantity", digits: int = 3) -> tuple[str, str, str, str]:
+    """Row of a table: name, value, standard deviation and 95 % interval."""
+    low, high = (number(end, digits) for end in quantity.interval)
+    return name, number(quantity.value), number(quantity.deviation, 2), f"{low} to {high}"
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -107,8 +107,7 @@ class ToolFrame:
         """
         tree = model.pinocchio
         if not name:
-            parents = {joint.parent for joint in model.tree}
-            last = [index for index in range(len(model.tree)) if index not in parents]
+            last = model.end_bodies
             if len(last) > 1:
                 names = ", ".join(model.link_names[index] for index in last)
                 raise ModelError(f"payload: the robot has several last links ({names}); choose one with --frame")

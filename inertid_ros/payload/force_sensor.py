@@ -24,6 +24,9 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.inertial_parameters import inertia_about_origin, mass_com_inertia
 from inertid_ros.core.rotations import checked_quaternions, skew
 from inertid_ros.data.recording import Recording
+from inertid_ros.robot.dynamics import WRENCH_TABLE, wrench_products
+
+from .payload import Quantity
 
 _MAX_ROWS = 4000  # of all recordings
 _MIN_DYNAMIC_RATE_HZ = 40.0  # of samples from which accelerations can be taken
@@ -93,6 +96,14 @@ class ForceSensorLoad:
             out.append(f"the sensor is turned by ({degrees}) degrees about its axes against the pose that was recorded")
         return tuple(out)
 
+    def quantities(self, name: str) -> tuple[Quantity, ...]:
+        """Values of ``mass``, ``com``, ``bias`` or ``tilt``, with deviations and intervals."""
+        values, deviations = (np.atleast_1d(x).tolist() for x in (getattr(self, name), self.deviations[name]))
+        return tuple(
+            Quantity(value, deviation, (value - _INTERVAL * deviation, value + _INTERVAL * deviation))
+            for value, deviation in zip(values, deviations, strict=True)
+        )
+
     def content(self) -> dict[str, Any]:
         """Plain data for JSON and YAML."""
         deviations = {name: np.round(value, 9).tolist() for name, value in self.deviations.items()}
@@ -101,9 +112,8 @@ class ForceSensorLoad:
             "tilt": self.tilt.tolist(), "inertia": None if self.inertia is None else self.inertia.tolist(),
             "deviations": deviations,
             "intervals": {
-                name: np.stack([value - _INTERVAL * deviation, value + _INTERVAL * deviation], axis=-1).tolist()
-                for name, deviation in self.deviations.items()
-                for value in [np.asarray(getattr(self, name))]
+                "mass": self.quantities("mass")[0].interval,
+                **{name: [quantity.interval for quantity in self.quantities(name)] for name in ("com", "bias", "tilt")},
             },
             "noise": self.noise.tolist(), "samples": self.samples, "reversed": self.reversed,
         }  # fmt: skip
@@ -201,20 +211,8 @@ def identify_force_sensor(motions: Sequence[SensorMotion]) -> ForceSensorLoad:
 
 
 def _regressor(force: Array, rate: Array, change: Array) -> Array:
-    """``(N, 6, 10)`` wrench per unit of mass, first moment and inertia (xx, xy, yy, xz, yz, zz).
-
-    From specific force, angular velocity and acceleration ``(N, 3)``.
-    """
-    out, axes = np.zeros((len(force), 6, 10)), np.eye(3)
-    out[:, :3, 0] = force
-    for axis in range(3):
-        out[:, :3, 1 + axis] = np.cross(change, axes[axis]) + np.cross(rate, np.cross(rate, axes[axis]))
-        out[:, 3:, 1 + axis] = np.cross(axes[axis], force)
-    for column, (row, other) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))):
-        unit = np.zeros((3, 3))
-        unit[row, other] = unit[other, row] = 1.0
-        out[:, 3:, 4 + column] = change @ unit + np.cross(rate, rate @ unit)
-    return out
+    """``(N, 6, 10)`` wrench per unit of a body's parameters, from the sensor's motion ``(N, 3)``."""
+    return np.einsum("rcz,nz->nrc", WRENCH_TABLE, wrench_products(force, change, rate))
 
 
 def _correlation(residual: Array) -> float:

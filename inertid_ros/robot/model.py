@@ -205,6 +205,12 @@ class RobotModel:
         """Robot with other speeds within which friction turns, ``(n,)`` [rad/s or m/s]."""
         return replace(self, layout=replace(self.layout, transition_speeds=tuple(map(float, speeds))))
 
+    @property
+    def end_bodies(self) -> tuple[int, ...]:
+        """Bodies that move no other one."""
+        parents = {joint.parent for joint in self.tree}
+        return tuple(body for body in range(len(self.tree)) if body not in parents)
+
     def with_terms(self, terms: tuple[UserTerm, ...]) -> "RobotModel":
         return replace(self, layout=replace(self.layout, terms=terms))
 

@@ -40,7 +40,7 @@ class _Thresholds(NamedTuple):
 
 _THRESHOLDS = _Thresholds()
 # Causes that a URDF with wrong bodies, or turned frames of them, looks like.
-_OF_URDF_OR_EFFORTS = {"effort_current", "effort_sign", "position_offset", "gravity_direction", "gravity_compensated"}
+_URDF_LIKE_CAUSES = {"effort_current", "effort_sign", "position_offset", "gravity_direction", "gravity_compensated"}
 _SHARED_CAUSES = {"gravity_compensated", "gravity_direction", "effort_unit", "effort_current"}
 # Which samples are compared.
 _COMPARED_SAMPLES, _MIN_COMPARED_SAMPLES = 300, 30
@@ -144,19 +144,18 @@ def _upheld(recorded: EffortComparison, corrected: EffortComparison, findings: l
     If other bodies explain the efforts as recorded far better than corrected, nothing was wrong with them; if as well,
     the URDF may be wrong instead. A coupling adds to the model, so that it never fits worse: then it is not needed.
     """
-    fits = (comparison.fit(comparison.recorded, FREE_SPREAD) for comparison in (recorded, corrected))
-    before, after = (fit.share[recorded.joints] for fit in fits)
-    size, size_after = (float(np.sqrt(np.mean(share**2))) for share in (before, after))
-    if size > _THRESHOLDS.free_error_share:
+    before, after = (comparison.fit(comparison.recorded, FREE_SPREAD) for comparison in (recorded, corrected))
+    error = _error(before, recorded.joints)
+    if error > _THRESHOLDS.free_error_share:
         return findings
-    if size < _THRESHOLDS.explained_share * size_after:
+    if error < _THRESHOLDS.explained_share * _error(after, recorded.joints):
         return [finding for finding in findings if finding.severity is Severity.NOTICE]
-    if (before > _THRESHOLDS.free_error_ratio * after).any():
+    if (before.share > _THRESHOLDS.free_error_ratio * after.share).any():
         return findings
     instead = "; or the URDF is wrong instead, since other bodies explain the efforts as recorded as well"
     return [
         replace(finding, severity=min(finding.severity, Severity.CARE), evidence=finding.evidence + instead)
-        if finding.cause in _OF_URDF_OR_EFFORTS else finding
+        if finding.cause in _URDF_LIKE_CAUSES else finding
         for finding in findings if finding.cause != "coupling"
     ]  # fmt: skip
 

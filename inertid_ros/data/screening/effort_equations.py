@@ -112,6 +112,10 @@ class DriveColumns:
         self.either_sign = len(order) - np.count_nonzero(not_negative)
         self._bases: dict[int, Array] = {}  # orthonormal columns of the drives of a joint
 
+    def torque(self, parameters: Array) -> Array:
+        """Torque ``(n, N)`` of the drives with parameters ``(d,)`` [N m or N]."""
+        return np.stack([columns @ parameters[of] for columns, of in zip(self.values, self.indices, strict=True)])
+
     def unexplained(self, joint: int, values: Array) -> Array:
         """Remainder of values ``(N, k)`` of a joint's torque that its drives cannot explain."""
         if joint not in self._bases:
@@ -131,14 +135,15 @@ class EffortFit:
     cost : negative logarithm of the likelihood of the efforts, up to a constant.
     share : (n,), RMS residual over the standard deviation of the effort.
     far : part of the cost for bodies unlike those of the URDF.
-    rigid, torque : (n, N), torque of the fitted bodies, and with that of the drives [N m or N].
+    rigid : (n, N), torque of the fitted bodies [N m or N].
+    drives : (d,), fitted parameters of the drives.
     """
 
     cost: float
     share: Array
     far: float
     rigid: Array
-    torque: Array
+    drives: Array
 
 
 class _JointEquations(NamedTuple):
@@ -167,7 +172,6 @@ class EffortEquations:
 
     def __init__(self, bodies: Array, drives: DriveColumns, efforts: Array, counted: NDArray[np.bool_]) -> None:
         self._bodies, self._counted, self._share = bodies, np.flatnonzero(counted), drives.shares
-        self._drives = drives
         size, self._rows = bodies.shape[2], len(efforts)
         self._joints = []  # a joint's torque depends on the bodies that it moves, and on its own drives
         for of_bodies, driven, of_drives in zip(bodies, drives.indices, drives.values, strict=True):
@@ -201,10 +205,8 @@ class EffortEquations:
         unlikely = 0.5 * INDEPENDENT_SAMPLES * np.log1p((share[at] / EFFORT_FLOOR_SHARE) ** 2).sum()
         far = _divergence(x[: self._size]) / spread**2
         drives = 0.5 * np.sum(precision * x[self._size :] ** 2)
-        rigid, of_drives = self._bodies @ x[: self._size], x[self._size :]
-        pairs = zip(self._drives.values, self._drives.indices, strict=True)
-        torque = rigid + [values @ of_drives[indices] for values, indices in pairs]
-        return EffortFit(float(unlikely + far + drives), share, far, rigid, torque)
+        cost, rigid = float(unlikely + far + drives), self._bodies @ x[: self._size]
+        return EffortFit(cost, share, far, rigid, x[self._size :])
 
     def _within(self, before: Array, after: Array) -> Array:
         """Step every body as far as it stays a mass distribution; drives go all the way."""

@@ -203,7 +203,7 @@ class EffortComparison:
         signs = np.where(unsigned, np.sign(torque), 1.0)
         for _ in range(_SIGN_ROUNDS):
             fit = self._equations_of(replace(self.recorded, signs=signs)).fit(self.recorded.mixing)
-            signs = np.where(unsigned, np.sign(fit.torque.T), 1.0)
+            signs = np.where(unsigned, np.sign(fit.rigid + self._columns[1].torque(fit.drives)).T, 1.0)
         joints = np.flatnonzero(unsigned).tolist()
         words = {"joints": ", ".join(self.names[joint] for joint in joints)}
         some = () if len(joints) == self.counted.sum() else tuple(joints)
@@ -307,7 +307,7 @@ class EffortComparison:
     def _loads(self) -> Iterator[Hypothesis]:
         """A link at an end of the robot carries something that the URDF lacks, such as a gripper."""
         robot = self.recorded.robot
-        ends = sorted(set(range(len(robot.tree))) - {joint.parent for joint in robot.tree})
+        ends = robot.end_bodies
         bodies = robot.consistent_body_prior
         for end in ends:
             moments = self._columns[0].moments(end, self.recorded.gravity)

@@ -45,6 +45,8 @@ _STRANGE_STEPS = 5.0  # jump over the fast step (99th percentile) of the others
 _EVEN_STAMPS_SHARE = 1e-3  # of the period, by which stamps that are row numbers scatter
 _DOUBLE_STEP = (1.6, 4.4)  # step of the motion over those beside it, where one to three samples are missing
 _MIN_SHOWN_STEP = 10.0  # over the noise of a step; a shorter one shows no missing sample
+_MAX_UNEVENNESS = 0.3  # difference of the steps beside one over their mean; the motion goes on evenly
+_WHOLE_TOLERANCE, _MIN_WHOLE_SHARE = 0.25, 0.8  # missing samples are whole numbers, in most of the places
 _MIN_LOST, _MAX_LOST_SHARE = 5, 0.3  # of the steps that show; fewer are chance, more another fault
 # Logs put one behind the other.
 _JUMP_STEPS = 10.0  # jump over the fast step (99th percentile) of a joint, and over the steps beside it
@@ -141,9 +143,9 @@ def _speeds(recording: Recording) -> Array:
 
 
 def as_measured(recording: Recording) -> Recording:
-    """Remove what the stamps add to the motion: jitter, states published again, missing rows, joints between logs.
+    """Repair what stamps and publishers add to the motion; the repairs of the recording count it.
 
-    All are counted in the repairs.
+    That are states of another publisher, missing rows, jitter, states published again, and joins of logs.
     """
     one_publisher = without_strange_states(recording)
     return with_joins_apart(without_repeated_states(without_stamp_jitter(with_lost_rows(one_publisher))))
@@ -187,14 +189,14 @@ def with_lost_rows(recording: Recording) -> Recording:
     size = np.linalg.norm(usual, axis=1)
     shown = size > _MIN_SHOWN_STEP
     # Where the motion goes on evenly, three steps in a row are alike but for missing samples.
-    even = np.linalg.norm(moved[2:] - moved[:-2], axis=1) < 0.3 * size
+    even = np.linalg.norm(moved[2:] - moved[:-2], axis=1) < _MAX_UNEVENNESS * size
     ratio = np.sum(moved[1:-1] * usual, axis=1) / np.maximum(size**2, 1e-300)
     least, most = _DOUBLE_STEP
     double = shown & even & (ratio > least) & (ratio < most)
     if not _MIN_LOST <= double.sum() <= _MAX_LOST_SHARE * max((shown & even).sum(), 1):
         return recording
-    whole = np.abs(ratio[double] - np.round(ratio[double])) < 0.25
-    if whole.mean() < 0.8:
+    whole = np.abs(ratio[double] - np.round(ratio[double])) < _WHOLE_TOLERANCE
+    if whole.mean() < _MIN_WHOLE_SHARE:
         return recording
     missing = np.zeros(len(steps))
     missing[1:-1][double] = np.round(ratio[double]) - 1

@@ -8,6 +8,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.force_equations import ForceEquations, load_torque
+from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate
 
@@ -30,40 +31,32 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     stride = max(1, sum(int(samples.usable.sum()) for samples in train) // _COMPARED_SAMPLES)
     parts = [samples.select(np.flatnonzero(samples.usable)[::stride]) for samples in train]
     noise = np.where(estimate.residual_deviation > 0, estimate.residual_deviation, np.inf)
-    weights = [part.valid / noise for part in parts]
-    residual = np.concatenate([
-        (part.tau - equations.predict(estimate.parameters, part)) * weight
-        for part, weight in zip(parts, weights, strict=True)
-    ])  # fmt: skip
-    best = (_MIN_EXPLAINED_SHARE, 0, 0, np.zeros(_MOMENTS))
-    for body in sorted(set(range(len(model.tree))) - {joint.parent for joint in model.tree}):
-        loads = _unit_loads(len(estimate.bodies), body)
-        columns = np.concatenate([
-            np.stack([load_torque(model, load, part) * weight for load in loads], axis=2)
-            for part, weight in zip(parts, weights, strict=True)
-        ])  # fmt: skip
-        explained, row, change = _best_change(columns, residual)
-        best = max(best, (explained, body, row, change), key=lambda found: found[0])
-    explained, body, row, change = best
-    if explained <= _MIN_EXPLAINED_SHARE:
-        return
-    ends = np.cumsum([len(part.time) for part in parts])
-    index = int(np.searchsorted(ends, row, side="right"))
-    part, first = parts[index], row - (ends[index] - len(parts[index].time))
-    since = "it" if first == 0 else f"{part.time[first] - train[index].time[0]:.1f} s"
-    more = "more" if change[0] > 0 else "less"
-    evidence = (
-        f"from {since} on {model.link_names[body]} carries {abs(change[0]):.2g} kg {more} than before, which explains"
-        f" {100 * explained:.0f} % of the squared errors"
-    )
-    yield Finding.with_remedy("load_changed", Severity.REJECT, evidence, model.link_names[body], recording=part.name)
+    weight = np.concatenate([part.valid for part in parts]) / noise
+    residual = weight * np.concatenate([part.tau - equations.predict(estimate.parameters, part) for part in parts])
+    changes = {
+        body: _best_change(weight[..., None] * _torque_of_moments(model, body, parts), residual)
+        for body in model.end_bodies
+    }
+    body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
+    if explained > _MIN_EXPLAINED_SHARE:
+        ends = np.cumsum([len(part.time) for part in parts])
+        index = int(np.searchsorted(ends, row, side="right"))
+        first = row - ends[index] + len(parts[index].time)
+        since = "the start" if first == 0 else f"{parts[index].time[first] - train[index].time[0]:.1f} s"
+        link, more = model.link_names[body], "more" if change[0] > 0 else "less"
+        evidence = (
+            f"from {since} on {link} carries {abs(change[0]):.2g} kg {more} than before, which explains"
+            f" {100 * explained:.0f} % of the squared errors"
+        )
+        yield Finding.with_remedy("load_changed", Severity.REJECT, evidence, link, recording=parts[index].name)
 
 
-def _unit_loads(bodies: int, body: int) -> Array:
-    """``(4, nb, 10)`` loads of one unit of mass, and of each component of its first moment."""
-    loads = np.zeros((_MOMENTS, bodies, 10))
+def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -> Array:
+    """``(N, n, 4)`` torque per unit of mass, and of each component of the first moment, of a body."""
+    loads = np.zeros((_MOMENTS, *model.body_prior.shape))
     loads[np.arange(_MOMENTS), body, np.arange(_MOMENTS)] = 1.0
-    return loads
+    torques = [[load_torque(model, load, part) for load in loads] for part in parts]
+    return np.concatenate([np.stack(columns, axis=2) for columns in torques])
 
 
 def _best_change(columns: Array, residual: Array) -> tuple[float, int, Array]:
