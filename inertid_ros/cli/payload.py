@@ -42,8 +42,8 @@ def _print(outcome: PayloadOutcome) -> None:
     payload, content = outcome.payload, outcome.content
     rows = [quantity_row("mass [kg]", payload.mass)]
     rows += [quantity_row(f"com {axis} [m]", quantity) for axis, quantity in zip("xyz", payload.com, strict=True)]
-    names = content["inertia"]
-    rows += [quantity_row(f"inertia {axes} [kg m^2]", element) for axes, element in zip(names, payload.inertia, strict=True)]
+    inertia = zip(content["inertia"], payload.inertia, strict=True)
+    rows += [quantity_row(f"inertia {axes} [kg m^2]", element) for axes, element in inertia]
     title = f"Payload in the frame of {payload.tool.name}; inertia about its centre of mass"
     print_table(title, ("", "value", "standard deviation", "95 % interval"), rows)
     for finding in outcome.findings:

@@ -110,7 +110,7 @@ def spectrum(*pieces: tuple[Array, float]) -> Spectrum:
     order = np.argsort(frequency, kind="stable")
     frequency, width, energy = frequency[order], width[order], energy[order]
     joints = [_of_joint(frequency, width, energy[:, joint], floor[joint], seconds) for joint in range(energy.shape[1])]
-    return Spectrum(*np.array(joints).T, 1 / max(period for _, period in pieces))
+    return Spectrum._make([*np.array(joints).T, 1 / max(period for _, period in pieces), np.inf])
 
 
 def without_rare_leaps(pieces: Sequence[tuple[Array, float]]) -> list[tuple[Array, float]]:
