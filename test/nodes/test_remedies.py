@@ -1,0 +1,133 @@
+"""Every remedy that a message of the calibration flow names helps: the robot then moves."""
+
+import re
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from support.nodes.fake_robot import FakeRobot
+from support.nodes.processes import NodeProcess
+from support.nodes.quick_parameters import SHORT_MOTION
+from support.nodes.ros_client import RosClient, ros_client_in
+from support.nodes.two_links import write_plan
+from trajectory_msgs.msg import JointTrajectory
+
+TOPIC = "arm/joint_trajectory"
+OTHER_NAMES = {"robot.joint_names.shoulder": "right_shoulder", "robot.joint_names.elbow": "right_elbow"}
+
+
+class Cell:
+    """A robot whose controller is `arm`, and the nodes that calibrate it."""
+
+    def __init__(self, ros: RosClient, robot: FakeRobot, folder: Path) -> None:
+        self.ros, self.robot, self.folder = ros, robot, folder
+        self.running: dict[str, NodeProcess] = {}
+        self.plan = write_plan(folder / "plan.yaml", 4.0)
+        self.start("identifier", {"output_directory": ""})
+        self.usual()
+
+    def start(self, name: str, parameters: Mapping[str, Any]) -> None:
+        """A node in place of the one of that name."""
+        self.end(name)
+        self.running[name] = self.ros.start(name, parameters)
+
+    def end(self, name: str) -> None:
+        if name in self.running:
+            self.running.pop(name).stop()
+
+    def usual(self, **parameters: Any) -> None:
+        """Excitation and recorder with parameters beside those that are right, and a robot without faults."""
+        self.robot.reset()
+        given = {key.replace("__", "."): value for key, value in parameters.items()}
+        self.start("excitation", {**SHORT_MOTION, "controller": "arm", **given})
+        self.recorder()
+
+    def recorder(self, **parameters: Any) -> None:
+        self.start("recorder", {"directory": str(self.folder / "recordings"), "min_free_mb": 1, **parameters})
+
+    def calibrate(self, **parameters: Any) -> str:
+        """The error of a flow, or nothing if it moves the robot and then ends by Ctrl-C."""
+        given = {"wait_s": 2.0, "plan": str(self.folder / "plan.yaml"), **parameters}
+        flow = self.ros.start("calibrate", given)
+        self.ros.until(lambda: flow.ended or self.robot.speed > 0.1, "an error, or a motion", 40.0)
+        if not flow.ended:
+            flow.signal(signal.SIGINT)
+            self.ros.until(lambda: flow.ended, "end of the flow")
+            assert "interrupted; the robot is at rest" in flow.log()
+            return ""
+        assert flow.process.returncode == 2 and "Traceback" not in flow.log(), flow.log()
+        return "; ".join(re.findall(r"\[ERROR\].*?\]: (.*)", flow.log()))
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
+    folder = tmp_path_factory.mktemp("cell")
+    with FakeRobot(remaps={"joint_trajectory": TOPIC}) as robot, ros_client_in(folder) as ros:
+        yield Cell(ros, robot, folder)
+
+
+Step = Callable[[Cell], None]
+
+
+class Case(NamedTuple):
+    """What is wrong, what the message says, and what it names, in full."""
+
+    wrong: Step
+    message: str
+    remedy: Step
+    parameters: Mapping[str, Any] = {}  # of the flow that fails
+
+
+def command_too(cell: Cell) -> None:
+    cell.other = cell.ros.node.create_publisher(JointTrajectory, TOPIC, 1)
+
+
+CASES = {
+    "no excitation node": Case(lambda cell: cell.end("excitation"), "start /excitation", lambda cell: cell.usual()),
+    "no recorder": Case(lambda cell: cell.end("recorder"), "start /recorder", lambda cell: cell.recorder()),
+    "no states": Case(
+        lambda cell: cell.robot.set_faults(silent=True), "start the robot's driver",
+        lambda cell: cell.robot.set_faults(),
+    ),
+    "states without numbers": Case(
+        lambda cell: cell.robot.set_faults(not_finite=True), "check the driver", lambda cell: cell.robot.set_faults()
+    ),
+    "another clock": Case(
+        lambda cell: cell.robot.set_faults(stamp_offset_s=-100.0), "check the clocks",
+        lambda cell: cell.robot.set_faults(),
+    ),
+    "another controller": Case(
+        lambda cell: cell.usual(controller=""), "set the parameter controller to its name", lambda cell: cell.usual()
+    ),
+    "somebody else commands": Case(
+        command_too, f"commands the robot on /{TOPIC} too; stop it",
+        lambda cell: cell.ros.node.destroy_publisher(cell.other),
+    ),
+    "no such URDF": Case(
+        lambda cell: cell.usual(urdf="nothing.urdf"), "nothing.urdf: no such URDF file; check the path",
+        lambda cell: cell.usual(),
+    ),
+    "no such plan": Case(
+        lambda cell: None, "no such plan file; check the path", lambda cell: None, {"plan": "/nothing/plan.yaml"}
+    ),
+    "other names of joints": Case(
+        lambda cell: cell.usual(**{key.replace(".", "__"): name for key, name in OTHER_NAMES.items()}),
+        "right_shoulder", lambda cell: cell.usual(),
+    ),
+    "no place for recordings": Case(
+        lambda cell: cell.recorder(directory="/proc"), "choose another directory", lambda cell: cell.recorder()
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_remedy_that_a_message_names_helps(cell: Cell, name: str) -> None:
+    case = CASES[name]
+    cell.robot.reset()
+    case.wrong(cell)
+    message = cell.calibrate(**case.parameters)
+    assert case.message in message, message
+    case.remedy(cell)
+    assert not cell.calibrate()
