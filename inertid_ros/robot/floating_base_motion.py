@@ -16,7 +16,7 @@ from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_ine
 from inertid_ros.core.rotations import cross, skew
 
 from .dynamics import WRENCH_TABLE, rigid_torque
-from .kinematics import RootMotion, TreeJoint, TreeKinematics, path
+from .kinematics import TreeJoint, TreeKinematics, path
 from .model import RobotModel
 from .rotors import MountedWheels
 
@@ -125,7 +125,8 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
 
 def _wheel_force(model: RobotModel, q: Array, v: Array, speeds: Array, rates: Array) -> Array:
     """``(N, 6 + n)`` generalized force that it takes to change the momentum of the wheels."""
-    placements, screws, velocity = TreeKinematics(model.tree).motion(q, v[:, 6:], RootMotion.from_twist(v[:, :6]))
+    placements, screws, velocity = TreeKinematics(model.tree).motion(q, v[:, 6:])
+    velocity += v[:, None, :6]  # in a still frame that coincides with the base
     out = np.zeros((len(q), model.velocities))
     for index, body in enumerate(model.wheels.bodies):
         axis = placements[:, body, :3, :3] @ model.wheels.axes[index]
