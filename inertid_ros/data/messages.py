@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import BaseTopics, RecordingTopics
+from inertid_ros.config.recordings import SampleTopics, RecordingTopics
 from inertid_ros.core.arrays import Array
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -53,7 +53,7 @@ def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
     return {**joint_states, **wrenches, **base_topics(topics)}
 
 
-def base_topics(topics: BaseTopics) -> dict[str, str]:
+def base_topics(topics: SampleTopics) -> dict[str, str]:
     """Topic to type of the messages with the motion of a free base."""
     types = {topics.odometry: ODOMETRY, topics.pose: POSE_STAMPED, topics.twist: TWIST_STAMPED, topics.imu: IMU}
     return {topic: message_type for topic, message_type in types.items() if topic}
