@@ -11,9 +11,9 @@ MODULES = {
     name: f"{__name__}.{module}"
     for name, module in {
         "excitation": "excitation.node",
-        "recorder": "recorder.node",
+        "recorder": "recorder",
         "identifier": "identifier.node",
-        "online": "online.node",
+        "online": "online",
         "calibrate": "calibrate",
         "measure_payload": "measure_payload",
         "replay": "replay",

@@ -32,13 +32,13 @@ from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.ros.controller import CommandTopic, ControllerManager
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, from_joint_trajectory, to_nanoseconds
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import COMMAND, LATCHED
 
-from .controller import CommandTopic, ControllerManager
 from .robot_states import RobotStates, joint_states_status, timing_status
 from .spin import raise_priority, refuse_impossible_transitions, run_node
 

@@ -17,10 +17,9 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from inertid_ros.config.launch_arguments import check_arguments, check_switches, write_joint_names
 from inertid_ros.config.yaml_files import check_parameter_file
 from inertid_ros.core.errors import ConfigurationError
-
-from .launch_arguments import check_arguments, check_switches, write_joint_names
 
 JOINT_NAMES = (
     "joint_names",

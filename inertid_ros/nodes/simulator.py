@@ -32,7 +32,6 @@ from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, grav
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.topics import COMMAND, LATCHED, PolledSubscription
-from inertid_ros.simulation.controller import CommandedTrajectory
 from inertid_ros.simulation.example_robots import example_urdf, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot
 from inertid_ros.simulation.sensors import BodySample, FaultyChannel, StateSample
@@ -211,8 +210,7 @@ class SimulatedArm(Simulation):
         points = conversions.from_joint_trajectory(message, self.robot.joint_names)
         stamp = conversions.to_nanoseconds(message.header.stamp)
         start = (stamp - self.stamp_ns) * 1e-9 if stamp else None
-        trajectory = CommandedTrajectory(points.time, points.position, points.velocity, points.acceleration)
-        self.robot.follow(trajectory, start)
+        self.robot.follow(points, start)
 
 
 class ForcePlateRobot(Simulation):

@@ -20,6 +20,7 @@ from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.samples import JointSample
 from inertid_ros.data.blocks import Batch, Block
 from inertid_ros.data.messages import WIDTHS
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import SampleBatch
 from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
 
@@ -143,7 +144,7 @@ def to_joint_trajectory(trajectory: "TrajectoryArrays | Plan", stamp: Time | Non
     return message
 
 
-def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) -> TrajectoryArrays:
+def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) -> PiecewiseQuintic:
     """Return a JointTrajectory in the order of the joint names; missing velocities and accelerations become zero.
 
     Raises InertidError for other joints, wrong lengths, values that are not finite, or time that does not increase.
@@ -169,7 +170,7 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
         raise InertidError("joint trajectory: holds values that are not finite")
     if (np.diff(time) <= 0).any() or time[0] < 0:
         raise InertidError("joint trajectory: time_from_start does not increase from zero")
-    return TrajectoryArrays(joints, time, *arrays)
+    return PiecewiseQuintic(time, *arrays)
 
 
 def to_batch(batch: Batch) -> SampleBatch:

@@ -10,7 +10,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE
-from inertid_ros.nodes.recorder.session import RecordingSession, SessionState, Source
+from inertid_ros.nodes.recording_session import RecordingSession, SessionState, Source
 
 STEP_NS = 5_000_000
 EPOCH_NS = 1_800_000_000_000_000_000  # system clock minus steady clock

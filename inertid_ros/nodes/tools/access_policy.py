@@ -31,8 +31,8 @@ from inertid_ros.nodes.excitation.node import Excitation
 from inertid_ros.nodes.flow_client import FlowClient
 from inertid_ros.nodes.identifier.node import Identifier
 from inertid_ros.nodes.measure_payload import PayloadFlow
-from inertid_ros.nodes.online.node import Online
-from inertid_ros.nodes.recorder.node import Recorder
+from inertid_ros.nodes.online import Online
+from inertid_ros.nodes.recorder import Recorder
 from inertid_ros.nodes.replay import Replay
 from inertid_ros.nodes.simulator import Simulator
 from inertid_ros.ros.parameters import declare

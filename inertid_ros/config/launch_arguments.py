@@ -1,0 +1,63 @@
+"""Arguments of launch files: unknown ones, ones without effect, and names of joints. Needs no package of ROS 2."""
+
+import difflib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from inertid_ros.core.errors import ConfigurationError, FormatError
+from inertid_ros.core.formats import read_yaml
+
+
+def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -> None:
+    """Refuse an argument of a command line that a launch file does not declare; `ros2 launch` itself ignores it.
+
+    ``names`` are the arguments that the file and those that it includes declare. If another launch file includes it,
+    the arguments belong to the other file and are not checked. The ConfigurationError says what was probably meant.
+    """
+    path = Path(file).resolve()
+    for package, word in zip(command, command[1:], strict=False):
+        if Path(word).name == path.name and (package == "inertid_ros" or Path(word).resolve() == path):
+            break
+    else:
+        return
+    for name in (word.partition(":=")[0] for word in command if ":=" in word):
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            remedy = f"did you mean {close[0]}:=?" if close else f"known are {', '.join(names)}"
+            raise ConfigurationError(f"{path.name}: {name}:= is not one of its arguments; {remedy}")
+
+
+def check_switches(
+    values: Mapping[str, str], defaults: Mapping[str, str], file: str, switches: Mapping[str, Sequence[str]]
+) -> None:
+    """Raise ConfigurationError if an argument differs from its default but the switch that it needs is off."""
+    for switch, names in switches.items():
+        if values[switch].lower() in ("true", "1"):
+            continue
+        for name in names:
+            if values[name] != defaults[name]:
+                raise ConfigurationError(
+                    f"{Path(file).name}: {name}:={values[name]} has no effect while {switch}:={values[switch]};"
+                    " leave one of them out"
+                )
+
+
+def write_joint_names(text: str, folder: Path) -> Path:
+    """Write a parameter file that sets ``robot.joint_names`` of every node, and return its path.
+
+    The text maps names in recordings and of controllers to names in the URDF, ``{fer_*: panda_*}``; empty sets nothing.
+    """
+    try:
+        names = read_yaml(text or "{}")
+    except FormatError:
+        names = None
+    if not isinstance(names, Mapping) or not all(isinstance(name, str) for pair in names.items() for name in pair):
+        raise ConfigurationError(
+            f"joint_names:={text}: is no mapping of names to names; write joint_names:='{{fer_*: panda_*}}'"
+        )
+    parameters = {"robot": {"joint_names": dict(names)}} if names else {}
+    file = folder / "joint_names.yaml"
+    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}), encoding="utf-8")
+    return file

@@ -1,0 +1,354 @@
+"""Recorder node: joint states and sensor topics to a crash-safe bag and to synchronised batches."""
+
+import math
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
+from rclpy.task import Future
+from std_srvs.srv import Trigger
+
+from inertid_ros.config.nodes import RecorderOptions
+from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.data.blocks import Batch
+from inertid_ros.data.files.live_bag import free_space_mb
+from inertid_ros.data.files.mcap_format import Topic
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, layout_of, tare_topic
+from inertid_ros.data.recording import WRENCH_PREFIX
+from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, WrenchWatch
+from inertid_ros.msg import RecorderStatus, SampleBatch
+from inertid_ros.ros import diagnostics, topics
+from inertid_ros.ros.conversions import stamp_of_serialized, to_batch, to_wrench
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.topics import BATCH, LATCHED, PolledSubscription
+
+from .recording_session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
+from .spin import run_node
+
+_WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
+_SCARCE_SPACE_FACTOR = 2.0  # a warning below this multiple of the space without which no recording begins
+_TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S = 0.02, 0.05  # a look for callbacks costs some milliseconds
+_FAILURE_LOG_PERIOD_S = 30.0  # starts that are tried again and fail for one reason are logged at this interval
+
+
+class TopicState(NamedTuple):
+    """Number of publishers of a topic, and what is wrong with them in one line; empty if all is well."""
+
+    publishers: int
+    problem: str
+
+
+class Recorder(Node):
+    """Subscriptions, services and publishers around a :class:`~.recording_session.RecordingSession`."""
+
+    tick_s, callbacks_s = _TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S
+
+    def __init__(self) -> None:
+        super().__init__("recorder")
+        self.options = declare(self, RecorderOptions)
+        self.profile = topics.recording_profile(self.options.reliability)
+        self.sources = sources(self.options, self.resolve_topic_name)
+        wrenches = [source for source in self.sources if source.type == WRENCH_STAMPED and not source.of_base]
+        self.wrench_topics = [source.name for source in wrenches]
+        thresholds = (self.options.contact_on_n, self.options.contact_off_n)
+        self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
+        self.session = RecordingSession(self.options, self.sources, self)
+        self.failure, self.failure_logged_at = "", -math.inf
+        self.waiting: list[tuple[SessionState, Future]] = []  # services that await the end of a state
+        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
+        self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
+        self.streams = [StreamWatch() for _ in self.sources]
+        self.joints: dict[str, Sequence[str]] = {}  # topic to the joints of its last accepted message
+        for name, serve in (("start", self._start), ("stop", self._stop), ("clear", self._clear), ("tare", self._tare)):
+            # Reentrant: while a start awaits its confirmation, timers and subscriptions must go on.
+            self.create_service(Trigger, f"~/{name}", _answering(serve), callback_group=ReentrantCallbackGroup())
+        # Taken in batches: waking an executor for each message costs more than processing it.
+        self.topics = [self._subscribe(source) for source in self.sources]
+        self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=self.steady)
+        self.create_timer(0.2, self._publish_status, clock=self.steady)
+        self.diagnostics = DiagnosticsPublisher(self, self._statuses)
+        self._publish_status()
+
+    # Services
+
+    async def _start(self) -> str:
+        """Begin a recording and return its name once samples have arrived and are committed."""
+        self.session.start(self._now_ns(), time.time_ns())
+        name, state = self.session.name, await self._state_after(SessionState.STARTING)
+        if state is SessionState.RECORDING:
+            return name
+        ended = f"{name}: stopped before its start was confirmed"
+        raise RecordingError(self.session.message if state is SessionState.FAILED else ended)
+
+    async def _stop(self) -> str:
+        """End the recording and return its name once everything that arrived until now is safe on the disk."""
+        self.session.stop(self._now_ns(), time.time_ns())
+        name, state = self.session.name, await self._state_after(SessionState.STOPPING)
+        if state is SessionState.FAILED:
+            raise RecordingError(self.session.message)
+        return name
+
+    async def _clear(self) -> str:
+        """Have every receiver of batches forget its recordings; bags stay."""
+        self.session.clear()
+        self.batch_publisher.publish(SampleBatch(last=True))
+        return self.session.message
+
+    async def _tare(self) -> str:
+        """Take the present values of the wrench topics as their zero; nothing may load the plates."""
+        self.session.check_idle("stop it before taring")
+        return self.watch.tare(self.wrench_topics)
+
+    async def _state_after(self, state: SessionState) -> SessionState:
+        """Wait for the state that follows ``state``; return the present one if that has been left already."""
+        if self.session.state is not state:
+            return self.session.state
+        left = Future()
+        self.waiting.append((state, left))
+        following: SessionState = await left
+        return following
+
+    # RecorderEnvironment
+
+    def topic_problem(self, absent: bool = True) -> str:
+        """Why a topic brings no data, as far as its publishers show; empty if they are right."""
+        return next((state.problem for state in self._inspect() if state.problem and (absent or state.publishers)), "")
+
+    def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
+        """Return the topics of a new bag and its first messages, the zeros of tared wrenches."""
+        recorded = [Topic(source.name, source.type, topics.message_definition(source.type)) for source in self.sources]
+        prelude, stamp = [], self.get_clock().now().to_msg()
+        for name, zero in self.watch.zeros.items():
+            prelude.append((len(recorded), serialize_message(to_wrench(zero, "", stamp))))
+            recorded.append(Topic(tare_topic(name), WRENCH_STAMPED, topics.message_definition(WRENCH_STAMPED)))
+        return recorded, prelude
+
+    def publish_batch(self, batch: Batch) -> None:
+        """Publish samples of the recording."""
+        self.batch_publisher.publish(to_batch(batch))
+
+    def session_changed(self) -> None:
+        """Answer the services that await the end of a state, and publish the status."""
+        session, waiting = self.session, self.waiting
+        self.waiting = [(state, left) for state, left in waiting if state is session.state]
+        for state, left in waiting:
+            if state is not session.state:
+                left.set_result(session.state)
+        if session.state is SessionState.FAILED:
+            self._log_failure(session.message)
+        elif session.state is SessionState.IDLE:
+            self.get_logger().info(session.message)
+        self._publish_status()
+
+    def _log_failure(self, message: str) -> None:
+        now = time.monotonic()
+        if message != self.failure or now > self.failure_logged_at + _FAILURE_LOG_PERIOD_S:
+            self.failure, self.failure_logged_at = message, now
+            self.get_logger().error(message)
+
+    # Messages
+
+    def _subscribe(self, source: Source) -> PolledSubscription:
+        def on_lost(event: object) -> None:
+            self.session.lost += getattr(event, "total_count_change", 1)
+
+        events, message_type = SubscriptionEventCallbacks(message_lost=on_lost), topics.message_class(source.type)
+        return PolledSubscription(self, message_type, source.name, self.profile, raw=True, events=events)
+
+    def tick(self) -> None:
+        """Take the messages of all topics in the order of their arrival."""
+        arrived = [
+            (received, index, data, arrival_ns)
+            for index, topic in enumerate(self.topics)
+            for data, received, arrival_ns in topic.take_with_arrival()
+        ]
+        for received, index, data, arrival_ns in sorted(arrived, key=lambda message: message[0]):
+            self._receive(index, data, received, arrival_ns)
+        self.session.poll(self._now_ns())
+
+    def _receive(self, index: int, data: bytes, received: float, arrival_ns: int) -> None:
+        source, stream, now = self.sources[index], self.streams[index], self._now_ns()
+        stream.add(received, self._delay(source, data) - (now * 1e-9 - received))
+        recording = self.session.recording_of(source, len(data), arrival_ns, now)
+        is_wrench = source.name in self.wrench_topics
+        if recording is None and not is_wrench:
+            return
+        if recording is not None and not source.is_sampled:
+            recording.add(index, data, self.get_clock().now().nanoseconds, {})
+            return
+        try:
+            layout = layout_of(data, source.type)
+        except ValueError as error:
+            if recording is not None:
+                recording.reject(f"{source.name}: a message {error}; check its publisher")
+            return
+        stamp_ns, values = self._stamp(data, arrival_ns), layout.values(np.frombuffer(data, dtype=np.uint8)[None])
+        channels = {channel: rows[0] for channel, rows in values.items()}
+        if is_wrench:
+            wrench = self.watch.add(source.name, stamp_ns, channels["wrench"])
+            stream.add_values(received, wrench)
+            channels = {f"{WRENCH_PREFIX}{source.frame or layout.source[0]}": wrench}
+        if recording is None:
+            return
+        if source.type != JOINT_STATE:
+            recording.add(index, data, stamp_ns, channels)
+            return
+        names, effort = list(layout.source), channels["effort"]
+        if recording.add_joint_state(
+            index, data, names, stamp_ns, (channels["position"], channels["velocity"], effort)
+        ):
+            self.session.note_joint_state(now)
+            stream.add_values(received, effort)
+            self.joints[source.name] = names
+
+    def _delay(self, source: Source, data: bytes) -> float:
+        """Delay of a message after its stamp [s]; NaN if it has none."""
+        stamp_ns = stamp_of_serialized(data) if source.is_sampled else 0
+        return (self.get_clock().now().nanoseconds - stamp_ns) * 1e-9 if stamp_ns else math.nan
+
+    def _stamp(self, data: bytes, arrival_ns: int) -> int:
+        """Time of a message [ns]: its stamp or its arrival, as the parameter ``stamps`` says."""
+        if self.options.stamps == "header":
+            return stamp_of_serialized(data)
+        # The middleware notes an arrival by the system clock, if at all.
+        by_system = arrival_ns and not self.get_parameter("use_sim_time").value
+        return arrival_ns if by_system else int(self.get_clock().now().nanoseconds)
+
+    # Status
+
+    def _publish_status(self) -> None:
+        session, recording = self.session, self.session.recording
+        message = RecorderStatus(message=session.message, lost=session.lost, loaded=self.watch.loaded)
+        message.header.stamp = self.get_clock().now().to_msg()
+        if recording is not None:
+            silent_s = session.silent_s(self._now_ns())
+            message.recording = silent_s < MAX_SAMPLE_AGE_NS * 1e-9
+            if session.state is not SessionState.STARTING and not message.recording:
+                message.message = f"{recording.name}: no samples for {silent_s:.1f} s"
+            counts = recording.counts
+            message.name, message.path = recording.name, str(recording.bag.path) if recording.bag else ""
+            message.samples, message.rejected = counts.accepted, counts.rejected
+            message.out_of_order, message.gaps = counts.out_of_order, counts.gaps
+            message.seconds, message.rate_hz = recording.seconds, recording.rate_hz
+            message.incomplete = recording.assembler.dropped
+        self.status_publisher.publish(message)
+
+    def _statuses(self) -> list[Status]:
+        now = self._now_ns() * 1e-9
+        reports = [stream.report(now) for stream in self.streams]
+        joints = [self.joints.get(source.name, ()) for source in self.sources]
+        recorded = zip(self.sources, self._inspect(), reports, joints, strict=True)
+        of_topics = [topic_status(*topic) for topic in recorded]
+        return [recording_status(self.session), disk_status(self.options), *of_topics]
+
+    def _inspect(self) -> list[TopicState]:
+        return [inspect_topic(self, source.name, source.type, self.profile) for source in self.sources]
+
+    def _now_ns(self) -> int:
+        return int(self.steady.now().nanoseconds)
+
+    # Ending
+
+    def begin_shutdown(self) -> None:
+        """Complete the bag after a signal, or after a callback raised."""
+        self.session.close()
+
+
+def _answering(
+    serve: Callable[[], Awaitable[str]],
+) -> Callable[[Trigger.Request, Trigger.Response], Awaitable[Trigger.Response]]:
+    """Return a callback that answers what ``serve`` returns, or the InertidError that it raises."""
+
+    async def answer(_request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.message, response.success = await serve(), True
+        except InertidError as error:
+            response.message, response.success = str(error), False
+        return response
+
+    return answer
+
+
+def inspect_topic(node: Node, topic: str, type_name: str, profile: QoSProfile) -> TopicState:
+    """Compare the publishers of a resolved topic with a subscription of type ``type_name`` and ``profile``."""
+    offers, wants_reliable = node.get_publishers_info_by_topic(topic), profile.reliability == ReliabilityPolicy.RELIABLE
+    for offer in offers:
+        who = f"{offer.node_namespace.rstrip('/')}/{offer.node_name} publishes {topic}"
+        if offer.topic_type != type_name:
+            return TopicState(len(offers), f"{who} as {offer.topic_type}, expected {type_name}")
+        if wants_reliable and offer.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT:
+            return TopicState(len(offers), f"{who} best effort; set the parameter reliability to best_effort")
+    absent = f"nobody publishes {topic}; start the robot's driver, or remap the topic"
+    return TopicState(len(offers), "" if offers else absent)
+
+
+def recording_status(session: RecordingSession) -> Status:
+    """Status of the recording and of the samples that were left out."""
+    live = session.recording
+    counts = vars(live.counts) if live is not None else {}
+    values: dict[str, object] = {
+        "State": session.state.value,
+        "Recording": live.name if live is not None else None,
+        "Samples": counts.get("accepted"),
+        "Rejected": counts.get("rejected"),
+        "Out of order": counts.get("out_of_order"),
+        "Gaps": counts.get("gaps"),
+        "Lost by the middleware": session.lost if live is not None else None,
+        "Incomplete": live.assembler.dropped if live is not None else None,
+        "Duration (s)": live.seconds if live is not None else None,
+        "Last fault": session.last_fault,
+    }
+    failed = session.message if session.state is SessionState.FAILED else ""
+    return Status("recording", *gravest((ERROR, failed), (WARN, session.warning), otherwise=session.message), values)
+
+
+def disk_status(options: RecorderOptions) -> Status:
+    """Status of the space for recordings."""
+    required, free = options.min_free_mb, free_space_mb(options.directory)
+    space = f"{free:.0f} MiB are free in {options.directory}"
+    level_and_message = gravest(
+        (OK, "" if options.write_bag else "no bags are written"),
+        (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
+        (ERROR, f"{space}, below min_free_mb {required}; no recording begins" if free < required else ""),
+        (WARN, space if free < _SCARCE_SPACE_FACTOR * required else ""),
+        otherwise=space,
+    )
+    values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": required}
+    return Status("disk", *level_and_message, values)
+
+
+def topic_status(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
+    """Status of the messages of a topic; ``joints`` are those of its recorded joint states."""
+    channels = joints if source.type == JOINT_STATE else _WRENCH_CHANNELS
+    values = {"Type": source.type, "Publishers": state.publishers, **diagnostics.stream_values(report, channels)}
+    saturated = values["Saturated"]
+    mixed = f"{state.publishers} publishers on {source.name}, whose data is mixed; stop all but one"
+    level_and_message = gravest(
+        (ERROR if state.publishers else STALE, state.problem),
+        (STALE, f"{source.name} is published but no message arrives" if report.silent else ""),
+        (WARN, mixed if state.publishers > 1 else ""),
+        (WARN, diagnostics.wrong_clock(report)),
+        (WARN, diagnostics.gaps_between("messages", report)),
+        (WARN, f"{saturated} at the largest value; check the sensor's range" if saturated else ""),
+        otherwise=f"{report.rate_hz:.0f} Hz",
+    )
+    return Status(f"topic {source.name}", *level_and_message, values)
+
+
+def main() -> int:
+    """Entry point of the executable."""
+    return run_node(Recorder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,301 @@
+"""RecordingSession: the state machine of the recorder, without ROS and without a clock of its own."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from inertid_ros.config.nodes import RecorderOptions
+from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.data.assembly import RecordingAssembler
+from inertid_ros.data.blocks import Batch
+from inertid_ros.data.files.live_bag import LiveBag
+from inertid_ros.data.files.live_recording import LiveRecording
+from inertid_ros.data.files.mcap_format import Topic
+from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_topics, channels_of
+from inertid_ros.data.recording import LATE_MESSAGES, WRENCH_PREFIX
+
+
+@dataclass(frozen=True)
+class Source:
+    """A topic that is recorded."""
+
+    name: str  # resolved
+    type: str  # PACKAGE/msg/NAME
+    frame: str = ""  # of its wrench; empty takes that of each message
+    of_base: bool = False  # whether it measures the motion of a free base
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether samples hold its values; messages of other topics are only written."""
+        return self.of_base or self.type in (JOINT_STATE, WRENCH_STAMPED)
+
+
+def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Source]:
+    """Joint states first, then wrenches, then the motion of a free base, then topics that are only written.
+
+    ``resolve`` returns the full name of a topic, after namespace and remapping.
+    """
+    return [
+        *(Source(resolve(topic), JOINT_STATE) for topic in ("joint_states", *options.further_joint_states)),
+        *(Source(resolve(wrench.topic), WRENCH_STAMPED, wrench.frame) for wrench in options.wrenches.values()),
+        *(Source(resolve(topic), type_name, of_base=True) for topic, type_name in base_topics(options).items()),
+        *(Source(resolve(other.topic), other.type) for other in options.other_topics.values()),
+    ]
+
+
+CONFIRMATION_SAMPLES = 5  # that must have been received, and be committed, before a start is confirmed
+MAX_SILENCE_NS = 100_000_000  # after this time without a joint state the queues are taken to be empty
+MAX_SAMPLE_AGE_NS = 500_000_000  # a recording whose last sample is older is reported as not recording
+
+
+class SessionState(Enum):
+    """State of the recorder."""
+
+    IDLE = "idle"
+    FAILED = "failed"  # idle; the last recording could not be started or was cut short
+    STARTING = "starting"  # a bag is open; that samples arrive is not confirmed yet
+    RECORDING = "recording"
+    STOPPING = "stopping"  # messages that arrived before the stop are still being taken from the queues
+
+
+class RecorderEnvironment(Protocol):
+    """What a session needs of its node."""
+
+    def topic_problem(self, absent: bool = True) -> str:
+        """Why a topic brings no data, as far as its publishers show; empty if they are right.
+
+        With ``absent``, a topic without a publisher is a problem, too.
+        """
+        ...
+
+    def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
+        """Topics of a new bag, and its first messages (index of the topic, content)."""
+        ...
+
+    def publish_batch(self, batch: Batch) -> None: ...
+
+    def session_changed(self) -> None: ...
+
+
+@dataclass
+class _OpenRecording:
+    """A recording while it is made. Arrival times are of the system clock [ns], others of the steady clock."""
+
+    live: LiveRecording
+    started_ns: int
+    first_arrival_ns: int
+    last_arrival_ns: int = 0  # 0 until the stop
+    caught_up: set[str] = field(default_factory=set)  # topics whose queue holds no message from before the start
+    joint_state_ns: int = 0  # when one was last taken from the queue, wanted or not
+    accepted_ns: int = 0  # when one was last accepted
+    drained: bool = False
+    batches: int = 0
+
+
+class RecordingSession:
+    """One recording after the other, each from its start to its end.
+
+    All calls come from one thread. ``now_ns`` is always the steady clock, ``arrival_ns`` the system clock, by which the
+    middleware notes when a message arrived. ``sources`` are in the order of the bag's topics.
+
+    Attributes
+    ----------
+    message : str
+        One line about the state.
+    lost : int
+        Messages of the present recording that the middleware reports as lost.
+    last_fault : str
+        Why a recording failed last; empty before the first failure.
+    """
+
+    def __init__(self, options: RecorderOptions, sources: Sequence[Source], environment: RecorderEnvironment) -> None:
+        self.state, self.message, self.lost = SessionState.IDLE, "ready", 0
+        self.last_fault = ""
+        self._options, self._sources, self._environment = options, tuple(sources), environment
+        self._number = 0
+        self._open: _OpenRecording | None = None
+
+    @property
+    def recording(self) -> LiveRecording | None:
+        """The present recording; None while idle."""
+        return self._open.live if self._open is not None else None
+
+    @property
+    def name(self) -> str:
+        """Name of the present recording, or of the last one."""
+        return f"recording_{self._number:03d}"
+
+    # Requests
+
+    def start(self, now_ns: int, arrival_ns: int) -> None:
+        """Begin a recording; :meth:`poll` confirms it, or ends it if no samples arrive.
+
+        Raises RecordingError if a recording is being made already.
+        """
+        self.check_idle()
+        problem = self._environment.topic_problem(absent=False)  # one may not be discovered yet
+        if not problem:
+            try:
+                self._begin(now_ns, arrival_ns)
+                return
+            except InertidError as error:
+                problem = str(error)
+        self._end(f"not recording: {problem}", SessionState.FAILED)
+
+    def stop(self, now_ns: int, arrival_ns: int) -> None:
+        """End the recording with what has arrived until now; :meth:`poll` closes it once all of that has been taken.
+
+        Raises RecordingError if nothing is being recorded, or it is being stopped already.
+        """
+        if self._open is None:
+            raise RecordingError(f"nothing is being recorded ({self.message})")
+        if self.state is SessionState.STOPPING:
+            raise RecordingError(f"{self.name} is being stopped already")
+        self._open.last_arrival_ns, self._open.joint_state_ns = arrival_ns, now_ns
+        self._change(SessionState.STOPPING, f"stopping {self.name}")
+
+    def clear(self) -> None:
+        """Forget the last failure; raise RecordingError while a recording is being made."""
+        self.check_idle()
+        self._change(SessionState.IDLE, "cleared")
+
+    def close(self) -> None:
+        """End the recording at once, as the process ends."""
+        if self._open is not None:
+            self._end(f"{self.name}: closed by shutdown", SessionState.IDLE)
+
+    def check_idle(self, remedy: str = "stop it first") -> None:
+        """Raise RecordingError, with a remedy, while a recording is being made."""
+        if self._open is not None:
+            raise RecordingError(f"{self.name} is being recorded; {remedy}")
+
+    # Messages
+
+    def recording_of(self, source: Source, size: int, arrival_ns: int, now_ns: int) -> LiveRecording | None:
+        """Return the recording that a message of a source belongs to; None if it belongs to none.
+
+        A message belongs to the recording if it arrived between start and stop. The queues may hold messages from
+        before the start, and from before the stop when that is long past. A message whose size [bytes] is too large is
+        counted as rejected. ``arrival_ns`` is 0 if the middleware does not note it.
+        """
+        current = self._open
+        if current is None:
+            return None
+        if source.type == JOINT_STATE:
+            current.joint_state_ns = now_ns
+            if self.state is SessionState.STOPPING and (arrival_ns > current.last_arrival_ns or not arrival_ns):
+                current.drained = True
+        if source.name not in current.caught_up:  # only until the first: the system clock may be set back later
+            if arrival_ns and arrival_ns < current.first_arrival_ns:
+                return None
+            current.caught_up.add(source.name)
+        if current.last_arrival_ns and arrival_ns > current.last_arrival_ns:
+            return None
+        if size > self._options.max_message_mb * 2**20:
+            current.live.reject(f"{source.name}: a message of {size} bytes is too large; see max_message_mb")
+            return None
+        return current.live
+
+    def note_joint_state(self, now_ns: int) -> None:
+        """Note that a joint state was accepted."""
+        if self._open is not None:
+            self._open.accepted_ns = now_ns
+
+    # Time
+
+    def poll(self, now_ns: int) -> None:
+        """Commit samples, confirm or give up a start, finish a stop; call it every few hundredths of a second."""
+        current = self._open
+        if current is None:
+            return
+        try:
+            if current.live.bag is not None:
+                current.live.bag.keep_up(now_ns * 1e-9, self._options.commit_period_s)
+        except RecordingError as error:
+            self._end(f"recording stopped: {error}", SessionState.FAILED)
+            return
+        if self.state is SessionState.STOPPING:
+            if current.drained or now_ns - current.joint_state_ns > MAX_SILENCE_NS:
+                self._end(f"{self.name}: {current.live.counts.accepted} samples", SessionState.IDLE)
+        elif self.state is SessionState.STARTING:
+            accepted = current.live.counts.accepted
+            committed = accepted if current.live.bag is None else current.live.bag.messages
+            if min(accepted, committed) >= CONFIRMATION_SAMPLES:
+                self._change(SessionState.RECORDING, f"recording {self.name}")
+            elif now_ns - current.started_ns > self._options.start_timeout_s * 1e9:
+                problem = self._environment.topic_problem() or current.live.last_error or "no samples arrive"
+                self._end(f"not recording: {problem}", SessionState.FAILED)
+
+    def publish_batch(self) -> None:
+        """Publish the samples that are complete, once the start is confirmed."""
+        if self._open is not None and self.state is not SessionState.STARTING:
+            self._publish(self._open, last=False)
+
+    # Reports
+
+    def silent_s(self, now_ns: int) -> float:
+        """Time since the last accepted joint state of a confirmed recording [s]; infinite without one."""
+        if self._open is None or self.state is SessionState.STARTING:
+            return float("inf")
+        return (now_ns - self._open.accepted_ns) * 1e-9
+
+    @property
+    def warning(self) -> str:
+        """What is wrong with the samples so far, in one line; empty if all is well."""
+        recording = self.recording
+        if recording is None:
+            return ""
+        counts = recording.counts
+        if counts.rejected or counts.out_of_order or counts.gaps or self.lost:
+            return recording.last_error or "samples were lost"
+        if missing := ", ".join(recording.assembler.missing):
+            return f"samples are left out, as they lack {missing}; check its topic and clock"
+        return ""
+
+    # Transitions
+
+    def _begin(self, now_ns: int, arrival_ns: int) -> None:
+        options, directory = self._options, Path(self._options.directory).expanduser()
+        self._number += 1
+        while options.write_bag and (directory / self.name).exists():
+            self._number += 1
+        channels = [f"{WRENCH_PREFIX}{source.frame}" for source in self._sources if source.frame]
+        channels += [channel for source in self._sources if source.of_base for channel in channels_of(source.type)]
+        gap = options.max_wrench_gap_s
+        assembler = RecordingAssembler(self.name, options.joints, channels, gap, late=LATE_MESSAGES)
+        bag, prelude = None, list[tuple[int, bytes]]()
+        if options.write_bag:
+            topics, prelude = self._environment.bag_topics()
+            bag = LiveBag(directory.absolute() / self.name, topics, options)
+        live = LiveRecording(assembler, bag, options.max_gap_periods, prelude)
+        self._open, self.lost = _OpenRecording(live, now_ns, arrival_ns), 0
+        self._change(SessionState.STARTING, f"waiting for samples of {self.name}")
+
+    def _end(self, message: str, state: SessionState) -> None:
+        """Close the recording; a last batch marks it as complete for receivers."""
+        ended, self._open = self._open, None
+        if ended is not None:
+            if state is not SessionState.FAILED:
+                self._publish(ended, last=True)
+            try:
+                if ended.live.bag is not None:
+                    ended.live.bag.close()
+                    if not ended.live.counts.accepted:
+                        ended.live.bag.remove()
+            except RecordingError as error:
+                message, state = str(error), SessionState.FAILED
+        self._change(state, message)
+
+    def _change(self, state: SessionState, message: str) -> None:
+        self.state, self.message = state, message
+        if state is SessionState.FAILED:
+            self.last_fault = message
+        self._environment.session_changed()
+
+    def _publish(self, current: _OpenRecording, last: bool) -> None:
+        taken = current.live.take(last)
+        if taken is not None and (len(taken[0]) or last):
+            self._environment.publish_batch(Batch(current.live.name, current.batches, last, *taken))
+            current.batches += 1

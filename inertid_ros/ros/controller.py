@@ -1,0 +1,163 @@
+"""The robot's controller: the topic of its commands, and its state as the controller manager reports it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rcl_interfaces.srv import GetParameters
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from rclpy.task import Future
+
+from inertid_ros.ros.topics import COMMAND, Publishers
+
+_QUESTION_PERIOD_S = 0.5
+_QUESTION_TIMEOUT_S = 1.0  # then the question is asked again
+
+
+class CommandTopic:
+    """A topic on which a robot is commanded."""
+
+    def __init__(self, node: Node, message_type: Any, topic: str) -> None:
+        self._node = node
+        self._publisher = node.create_publisher(message_type, topic, COMMAND)
+        self._publishers = Publishers(node, self._publisher.topic_name)
+
+    @property
+    def name(self) -> str:
+        return str(self._publisher.topic_name)
+
+    @property
+    def has_controller(self) -> bool:
+        return bool(self._publisher.get_subscription_count())
+
+    def begin(self) -> None:
+        """Forget problems of the last motion; a topic has none."""
+
+    def halt(self) -> str:
+        """Empty, as a topic reports no goal that the controller gave up."""
+        return ""
+
+    def problem(self) -> str:
+        """Why commands do not arrive, or which other node commands the robot, in one line; empty if all is well."""
+        if not self.has_controller:
+            return (
+                f"nobody subscribes to {self.name}; start and activate the robot's controller, or set the parameter"
+                " controller to its name"
+            )
+        this_node = (self._node.get_name(), self._node.get_namespace())
+        others = [publisher for publisher in self._publishers.look() if publisher != this_node]
+        if not others:
+            return ""
+        name, namespace = others[0]
+        return f"{namespace.rstrip('/')}/{name} commands the robot on {self.name} too; stop it"
+
+
+def of_controller(controller: str, name: str) -> str:
+    """Return the name of a topic or action of a controller; the bare name if the controller has no name."""
+    return f"{controller}/{name}" if controller else name
+
+
+class ControllerManager:
+    """Asks the controller manager in the namespace of the node, if its messages are installed, and never waits.
+
+    ``joints`` are those to be moved, as controllers call them. Nothing is asked without the name of a controller.
+    """
+
+    def __init__(self, node: Node, controller: str) -> None:
+        self.joints: tuple[str, ...] = ()
+        self._name = controller.strip("/").rpartition("/")[2]
+        self._controllers: list[Any] | None = None  # of the last answer
+        self._tolerances: list[float] | None = None
+        self._questions: tuple[_Question, _Question] | None = None
+        service = _list_controllers()
+        if self._name and service is not None:
+            self._questions = (
+                _Question(node, service, "controller_manager/list_controllers"),
+                _Question(node, GetParameters, f"{controller}/get_parameters"),
+            )
+
+    def poll(self, now: float) -> None:
+        """Take answers and ask again when that is due; call it at every tick with the steady clock [s]."""
+        if self._questions is None:
+            return
+        controllers, parameters = self._questions
+        if (answer := controllers.poll(now)) is not None:
+            self._controllers = answer.controller
+        if self._controllers is None or self._tolerances is not None or not self.joints:
+            return
+        names = [f"constraints.{joint}.trajectory" for joint in self.joints]
+        if (answer := parameters.poll(now, names=names)) is not None:
+            values = map(parameter_value_to_python, answer.values)
+            self._tolerances = [value for value in values if isinstance(value, float) and value > 0]
+
+    def problem(self) -> str:
+        """Why the controller cannot move the joints, in one line; empty if it can, or if that is unknown."""
+        return "" if self._controllers is None else controller_problem(self._controllers, self._name, self.joints)
+
+    def inactivity(self) -> str:
+        """That the controller is not active, so that it moves nothing; empty if it is active, or if that is unknown."""
+        named = [controller for controller in self._controllers or () if controller.name == self._name]
+        return _inactivity(named[0]) if named else ""
+
+    @property
+    def tolerance(self) -> float | None:
+        """Smallest distance from a trajectory at which the controller gives up [rad or m]; None if unknown."""
+        return min(self._tolerances or (), default=None)
+
+
+def controller_problem(controllers: Sequence[Any], name: str, joints: Sequence[str]) -> str:
+    """Why the controller of a name cannot move joints, in one line; empty if it can.
+
+    ``controllers`` are ``controller_manager_msgs/ControllerState``.
+    """
+    controller = next((controller for controller in controllers if controller.name == name), None)
+    if controller is None:
+        others = ", ".join(controller.name for controller in controllers) or "none"
+        return f"the controller manager has no {name}, but {others}; set the parameter controller"
+    if inactivity := _inactivity(controller):
+        return inactivity
+    claimed = {part for interface in controller.claimed_interfaces for part in interface.split("/")}
+    missing = [joint for joint in joints if joint not in claimed]
+    if controller.claimed_interfaces and missing:
+        return (
+            f"{name} does not command {', '.join(missing)}; hold them (robot.locked_joints), give their names"
+            " (robot.joint_names), or set the parameter controller"
+        )
+    return ""
+
+
+def _inactivity(controller: Any) -> str:
+    if controller.state == "active":
+        return ""
+    name = controller.name
+    return f"{name} is {controller.state}; activate it: ros2 control switch_controllers --activate {name}"
+
+
+class _Question:
+    """A service that is asked now and then, and never waited for."""
+
+    def __init__(self, node: Node, service: Any, name: str) -> None:
+        self._service, self._client = service, node.create_client(service, name)
+        self._answer: Future | None = None
+        self._asked = -float("inf")
+
+    def poll(self, now: float, **request: Any) -> Any:
+        """Return the answer once when it has come; ask, with these fields of the request, when that is due."""
+        if self._answer is not None and self._answer.done():
+            answer, self._answer = self._answer.result(), None
+            return answer
+        if self._answer is not None and now - self._asked > _QUESTION_TIMEOUT_S:
+            self._client.remove_pending_request(self._answer)
+            self._answer = None
+        if self._answer is None and now - self._asked >= _QUESTION_PERIOD_S and self._client.service_is_ready():
+            self._asked, self._answer = now, self._client.call_async(self._service.Request(**request))
+        return None
+
+
+def _list_controllers() -> Any:
+    """Service type that lists all controllers; None if controller_manager_msgs is not installed."""
+    try:
+        from controller_manager_msgs.srv import ListControllers
+    except ImportError:
+        return None
+    return ListControllers
