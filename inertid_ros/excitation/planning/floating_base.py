@@ -7,7 +7,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.interval_planner import IntervalPlanningProblem
-from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
+from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
@@ -41,7 +41,7 @@ def floating_problem(model: RobotModel, limits: MotionLimits, options: Combinati
             f"robot '{model.name}': floats and has no reaction wheels, so that momentum has no scale; name them in"
             " robot.wheels"
         )
-    columns = closed_form_base_parameters(model).independent
+    columns = base_parameters_of_robot(model).independent
     columns = columns[columns < model.layout.body_size]
     fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
     base, joints = BaseMotion(model.tree, model.body_prior, model.wheels), model.joints
