@@ -20,12 +20,13 @@ from inertid_ros.adaptive_control.controller import (
     Reference,
     Tracking,
 )
-from inertid_ros.adaptive_control.reference import ReferenceMotion, SentTrajectory, way_along
+from inertid_ros.adaptive_control.reference import ReferenceMotion, way_along
 from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions, StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
 from inertid_ros.excitation.execution.monitor import StateMonitor
 from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.report.results import Result, ResultError
 from inertid_ros.robot.model import RobotModel
 
@@ -270,8 +271,8 @@ class ControlledArm:
         self._state, self._seen = state, now
         self.largest_error = max(self.largest_error, float(np.abs(self.error).max()))
 
-    def follow(self, sent: SentTrajectory, now: float) -> None:
-        """Follow a trajectory from now on, in place of the one before.
+    def follow(self, sent: PiecewiseQuintic, now: float) -> None:
+        """Follow the points of a trajectory from now on, in place of the one before.
 
         Raises
         ------

@@ -1,6 +1,6 @@
 """Reference of a controlled arm: at rest, along a received trajectory, or braking on it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +15,6 @@ _BRAKE_SHARE = 0.95  # of the acceleration limits; the rest is for steps in time
 _MIN_REST_DURATION_S = 0.05  # for coming to rest from the slowest motion
 _PEAK_OVER_MEAN = 1.5  # deceleration of a velocity that falls along a cubic
 _MIN_BRAKE_RATE = 1e-5  # below which a brake has ended
-MAX_POINTS = 2000  # the controller waits while a trajectory is checked
 _MAX_LATE_S = 0.2  # a trajectory that began earlier was late, or has another clock
 _MAX_AHEAD_S = 60.0  # one that begins later has another clock
 _JOIN_S = 0.1  # for joining a trajectory that has begun
@@ -102,19 +101,8 @@ class ReferenceMotion:
         return float(np.min(room / np.maximum(np.abs(v), 1e-9)))
 
 
-@dataclass(frozen=True)
-class SentTrajectory:
-    """Finite points ``(P, n)`` of a received trajectory, at increasing times ``(P,)`` after ``start`` [s]."""
-
-    start: float
-    time: Array
-    position: Array
-    velocity: Array
-    acceleration: Array
-
-
-def way_along(sent: SentTrajectory, here: Reference, now: float, limits: MotionLimits) -> PiecewiseQuintic:
-    """Curve from the reference at ``now`` onto a trajectory and along it to its end; its time begins at zero.
+def way_along(sent: PiecewiseQuintic, here: Reference, now: float, limits: MotionLimits) -> PiecewiseQuintic:
+    """Curve from the reference at ``now`` onto the points of a trajectory and along them; its time begins at zero.
 
     The curve leads to the first point if that lies ahead; a trajectory that has begun is joined a tenth of a second
     ahead. The way there keeps all limits as well, so that a trajectory that begins elsewhere is refused.
@@ -122,13 +110,9 @@ def way_along(sent: SentTrajectory, here: Reference, now: float, limits: MotionL
     Raises
     ------
     ExcitationError
-        The trajectory has too many points, lies in the past or does not end at rest, or the curve leaves a limit.
+        The trajectory lies in the past or does not end at rest, or the curve leaves a limit.
     """
-    if len(sent.time) > MAX_POINTS:
-        raise ExcitationError(
-            f"reference: has {len(sent.time)} points, at most {MAX_POINTS} are followed; send it in parts"
-        )
-    first = sent.start + sent.time[0] - now
+    first = sent.time[0] - now
     if first < -_MAX_LATE_S:
         raise ExcitationError(
             f"reference: began {-first:.3f} s ago; check the clocks and use_sim_time, or send it earlier"
@@ -140,7 +124,7 @@ def way_along(sent: SentTrajectory, here: Reference, now: float, limits: MotionL
         raise ExcitationError(f"reference: joint '{joint}' moves at the last point; end at rest")
     velocity, acceleration = np.array(sent.velocity), np.array(sent.acceleration)
     velocity[-1] = acceleration[-1] = 0.0
-    curve = _joined(PiecewiseQuintic(sent.time + sent.start - now, sent.position, velocity, acceleration), here)
+    curve = _joined(PiecewiseQuintic(sent.time - now, sent.position, velocity, acceleration), here)
     _check(curve, limits, here)
     return curve
 

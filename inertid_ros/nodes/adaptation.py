@@ -7,6 +7,7 @@ deactivated, or after a fault, it brings the arm to rest and holds it. Cleaning 
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -23,13 +24,13 @@ from inertid_ros.adaptive_control.controlled_arm import (
     adaptive_controller,
     first_estimate,
 )
-from inertid_ros.adaptive_control.reference import MAX_POINTS, SentTrajectory
 from inertid_ros.config.excitation import StateMonitorOptions
 from inertid_ros.config.nodes import AdaptationNodeOptions
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.data.screening.live_watch import StreamWatch
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.controller import CommandTopic, ControllerManager
@@ -42,6 +43,7 @@ from inertid_ros.ros.topics import COMMAND, LATCHED
 from .robot_states import RobotStates, joint_states_status, timing_status
 from .spin import raise_priority, refuse_impossible_transitions, run_node
 
+_MAX_POINTS = 2000  # of a reference; the arm waits while it is read and checked
 _INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two looks at who else commands or publishes
 _AUTOSTART_PERIOD_S = 0.5  # between two tries to start by itself
 _HOLD_BEFORE_END_S = 0.3  # the arm is held at rest for this long before the process ends
@@ -96,17 +98,17 @@ class ArmInterface(RobotStates):
         self._manager.poll(self.steady())
         super().poll()
 
-    def reference(self, message: JointTrajectory) -> SentTrajectory:
+    def reference(self, message: JointTrajectory) -> PiecewiseQuintic:
         """Return a trajectory in the order of the joints, on the steady clock; raise InertidError for a wrong one."""
-        if len(message.points) > MAX_POINTS:
+        if len(message.points) > _MAX_POINTS:
             raise ExcitationError(
-                f"reference: has {len(message.points)} points, at most {MAX_POINTS} are followed; send it in parts"
+                f"reference: has {len(message.points)} points, at most {_MAX_POINTS} are followed; send it in parts"
             )
         names = self.model.recorded_joints.recorded(self.model.joint_names)
         points = from_joint_trajectory(message, names)
         stamp = to_nanoseconds(message.header.stamp) / NANOSECONDS
         start = stamp - self.clock_ahead() if stamp else self.steady()
-        return SentTrajectory(start, points.time, points.position, points.velocity, points.acceleration)
+        return replace(points, time=points.time + start)
 
     def _described(self, model: RobotModel) -> None:
         self._manager.joints = model.recorded_joints.recorded(model.joint_names)

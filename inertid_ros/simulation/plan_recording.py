@@ -12,7 +12,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
 from inertid_ros.excitation.execution.plan_check import with_approach
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.simulation.controller import CommandedTrajectory
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 _TAIL_S = 0.5  # recorded after the end of the plan
@@ -66,9 +66,9 @@ def simulate(
 def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
     """Send a horizon to the simulated robot; an empty one changes nothing."""
     if len(horizon):
-        points = (horizon.position, horizon.velocity, horizon.acceleration)
+        knots = (horizon.position, horizon.velocity, horizon.acceleration)
         start = None if np.isnan(horizon.stamp) else horizon.stamp
-        robot.follow(CommandedTrajectory(horizon.time_from_start, *points), start)
+        robot.follow(PiecewiseQuintic(horizon.time_from_start, *knots), start)
 
 
 @dataclass(frozen=True)

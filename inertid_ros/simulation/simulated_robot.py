@@ -8,10 +8,11 @@ import pinocchio as pin
 from inertid_ros.config.simulation import DriveOptions, SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.drives import dry_friction
 from inertid_ros.robot.layout import STRIBECK_SPEED
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.simulation.controller import Cascade, CommandedTrajectory, Follower
+from inertid_ros.simulation.controller import Cascade, Follower
 from inertid_ros.simulation.mujoco_model import MujocoRobot, build_mujoco, import_mujoco, set_bodies
 from inertid_ros.simulation.sensors import Sensors, StateSample
 
@@ -177,8 +178,8 @@ class SimulatedRobot:
         self._varying_friction = bool(np.any(self.drives.stribeck))
         return compiled
 
-    def follow(self, trajectory: CommandedTrajectory, start: float | None = None) -> None:
-        """Follow a trajectory from now on; its time begins at ``start`` [s, simulated], by default now.
+    def follow(self, points: PiecewiseQuintic, start: float | None = None) -> None:
+        """Follow a trajectory from now on; its time zero is ``start`` [s, simulated], by default now.
 
         Raises
         ------
@@ -186,7 +187,7 @@ class SimulatedRobot:
             The trajectory is refused, as by a JointTrajectoryController.
         """
         self._leave_effort_control()
-        self._follower.follow(trajectory, self.time, self.time if start is None else start)
+        self._follower.follow(points, self.time, self.time if start is None else start)
 
     def stream(self, position: Array) -> None:
         """Move to a position ``(n,)`` in a straight line, within the time since the last streamed one."""

@@ -8,9 +8,9 @@ import pytest
 from support.torque_arm import OPTIONS, START, TorqueArm
 
 from inertid_ros.adaptive_control.controlled_arm import Stage
-from inertid_ros.adaptive_control.reference import SentTrajectory
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 
 def error_after(arm: TorqueArm, seconds: float) -> float:
@@ -58,8 +58,8 @@ def test_deactivated_it_comes_to_rest_on_its_path_and_holds():
         arm.arm.follow(arm.sway(), arm.time)
     arm.check_limits()
     assert arm.arm.resume(arm.time) == ""
-    here = replace(arm.sway(), start=arm.time + 2.0)
-    arm.arm.follow(here, arm.time)
+    here = arm.sway()
+    arm.arm.follow(replace(here, time=here.time + 2.0), arm.time)
     assert arm.run(0.5).arm.stage is Stage.FOLLOWING and not arm.arm.fault
 
 
@@ -147,9 +147,9 @@ def test_a_step_of_this_machines_clock_changes_nothing(both):
 
 def test_another_reference_is_joined_in_motion_and_a_refused_one_changes_nothing():
     arm = TorqueArm().swaying()
-    there = SentTrajectory(arm.time, np.array([1.5]), START[None] + 0.2, np.zeros((1, 2)), np.zeros((1, 2)))
+    there = PiecewiseQuintic(arm.time + np.array([1.5]), START[None] + 0.2, np.zeros((1, 2)), np.zeros((1, 2)))
     with pytest.raises(ExcitationError, match="on the way to it"):
-        arm.arm.follow(replace(there, time=np.array([0.2]), position=START[None] + 1.0), arm.time)
+        arm.arm.follow(replace(there, time=arm.time + np.array([0.2]), position=START[None] + 1.0), arm.time)
     assert arm.arm.stage is Stage.FOLLOWING
     arm.arm.follow(there, arm.time)
     arm.run(2.0)

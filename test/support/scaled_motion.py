@@ -16,7 +16,8 @@ from inertid_ros.config.simulation import FaultOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
-from inertid_ros.simulation.controller import Cascade, CommandedTrajectory, Follower
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.simulation.controller import Cascade, Follower
 from inertid_ros.simulation.sensors import FaultyChannel, StateSample
 
 CYCLE_S, WINDOW_S = 0.002, 0.03
@@ -64,10 +65,10 @@ class ScaledController:
         self.cycled = now
         while self._arriving and self._arriving[0][0] <= now:
             _, horizon = self._arriving.pop(0)
-            points = CommandedTrajectory(
+            points = PiecewiseQuintic(
                 horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration
             )
-            if len(points.time_from_start) == 1:
+            if len(horizon) == 1:
                 self._follower.hold(position)  # a point in the future is approached from where the robot stands
             self._follower.follow(points, now, horizon.stamp - EPOCH)
         return self._follower.desired(now)[0], self._follower.desired(now, self._cycle)[0]
