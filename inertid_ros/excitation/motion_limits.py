@@ -49,11 +49,8 @@ class MotionLimits:
     @property
     def bounds(self) -> tuple[tuple[Array, Array], ...]:
         """Lower and upper limits of position, velocity and acceleration."""
-        return (
-            (self.lower, self.upper),
-            (-self.velocity, self.velocity),
-            (-self.acceleration, self.acceleration),
-        )
+        rates = (self.velocity, self.acceleration)
+        return (self.lower, self.upper), *((-rate, rate) for rate in rates)
 
     def scaled(self, velocity: float = 1.0, acceleration: float = 1.0) -> "MotionLimits":
         """Copy with fractions of the velocity and acceleration limits."""
@@ -71,9 +68,8 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
         Ranges of joints look like degrees or millimetres, and no option states them.
     """
     options = options or LimitOptions()
-    names, urdf = model.joint_names, model.limits
+    names, urdf, unlimited = model.joint_names, model.limits, np.isinf(model.limits.velocity)
     lower, upper = _position_limits(model, options)
-    unlimited = np.isinf(urdf.velocity)
     unstated = [name for name, none in zip(names, unlimited, strict=True) if none and name not in options.velocity]
     if unstated:
         log_once(

@@ -68,11 +68,7 @@ class FourierBasis:
         w = 2 * np.pi * self.base_frequency * np.arange(1, self.harmonics + 1)
         sin, cos = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
         one, zero = np.ones((len(t), 1)), np.zeros((len(t), 1))
-        return (
-            np.hstack([one, sin / w, cos / w]),
-            np.hstack([zero, cos, -sin]),
-            np.hstack([zero, -w * sin, -w * cos]),
-        )
+        return np.hstack([one, sin / w, cos / w]), np.hstack([zero, cos, -sin]), np.hstack([zero, -w * sin, -w * cos])
 
     def evaluate(self, t: Array) -> Motion:
         q, v, a = self._raw(np.asarray(t, dtype=float))
@@ -105,20 +101,15 @@ class CycloidalBasis:
         length = self.duration / self.intervals
         index = np.clip((t / length).astype(int), 0, self.intervals - 1)
         s = t / length - index
-        shape = (
-            s - np.sin(2 * np.pi * s) / (2 * np.pi),
-            (1 - np.cos(2 * np.pi * s)) / length,
-            2 * np.pi * np.sin(2 * np.pi * s) / length**2,
-        )
+        shape = (s - np.sin(2 * np.pi * s) / (2 * np.pi), (1 - np.cos(2 * np.pi * s)) / length,
+                 2 * np.pi * np.sin(2 * np.pi * s) / length**2)
         rows = np.arange(len(t))
-        out = []
-        for order, value in enumerate(shape):
-            # Column k is waypoint k of intervals + 1; an interval blends its two ends.
-            weights = np.zeros((len(t), self.intervals + 1))
-            weights[rows, index] = (1.0 if order == 0 else 0.0) - value
-            weights[rows, index + 1] = value
-            out.append(weights[:, 1 : 1 + self.size])
-        return out[0], out[1], out[2]
+        weights = np.zeros((3, len(t), self.intervals + 1))
+        for order, value in enumerate(shape):  # column k is waypoint k; an interval blends its two ends
+            weights[order, rows, index] = (1.0 if order == 0 else 0.0) - value
+            weights[order, rows, index + 1] = value
+        q, v, a = weights[:, :, 1 : 1 + self.size]
+        return q, v, a
 
 
 @dataclass(frozen=True)
@@ -150,7 +141,6 @@ class SplineBasis:
         return spline, spline.derivative(1), spline.derivative(2)
 
     def evaluate(self, t: Array) -> Motion:
-        t = np.asarray(t, dtype=float)
         q, v, a = (np.asarray(function(t), dtype=float) for function in self._functions)
         return q, v, a
 
@@ -225,13 +215,9 @@ class QuinticRamp:
         return np.array([0.0, self.duration])
 
     def sample(self, t: Array) -> Motion:
-        s = np.clip(np.asarray(t, dtype=float) / self.duration, 0.0, 1.0)[:, None]
-        step = self.end - self.start
-        return (
-            self.start + step * s**3 * (10 - 15 * s + 6 * s**2),
-            step * 30 * s**2 * (1 - s) ** 2 / self.duration,
-            step * 60 * s * (1 - s) * (1 - 2 * s) / self.duration**2,
-        )
+        s, step = np.clip(np.asarray(t, dtype=float) / self.duration, 0.0, 1.0)[:, None], self.end - self.start
+        q, v = self.start + step * s**3 * (10 - 15 * s + 6 * s**2), step * 30 * s**2 * (1 - s) ** 2 / self.duration
+        return q, v, step * 60 * s * (1 - s) * (1 - 2 * s) / self.duration**2
 
 
 @dataclass(frozen=True)

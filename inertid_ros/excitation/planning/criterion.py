@@ -38,14 +38,10 @@ from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
-from inertid_ros.excitation.planning.measurement_regressor import (
-    Indices,
-    MeasurementRegressor,
-    MotionInformation,
-    right_spectrum,
-)
+from inertid_ros.excitation.planning import measurement_regressor as measurement
+from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
+from inertid_ros.identification.solvers.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
 from inertid_ros.regressors.regressor_gradient import MotionGradient
 from inertid_ros.robot.model import RobotModel
 
@@ -61,11 +57,9 @@ class EarlierInformation:
 
     Attributes
     ----------
-    root : ndarray, shape (k, p)
-        Equations in the parameters of the model's layout, whitened to unit noise.
-    weights : ndarray, shape (n,)
-        Root of the independent samples per second, over the residual's standard deviation, of each joint's torque
-        [1/(N m sqrt(s)) or 1/(N sqrt(s))].
+    root : (k, p), equations in the parameters of the model's layout, whitened to unit noise.
+    weights : (n,), root of the independent samples per second, over the residual's standard deviation, of each joint's
+        torque [1/(N m sqrt(s)) or 1/(N sqrt(s))].
     """
 
     root: Array
@@ -95,7 +89,7 @@ def earlier_information(
     root, _ = information.whitened(np.sqrt(shares) / deviation)
     joints = [information.names.index(joint) for joint in model.joint_names]
     weights = np.sqrt(counts[joints] / seconds) / deviation[joints]
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
+    if not (np.isfinite(weights) & (weights > 0)).all():
         raise ExcitationError(
             f"earlier information: weights of the {len(weights)} joints must be positive; identify again"
         )
@@ -134,11 +128,9 @@ def prior_scaling(
     layout = model.layout
     has_prior = np.zeros(layout.size, dtype=bool)
     has_prior[layout.non_negative] = model.prior[layout.non_negative] > 0
-    tail = slice(layout.inertial_size, None)
-    scale = np.where(has_prior[tail], model.prior[tail], typical_drives(model, limits))
-    coordinates = normalised_coordinates(
-        layout, model.consistent_prior, model.inertial_locked, model.prior[tail], scale
-    )
+    tail, start = slice(layout.inertial_size, None), model.prior[layout.inertial_size :]
+    scale = np.where(has_prior[tail], start, typical_drives(model, limits))
+    coordinates = normalised_coordinates(layout, model.consistent_prior, model.inertial_locked, start, scale)
     root = pushforward_root(scaling_matrix("metric", coordinates)[np.ix_(columns, columns)], base)
     if scaling == "metric":
         return Scaling(root)
@@ -236,8 +228,8 @@ class Criterion:
     regroups these into base parameters, in which ``earlier_rows`` ``(k, r)`` are equations of earlier recordings.
     """
 
-    measured: MeasurementRegressor
-    columns: Indices
+    measured: measurement.MeasurementRegressor
+    columns: measurement.Indices
     base: Array
     scaling: Scaling
     optimality: OptimalityCriterion
@@ -257,7 +249,7 @@ class Criterion:
         regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)
         rows = np.concatenate([np.sqrt(motion.step) * regressor, self.earlier_rows])
         scaled = self.scaling.scaled(rows)
-        return MotionInformation(rows, scaled, motion, *right_spectrum(scaled))
+        return MotionInformation(rows, scaled, motion, *measurement.right_spectrum(scaled))
 
     def along(self, trajectory: Trajectory, step: float = 0.05) -> MotionInformation:
         """:meth:`evaluate` in the middle of steps of ``step`` [s]."""
@@ -286,9 +278,7 @@ class Criterion:
 
 
 def make_criterion(
-    model: RobotModel,
-    limits: MotionLimits,
-    options: ExcitationOptions | None = None,
+    model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None,
     earlier: EarlierInformation | None = None,
 ) -> Criterion:
     """The criterion that the options name, for base parameters that show within ``limits``.
@@ -308,7 +298,7 @@ def make_criterion(
     if "joints" in options.measured:
         joints = 1.0 / limits.effort if earlier is None else earlier.weights
     base = 1.0 / np.array(options.base_deviation).repeat(3) if "base" in options.measured else np.zeros(0)
-    measured = MeasurementRegressor(model, joints, base)
+    measured = measurement.MeasurementRegressor(model, joints, base)
     columns, B = measured.base_columns(limits.lower, limits.upper)
     if options.kept_parameters > len(columns):
         raise ExcitationError(

@@ -57,9 +57,7 @@ class OutOfTimeError(Exception):
 
 
 def improve_shape(
-    problem: PlanningProblem,
-    shape: Array,
-    deadline: float = np.inf,
+    problem: PlanningProblem, shape: Array, deadline: float = np.inf,
     report: ShapeReport = lambda done, value, shape: None,
 ) -> Array:
     """The best shape that gradient descent from ``shape`` meets before the deadline [s, monotonic].
@@ -110,11 +108,9 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
     """The plan of a shape at its exact size, made smaller as a whole until every constraint holds."""
     options = problem.options
     scaled = problem.scaled_to_limits(shape) if problem.position_constrained else shape
+    trajectory = LinearTrajectory(problem.basis, problem.start, scaled)
     largest = scale_to_limits(
-        LinearTrajectory(problem.basis, problem.start, scaled),
-        problem.planning_limits,
-        options.knot_step_s,
-        grow=not problem.position_constrained,
+        trajectory, problem.planning_limits, options.knot_step_s, grow=not problem.position_constrained
     )
 
     def smaller(share: float) -> LinearTrajectory:
@@ -163,9 +159,7 @@ DescentReport = Callable[[int, float, float, Array], None]
 
 
 def run_descent(
-    arguments: PlanningArguments,
-    shape: Array,
-    deadline: float,
+    arguments: PlanningArguments, shape: Array, deadline: float,
     progress: Callable[[tuple[float, float, Array]], None],
 ) -> Candidate:
     """Improve and finish one start ``(size, n)`` in a process of its own; all share the clock of the deadline [s].

@@ -55,12 +55,8 @@ def refuse_free_base(model: RobotModel) -> None:
 
 
 def plan_excitation(
-    model: RobotModel,
-    limits: MotionLimits,
-    start: Array,
-    options: ExcitationOptions | None = None,
-    report: PlanningReport = lambda progress: None,
-    earlier: EarlierInformation | None = None,
+    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions | None = None,
+    report: PlanningReport = lambda progress: None, earlier: EarlierInformation | None = None,
 ) -> Plan:
     """Plan a motion from ``start`` and back to it that keeps its limits everywhere and excites well.
 
@@ -69,15 +65,8 @@ def plan_excitation(
 
     Parameters
     ----------
-    start : ndarray, shape (n,)
-        Pose at which the motion starts and ends [rad or m].
-    earlier : EarlierInformation, optional
-        Information of earlier recordings, which the motion complements. Direction combinations do not use it.
-
-    Returns
-    -------
-    Plan
-        The motion, checked against all limits and constraints.
+    start : (n,), pose at which the motion starts and ends [rad or m].
+    earlier : information of earlier recordings, which the motion complements; direction combinations do not use it.
 
     Raises
     ------
@@ -140,7 +129,7 @@ class _Search:
         """
         if self.best.value <= bound:
             return
-        criterion, reduced = self._problem.criterion, self.best
+        reduced = self.best
         low, high = self._excited_count(reduced, bound), self._kept - 1
         model, limits, start, options, earlier = self._problem.arguments
         while low < high:
@@ -157,7 +146,8 @@ class _Search:
                 f"excitation.criterion_bound {bound:g} cannot be reached for a single combination of parameters; raise"
                 " it"
             )
-        value = replace(criterion.optimality, kept=low).value(self._eigenvalues(reduced))
+        criterion = self._problem.criterion
+        value = replace(criterion.optimality, kept=low).value(criterion.along(reduced.plan).eigenvalues)
         self._kept, self.best = low, replace(reduced, value=value)
 
     def finish_interrupted(self) -> None:
@@ -167,10 +157,8 @@ class _Search:
             self._keep_better(finish_plan(self._descending, shape))
 
     def report(self, fraction: float, value: float = np.inf) -> None:
-        best = self.best
-        self._report(
-            PlanningProgress(fraction, best.plan.condition_number, min(best.value, value), self._kept)
-        )
+        condition, value = self.best.plan.condition_number, min(self.best.value, value)
+        self._report(PlanningProgress(fraction, condition, value, self._kept))
 
     def _keep_better(self, candidate: Candidate) -> None:
         if candidate.value < self.best.value:
@@ -178,12 +166,10 @@ class _Search:
 
     def _excited_count(self, candidate: Candidate, bound: float) -> int:
         """Largest number of combinations for which a motion keeps the bound."""
-        criterion, values = self._problem.criterion, self._eigenvalues(candidate)
-        kept = (n for n in range(len(values), 0, -1) if replace(criterion.optimality, kept=n).value(values) <= bound)
+        values = self._problem.criterion.along(candidate.plan).eigenvalues
+        optimality = self._problem.criterion.optimality
+        kept = (n for n in range(len(values), 0, -1) if replace(optimality, kept=n).value(values) <= bound)
         return next(kept, 0)
-
-    def _eigenvalues(self, candidate: Candidate) -> Array:
-        return self._problem.criterion.along(candidate.plan).eigenvalues
 
 
 def random_shapes(problem: PlanningProblem, options: ExcitationOptions, deadline: float = np.inf) -> list[Array]:

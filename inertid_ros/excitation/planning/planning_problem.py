@@ -37,10 +37,9 @@ class PlanningProblem:
 
     Attributes
     ----------
-    planning_limits : MotionLimits
-        Limits of position, velocity and acceleration that motions touch.
-    position_constrained : bool
-        Whether positions are constrained further than by the limits of joints; the best motion may touch few of these.
+    planning_limits : limits of position, velocity and acceleration that motions touch.
+    position_constrained : whether positions are constrained further than by the limits of joints; the best motion may
+        touch few of these.
 
     Raises
     ------
@@ -49,11 +48,7 @@ class PlanningProblem:
     """
 
     def __init__(
-        self,
-        model: RobotModel,
-        limits: MotionLimits,
-        start: Array,
-        options: ExcitationOptions,
+        self, model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
         earlier: EarlierInformation | None = None,
     ) -> None:
         self.model, self.limits, self.options = model, limits, options
