@@ -34,9 +34,9 @@ from inertid_ros.identification.held_out import check_new_motion, validate_on_bl
 from inertid_ros.identification.identify import IdentificationProgress, identify, takes_further
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.outcome import Round, RoundDecision
-from inertid_ros.identification.prior.constraints import configured_constraints
-from inertid_ros.identification.prior.regularizers import OWN_SPREADS
 from inertid_ros.identification.provenance import provenance
+from inertid_ros.identification.solvers.constraints import configured_constraints
+from inertid_ros.identification.solvers.regularizers import OWN_SPREADS
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import with_gains
 from inertid_ros.report.results import CalibrationOutcome, Result

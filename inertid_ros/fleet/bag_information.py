@@ -14,7 +14,7 @@ from inertid_ros.core.qr import inverse_root, r_factor
 from inertid_ros.fleet.drift import Series
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.information.information import Channel, EarlierEquations, Information, merged
-from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
 
 # Vague priors of a bag's own parameters: standard deviation of the factor on a link's mass, and of a changing term
 # relative to its natural size.

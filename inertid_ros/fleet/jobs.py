@@ -30,8 +30,8 @@ from inertid_ros.identification.information.information_file import (
     information_bytes,
     information_from_bytes,
 )
-from inertid_ros.identification.prior.constraints import configured_constraints
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
+from inertid_ros.identification.solvers.constraints import configured_constraints
+from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.robot.model import RobotModel, load_model
 
 STORE_FORMAT = 2  # of stored results of bags and robots; a new one makes all be computed again

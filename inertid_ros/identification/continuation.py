@@ -18,7 +18,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.identification.information.information import EarlierEquations, fingerprint
-from inertid_ros.identification.prior import coordinates as priors
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel

@@ -23,7 +23,11 @@ from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.posterior import INTERVAL_COVERAGE
 from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.information.residuals import effective_fraction
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    prior_coordinates,
+    prior_covariance_root,
+)
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.regressors.force_equations import load_torque
 

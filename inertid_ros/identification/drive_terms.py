@@ -13,7 +13,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import EarlierEquations, Information, compress
-from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations, equations_of
 
 _FALSE_POSITIVE_RATE = 1e-2  # of joints, or robots, without the term

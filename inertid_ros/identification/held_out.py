@@ -20,7 +20,7 @@ from inertid_ros.identification.assessment.torque_confidence import TorqueScale
 from inertid_ros.identification.assessment.validation import Validation, check_errors, errors_of_each, torque_errors
 from inertid_ros.identification.information.data_checks import without_outliers
 from inertid_ros.identification.information.information import Information, compress, merged
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 
 from .least_squares import least_squares
 from .map_fit import FitData, MapFit

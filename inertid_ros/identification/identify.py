@@ -12,7 +12,7 @@ from inertid_ros.identification.information.data_checks import check_effort_vari
 from inertid_ros.identification.information.delay import estimate_delay, may_be_shifted, without_delay
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.least_squares import LeastSquaresEstimate, least_squares
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 

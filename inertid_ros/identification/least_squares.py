@@ -22,8 +22,8 @@ from inertid_ros.identification.assessment.estimate import Estimate, with_identi
 from inertid_ros.identification.information.data_checks import checked_data
 from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.information.residuals import Residuals
-from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
+from inertid_ros.identification.solvers.convex_program import Solution
+from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 

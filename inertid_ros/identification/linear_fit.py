@@ -11,7 +11,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.numeric import BaseParameters, base_parameters
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior import coordinates as priors
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.regressors.equations import Equations
 
 _MAX_WEIGHT_ITERATIONS, _REWEIGHTED_TOLERANCE = 200, 1e-7

@@ -22,12 +22,12 @@ from inertid_ros.identification.information import data_checks
 from inertid_ros.identification.information.delay import Delay, without_delay
 from inertid_ros.identification.information.information import ROUNDING_SHARE, Information, compress
 from inertid_ros.identification.information.residuals import band_fraction, effective_fraction, noise_levels
-from inertid_ros.identification.prior import regularizers
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization
+from inertid_ros.identification.solvers import regularizers
+from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.identification.solvers.convex_program import Solution
+from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem
+from inertid_ros.identification.solvers.regularizers import Regularization
 from inertid_ros.regressors.equations import Equations
 
 from .drive_terms import DriveTermTest, fitted_stribeck, has_joints, stribeck_where_significant

@@ -21,7 +21,11 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import TermChoice
 from inertid_ros.identification.information.information import compress, merged
 from inertid_ros.identification.information.residuals import band_fraction
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    prior_coordinates,
+    prior_covariance_root,
+)
 from inertid_ros.regressors.equations import Equations
 
 TERM_BLOCKS = 10

@@ -15,7 +15,7 @@ from inertid_ros.data.blocks import Block
 from inertid_ros.identification.assessment.curves import JointCoverage, MotionExtent, coverage_of_extent
 from inertid_ros.identification.assessment.torque_confidence import StateTorques, sample_states
 from inertid_ros.identification.information.information import Compressor, Information, information_so_far
-from inertid_ros.identification.prior.coordinates import (
+from inertid_ros.identification.solvers.coordinates import (
     TYPICAL_PRIOR_SPREAD,
     prior_coordinates,
     prior_covariance_root,

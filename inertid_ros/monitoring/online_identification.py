@@ -20,10 +20,10 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA
 from inertid_ros.core.qr import append_rows
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, Information, fingerprint
-from inertid_ros.identification.prior.convex_program import ConvexProgram
-from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization, regularized
+from inertid_ros.identification.solvers.convex_program import ConvexProgram
+from inertid_ros.identification.solvers.coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem
+from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel

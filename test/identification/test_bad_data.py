@@ -14,7 +14,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.identification.assessment.validation import torque_errors, validate
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model

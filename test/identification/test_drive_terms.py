@@ -15,7 +15,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.drive_terms import DriveTermFit, DriveTermTest
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import load_model
 

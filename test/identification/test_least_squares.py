@@ -18,8 +18,8 @@ from inertid_ros.identification.assessment.validation import torque_errors, vali
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.least_squares import least_squares
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.coordinates import prior_coordinates, scaling_matrix
+from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.identification.solvers.coordinates import prior_coordinates, scaling_matrix
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.robot.body_changes import perturb

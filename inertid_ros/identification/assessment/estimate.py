@@ -14,8 +14,12 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.delay import Delay
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.convex_program import Solution
+from inertid_ros.identification.solvers.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    prior_coordinates,
+    prior_covariance_root,
+)
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout, UserTerm
 from inertid_ros.robot.model import RobotModel

@@ -11,8 +11,8 @@ import numpy as np
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.coordinates import contradicted_friction
+from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.identification.solvers.coordinates import contradicted_friction
 
 from .estimate import Estimate
 from .torque_confidence import TorqueConfidence

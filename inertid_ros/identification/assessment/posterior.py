@@ -15,9 +15,9 @@ from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.qr import inverse_root, semidefinite_root
-from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints, Solution
-from inertid_ros.identification.prior.coordinates import Coordinates
-from inertid_ros.identification.prior.regularizers import Regularization
+from inertid_ros.identification.solvers.convex_program import ConvexProgram, LinearConstraints, Solution
+from inertid_ros.identification.solvers.coordinates import Coordinates
+from inertid_ros.identification.solvers.regularizers import Regularization
 
 _WIDE_DRIVE_PRECISION = 1e-3  # of a drive that only its bound and weight determine, in squared natural sizes
 _ACTIVE_SLACK = 1e-4  # normalised slack below which an inequality pushes

@@ -20,9 +20,9 @@ from inertid_ros.core.inertial_parameters import (
     pseudo_inertia,
 )
 from inertid_ros.core.qr import marginal_hessian, semidefinite_root
-from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
-from inertid_ros.identification.prior.coordinates import PULLBACK, TRACE, Entropic, Riemannian
 
+from .convex_program import ConvexProgram, Solution
+from .coordinates import PULLBACK, TRACE, Entropic, Riemannian
 from .interior_point import solve
 
 _MAX_MODELS = 300
@@ -58,7 +58,7 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
     Parameters
     ----------
     convex_program : ConvexProgram
-        Without any distance of the bodies, see :func:`~inertid_ros.identification.prior.regularizers.regularized`.
+        Without any distance of the bodies, see :func:`~inertid_ros.identification.solvers.regularizers.regularized`.
     start : ndarray, shape (p,)
         Inside every cone, such as the solution with the log-det divergence.
     fallback : ndarray, shape (p,)

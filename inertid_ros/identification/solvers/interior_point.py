@@ -1,7 +1,7 @@
 """Primal-dual interior point method for convex programs of identification.
 
 One method for soft and hard physical consistency: see
-:class:`~inertid_ros.identification.prior.convex_program.ConvexProgram`. The multipliers ``Z_b = w_b S_b^{-1}`` are
+:class:`~inertid_ros.identification.solvers.convex_program.ConvexProgram`. The multipliers ``Z_b = w_b S_b^{-1}`` are
 iterated along with ``x`` under Nesterov-Todd scaling [Nesterov1998]_, so that a start far from the optimum costs two
 dozen steps and not hundreds, and a body on the border of the cone does no harm.
 
@@ -23,7 +23,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
 from inertid_ros.core.qr import append_rows, append_triangle
-from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
+
+from .convex_program import ConvexProgram, Solution
 
 _MAX_LOST_CURVATURE = 1e-4  # rounding errors of R^T R, in units of the curvature of a prior
 _MAX_GAP_RATIO = 10.0  # how much larger the complementarity's share of the gap may be than the gradient's

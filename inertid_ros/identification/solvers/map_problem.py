@@ -13,15 +13,15 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, geodesic_dista
 from inertid_ros.core.qr import marginal_hessian
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior import regularizers as priors
-from inertid_ros.identification.prior.constraints import Constraints, constrained
-from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
-from inertid_ros.identification.prior.coordinates import PULLBACK, TYPICAL_PRIOR_SPREAD, Coordinates, prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.regressors.equations import Equations
 
+from . import regularizers as priors
+from .constraints import Constraints, constrained
+from .convex_program import ConvexProgram, Solution
+from .coordinates import PULLBACK, TYPICAL_PRIOR_SPREAD, Coordinates, prior_coordinates
 from .geodesic import geodesic_least_squares, solve_riemannian
 from .interior_point import keeps_inside, solve
+from .regularizers import Regularization
 from .third_party import solve_point_masses, solve_with_clarabel
 
 COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")  # as [Lee2019]_ does

@@ -13,9 +13,10 @@ from scipy.linalg import block_diag
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
-from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
-from inertid_ros.identification.prior.coordinates import TRACE, Entropic
-from inertid_ros.identification.prior.regularizers import PointMasses
+
+from .convex_program import ConvexProgram, Solution
+from .coordinates import TRACE, Entropic
+from .regularizers import PointMasses
 
 _CLARABEL_GAP = 1e-8  # relative, its default tolerance
 _CLARABEL_ACCEPTED_GAP = 1e-7

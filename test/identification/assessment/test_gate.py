@@ -21,7 +21,7 @@ from inertid_ros.identification.assessment.torque_confidence import TorqueScale,
 from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 
 SHOULDER, WRIST = 0, 1
 

@@ -13,7 +13,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.data_checks import resolution
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb

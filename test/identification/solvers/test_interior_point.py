@@ -7,9 +7,9 @@ import pytest
 
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
-from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints
-from inertid_ros.identification.prior.regularizers import Regularization, regularized
+from inertid_ros.identification.solvers.convex_program import ConvexProgram, LinearConstraints
 from inertid_ros.identification.solvers.interior_point import keeps_inside, solve
+from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.third_party import solve_with_clarabel
 from inertid_ros.robot.layout import ParameterLayout
 

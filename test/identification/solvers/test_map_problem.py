@@ -20,10 +20,10 @@ from inertid_ros.core.inertial_parameters import (
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.coordinates import prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization, point_masses
+from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.identification.solvers.coordinates import prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem, project_onto_residual
+from inertid_ros.identification.solvers.regularizers import Regularization, point_masses
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
 

@@ -19,10 +19,10 @@ from inertid_ros.core.inertial_parameters import (
 from inertid_ros.identification.assessment.gate import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constraints import Constraints, constrained
-from inertid_ros.identification.prior.coordinates import normalised_coordinates, prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization, regularized
+from inertid_ros.identification.solvers.constraints import Constraints, constrained
+from inertid_ros.identification.solvers.coordinates import normalised_coordinates, prior_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
+from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.third_party import solve_with_clarabel
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.link_shapes import collision_ellipsoids

@@ -17,7 +17,7 @@ from inertid_ros.core.inertial_parameters import (
     transform,
 )
 from inertid_ros.identification.identify import IdentifyOptions, identify
-from inertid_ros.identification.prior.coordinates import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
+from inertid_ros.identification.solvers.coordinates import IDENTITY, PULLBACK, Entropic, Quadratic, Riemannian
 from inertid_ros.identification.solvers.geodesic import Hyperplanes, geodesic_least_squares, project
 from inertid_ros.regressors.force_equations import predict_torque
 
