@@ -32,7 +32,7 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
     """
     result = _result_of(directory, model)
     report = result.report
-    model = model.with_terms(result.model.layout.terms)
+    model = model.with_layout(terms=result.model.layout.terms)
     with as_written(result.directory / REPORT):
         recordings = report["provenance"]["recordings"]
         seconds = sum(recording["seconds"] for recording in recordings if recording["role"] == "train")

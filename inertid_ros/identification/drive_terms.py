@@ -122,7 +122,7 @@ def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) 
         return equations
     noise = np.sqrt(np.mean(np.square(levels), axis=0))[model.velocities - model.joints :]
     speeds = np.maximum(_TRANSITION_PER_NOISE * noise, _MIN_TRANSITION_SPEED)
-    return equations_of(model.with_transition_speeds(speeds), equations.equation_type)
+    return equations_of(model.with_layout(transition_speeds=tuple(speeds.tolist())), equations.equation_type)
 
 
 def has_joints(equations: Equations) -> bool:
@@ -146,7 +146,8 @@ def _with_stribeck_of(
     model = equations.model
     if np.array_equal(present, model.layout.with_stribeck):
         return equations, information
-    reduced = equations_of(model.with_stribeck_of(present), equations.equation_type)
+    absent = tuple(name for name, shown in zip(model.joint_names, present, strict=True) if not shown)
+    reduced = equations_of(model.with_layout(without_stribeck=absent), equations.equation_type)
     layout, channels, earlier = reduced.model.layout, [], information.earlier
     for channel in information.channels:
         factor = channel.r_factor.copy()
@@ -225,7 +226,8 @@ def fitted_stribeck(
     layout, kind = equations.model.layout, equations.equation_type
 
     def at_speeds(speeds: Array) -> Equations:
-        return equations_of(equations.model.with_stribeck_speeds(speeds), kind)
+        faster = equations.model.with_layout(stribeck_speeds=tuple(speeds.tolist()), without_stribeck=())
+        return equations_of(faster, kind)
 
     if earlier is not None:
         earlier = earlier.without(np.arange(layout.size)[layout.drive("stribeck")])

@@ -173,7 +173,7 @@ def _prepared_data(
     choices = choose_terms(equations, recordings)
     chosen = tuple(choice.term for choice in choices if choice.kept)
     if len(chosen) < len(choices):
-        equations = equations_of(equations.model.with_terms(chosen), equations.equation_type)
+        equations = equations_of(equations.model.with_layout(terms=chosen), equations.equation_type)
     if (delay is not None and delay.removed) or len(chosen) < len(choices):
         information = compress(equations, recordings)
     return FitData(equations, recordings, information, delay), choices

@@ -75,7 +75,7 @@ class MomentumEquations(WholeRowEquations):
             raise ModelError(
                 f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free"
             )
-        self.model = model.with_bodies_alone()
+        self.model = model.with_layout(drive_terms=(), couplings=(), terms=())
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:

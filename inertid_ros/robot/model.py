@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import attrs
 import numpy as np
 import pinocchio as pin
 from lxml import etree
-from numpy.typing import NDArray
 
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
@@ -191,32 +191,15 @@ class RobotModel:
         axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in self.layout.rotors]
         return tree_joints(with_rotors(self.pinocchio, self.layout.rotors), np.vstack([self.axes, *axes]))
 
-    def with_stribeck_speeds(self, speeds: Array) -> "RobotModel":
-        """Robot with Stribeck friction of all joints, at other speeds ``(n,)`` [rad/s or m/s]."""
-        speeds_of_joints = tuple(map(float, speeds))
-        return replace(self, layout=replace(self.layout, stribeck_speeds=speeds_of_joints, without_stribeck=()))
-
-    def with_stribeck_of(self, present: NDArray[np.bool_]) -> "RobotModel":
-        """Robot with Stribeck friction of some joints only, ``(n,)``."""
-        absent = tuple(name for name, shown in zip(self.joint_names, present, strict=True) if not shown)
-        return replace(self, layout=replace(self.layout, without_stribeck=absent))
-
-    def with_transition_speeds(self, speeds: Array) -> "RobotModel":
-        """Robot with other speeds within which friction turns, ``(n,)`` [rad/s or m/s]."""
-        return replace(self, layout=replace(self.layout, transition_speeds=tuple(map(float, speeds))))
+    def with_layout(self, **changes: Any) -> "RobotModel":
+        """Robot with other fields of its layout, such as ``terms`` or ``transition_speeds``."""
+        return replace(self, layout=replace(self.layout, **changes))
 
     @property
     def end_bodies(self) -> tuple[int, ...]:
         """Bodies that move no other one."""
         parents = {joint.parent for joint in self.tree}
         return tuple(body for body in range(len(self.tree)) if body not in parents)
-
-    def with_terms(self, terms: tuple[UserTerm, ...]) -> "RobotModel":
-        return replace(self, layout=replace(self.layout, terms=terms))
-
-    def with_bodies_alone(self) -> "RobotModel":
-        """Robot without drive terms, couplings and user terms, which momentum does not depend on."""
-        return replace(self, layout=replace(self.layout, drive_terms=(), couplings=(), terms=()))
 
     def with_prior_bodies(self, bodies: Array) -> "RobotModel":
         """Robot with other parameters of its links ``(nb, 10)`` as the prior; its URDF stays."""

@@ -26,7 +26,7 @@ FIT = IdentifyOptions(fit_stribeck_speed=True)
 def _robot(speeds=(0.03, 0.4, 0.1), stribeck=2.0, noise=0.05):
     rng = np.random.default_rng(2)
     model = random_model(rng, 3, branched=False, drive_terms=TERMS)
-    real = model.with_stribeck_speeds(np.array(speeds))
+    real = model.with_layout(stribeck_speeds=tuple(speeds), without_stribeck=())
     drives = {"viscous": 1.0, "coulomb": 1.5, "stribeck": stribeck, "offset": 0.2}
     truth = np.concatenate([1.2 * model.body_prior.ravel(), *[np.full(3, drives[term]) for term in TERMS]])
     states = random_states(rng, model, 3000)
@@ -128,7 +128,7 @@ def test_the_direction_turns_within_the_noise_of_velocity():
     assert disturbed.layout.transition_speed == pytest.approx(np.sqrt(np.pi / 2) * samples.noise)
     assert (disturbed.layout.transition_speed > 2e-3).all()
     assert disturbed.drive("coulomb") == pytest.approx(np.full(3, 1.5), rel=0.05)
-    known = model.with_transition_speeds(np.full(3, 0.01))
+    known = model.with_layout(transition_speeds=(0.01,) * 3)
     assert (identify(known, [samples]).layout.transition_speed == 0.01).all(), "given ones stay"
 
 

@@ -38,7 +38,7 @@ def test_columns_times_parameters_are_the_torque(base):
     for chunk in dense_equations(equations, samples):
         for channel, (rows, _) in enumerate(chunk):
             np.testing.assert_allclose(rows @ parameters[equations.columns[channel]], predicted[:, channel], atol=1e-9)
-    without = ForceEquations(model.with_terms(()))
+    without = ForceEquations(model.with_layout(terms=()))
     added = predicted - without.predict(parameters[: layout.term_start], samples)
     first = model.velocities - model.joints
     one, two = (model.joint_names.index(name) for name in ("joint1", "joint2"))
@@ -54,7 +54,7 @@ def test_columns_times_parameters_are_the_torque(base):
 def test_base_parameters_know_user_terms():
     model = random_model(np.random.default_rng(3), 3, branched=False, terms=TERMS[:1])
     base = base_parameters_of_robot(model)
-    assert base.count == base_parameters_of_robot(model.with_terms(())).count + 2
+    assert base.count == base_parameters_of_robot(model.with_layout(terms=())).count + 2
 
 
 def test_configured_terms():

@@ -102,7 +102,7 @@ class StateTorques:
         if model.free:
             raise IdentificationError("confidence: torque at random states is defined for robots on a fixed base only")
         # Stribeck friction that was left out of the estimate may be there: its uncertainty is part of the torque's.
-        equations = ForceEquations(model.with_stribeck_of(np.ones(model.joints, dtype=bool)))
+        equations = ForceEquations(model.with_layout(without_stribeck=()))
         self._model, self._columns = model, equations.columns
         self._states = states if states is not None else sample_states(model)
         self._rows = [rows for rows, _ in next(dense_equations(equations, self._states, len(self._states)))]

@@ -204,7 +204,7 @@ def test_scalings_pass_over_user_terms(scaling):
     terms = (UserTerm("spring", "joint1", ("sin(q)", "cos(q)")), UserTerm("drag", "joint0", ("abs(v)*v",), True))
     model = random_model(np.random.default_rng(0), 3, branched=False, terms=terms)
     scales = []
-    for robot in (model, model.with_terms(())):
+    for robot in (model, model.with_layout(terms=())):
         columns = MeasurementRegressor(robot, np.ones(3), np.zeros(0)).columns
         base = np.eye(len(columns))
         scales.append(prior_scaling(scaling, robot, motion_limits(robot), columns, base).scaled(base[None]))
