@@ -25,6 +25,11 @@ _MOTION_TIMEOUT_S = 1800.0  # for planning and one motion
 _AT_REST = "the robot is at rest"
 _EXCITE_ACTION = "excitation/excite"
 _STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)
+_TRANSITION_VERBS = {
+    Transition.TRANSITION_CONFIGURE: "configure",
+    Transition.TRANSITION_ACTIVATE: "activate",
+    Transition.TRANSITION_DEACTIVATE: "deactivate",
+}
 
 T = TypeVar("T")
 
@@ -79,9 +84,7 @@ class ExcitationMover:
 
     def __init__(self, client: FlowClient, wait_s: float) -> None:
         self._client, self._wait_s = client, wait_s
-        self._node = client.serving_node(
-            "excitation", ExcitationStatus, "its last command ends with the robot at rest"
-        )
+        self._node = client.serving_node("excitation", ExcitationStatus, "its last command ends with the robot at rest")
         self._armed = False
 
     @property
@@ -99,24 +102,26 @@ class ExcitationMover:
 
     def arm(self) -> None:
         """Make the node active and not latched, from any state."""
-        client = self._client
-        state = client.lifecycle_state("excitation")
+        state = self._client.call(GetState, "excitation/get_state", GetState.Request()).current_state.id
         if state == State.PRIMARY_STATE_ACTIVE:
-            client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
-            state = State.PRIMARY_STATE_INACTIVE
+            self._change_state(Transition.TRANSITION_DEACTIVATE)
         if state == State.PRIMARY_STATE_UNCONFIGURED:
-            client.with_retries(
-                lambda: client.change_state("excitation", Transition.TRANSITION_CONFIGURE), self._wait_s
-            )
-        client.change_state("excitation", Transition.TRANSITION_ACTIVATE)
+            self._client.with_retries(lambda: self._change_state(Transition.TRANSITION_CONFIGURE), self._wait_s)
+        self._change_state(Transition.TRANSITION_ACTIVATE)
         self._armed = True
-        client.show("excitation is armed")
+        self._client.show("excitation is armed")
 
     def disarm(self) -> None:
         self._node.needed = False
         if self._armed:
             self._armed = False
-            self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
+            self._change_state(Transition.TRANSITION_DEACTIVATE)
+
+    def _change_state(self, transition: int) -> None:
+        request = ChangeState.Request(transition=Transition(id=transition))
+        if not self._client.call(ChangeState, "excitation/change_state", request).success:
+            verb = _TRANSITION_VERBS[transition]
+            raise FlowError(f"excitation refuses to {verb}; see its log and excitation/status")
 
     def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], None]) -> None:
         """Have the node plan and execute a motion, which is shown before it begins; ``check`` raises to end it."""

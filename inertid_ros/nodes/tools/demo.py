@@ -141,7 +141,8 @@ def _track(processes: Processes, configuration: Path) -> str:
     print("tracking with gravity compensation, either set of parameters ...", flush=True)
     name = "gravity_compensation"
     example = _share().parent.parent / "lib" / "inertid_ros" / name
-    command, joints = [sys.executable, str(example), "--ros-args"], load_configuration(configuration).robot.locked_joints
+    command = [sys.executable, str(example), "--ros-args"]
+    joints = load_configuration(configuration).robot.locked_joints
     for joint, position in joints.items():
         command += ["-p", f"robot.locked_joints.{joint}:={position}"]
     processes.start(name, [*command, "-p", f"robot.locked_joint_names:={json.dumps(list(joints))}"])

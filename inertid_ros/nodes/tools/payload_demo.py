@@ -20,11 +20,12 @@ from inertid_ros.action import IdentifyPayload
 from inertid_ros.cli.printing import number, print_table
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
+from inertid_ros.core.inertial_parameters import MassComInertia
 from inertid_ros.msg import InertialParameters, RobotChange
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.conversions import JointOrder, TrajectoryArrays, from_inertia, to_inertia, to_joint_trajectory
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE
-from inertid_ros.simulation.plan_recording import Box
+from inertid_ros.simulation.plan_recording import homogeneous_box
 
 LINK = "panda_link8"  # the flange
 _WORK_S, _EVENT_TIMEOUT_S = 90.0, 30.0
@@ -35,7 +36,7 @@ _LIMIT_MARGIN_RAD = 0.1
 _MOVEMENT_S, _MAX_DISPLACEMENT_RAD = 1.25, 0.5  # time of a movement, and distance of its end from the first pose
 
 
-def attached(box: Box, link: str, stamp: Time) -> InertiaStamped:
+def attached(box: MassComInertia, link: str, stamp: Time) -> InertiaStamped:
     """Make the message by which the simulator attaches a box to a link."""
     return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=to_inertia(box.numbers))
 
@@ -83,10 +84,10 @@ class DemoNode:
         self.until(condition, f"no {what} within {_EVENT_TIMEOUT_S:g} s; see the logs of online and simulator")
 
 
-def hold_a_box(model: RobotModel, seed: int) -> tuple[Box, IdentifyPayload.Result]:
+def hold_a_box(model: RobotModel, seed: int) -> tuple[MassComInertia, IdentifyPayload.Result]:
     """Have the simulated arm work, grasp a box, identify it and let go; raise InertidError if a step fails."""
     rng = np.random.default_rng(seed)
-    box = Box.random(rng, float(rng.uniform(*_MASS_RANGE_KG)))
+    box = homogeneous_box(rng, float(rng.uniform(*_MASS_RANGE_KG)))
     with DemoNode() as demo:
         commands = demo.node.create_publisher(JointTrajectory, "joint_trajectory", COMMAND)
         attach = demo.node.create_publisher(InertiaStamped, "simulator/attach", COMMAND)
@@ -137,7 +138,7 @@ def _identify(demo: DemoNode, client: ActionClient) -> IdentifyPayload.Result:
     return answer
 
 
-def print_payload(box: Box, answer: IdentifyPayload.Result) -> None:
+def print_payload(box: MassComInertia, answer: IdentifyPayload.Result) -> None:
     """Print the identified payload against the truth."""
     values = from_inertia(answer.payload.inertia)
     rows = []
