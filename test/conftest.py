@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.latencies import all_latencies, latencies, print_latencies  # noqa: F401 - the first two are fixtures
 from support.paths import ROOT
+from support.quick_outputs import files_not_synced, pages_without_plots  # noqa: F401 - fixtures for all tests
 from support.written_files import written_files_have_their_schema  # noqa: F401 - a fixture for all tests
 
 # Before NumPy is imported: two workers with a thread pool each are slower than with one thread each.

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from support.quick_outputs import drawn
 from support.recordings.synthetic_calibration import synthetic_case
 from support.robots.free_base import free_urdf
 
@@ -179,7 +180,8 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     (folder / "robot.urdf").write_text(synthetic_case(7, recordings=0).given.urdf)
     urdf, output = str(folder / "robot.urdf"), str(folder / "out")
-    assert cli.main(["excite", "--urdf", urdf, "--output", output, "--quiet", *QUICK]) == 0
+    with drawn():
+        assert cli.main(["excite", "--urdf", urdf, "--output", output, "--quiet", *QUICK]) == 0
     return folder, json.loads((folder / "out/excitation.json").read_text())
 
 
@@ -247,6 +249,7 @@ def test_the_page_shows_the_motion_against_its_limits(made):
     summary = json.loads((made[0] / "out/excitation.json").read_text())
     joints = [joint["name"] for joint in summary["joints"]]
     assert page.count("<svg") == 2 * (1 + len(joints))  # for both plans the spectrum, and the motion of every joint
+    assert page.count("<path") > 2 * page.count("<svg")
     assert summary["held_out"]["seed"] == summary["seed"] + 1 and "motion of random to validate" in page
     assert all(f"Motion of {name} against its limits" in page for name in joints)
     weakest = summary["singular_directions"][-1]
