@@ -31,8 +31,10 @@ class RosClient:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._processes: list[NodeProcess] = []
+        self._clients: dict[str, Any] = {}  # by their service
 
     def start(self, name: str, parameters: Mapping[str, Any] | None = None, **keywords: Any) -> NodeProcess:
+        self._clients.clear()  # a node that starts again has discovered none of them
         process = NodeProcess(name, self.folder, parameters, **keywords)
         self._processes.append(process)
         return process
@@ -68,9 +70,11 @@ class RosClient:
 
     def client(self, type_: Any, service: str, timeout: float = 30.0) -> Any:
         """Client of a service that has discovered it."""
-        client = self.node.create_client(type_, service)
+        client = self._clients.get(service) or self.node.create_client(type_, service)
         self.until(client.service_is_ready, f"service {service}", timeout)
-        self._wait_for_discovery(service, timeout)
+        if service not in self._clients:
+            self._wait_for_discovery(service, timeout)
+        self._clients[service] = client
         return client
 
     def _wait_for_discovery(self, service: str, timeout: float) -> None:
