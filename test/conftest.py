@@ -43,6 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(variable, None)
 
 
+# What a module of test/nodes imports if its tests start nodes, or processes that have one.
+_NODE_STARTERS = {
+    "NodeProcess", "RosClient", "adapted_arm_in", "excitation_in", "local_nodes", "rclpy", "ros_client_in",
+    "subprocess",
+}  # fmt: skip
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order and groups for several workers (``--dist loadgroup``): no two tests of running nodes of one kind at once.
@@ -66,7 +73,8 @@ def _group(item: pytest.Item) -> str:
     if item.get_closest_marker("realtime"):
         return "realtime"
     path = item.path.relative_to(ROOT / "test")
-    return "nodes" if path.parts[0] == "nodes" else str(path)
+    starts_nodes = path.parts[0] == "nodes" and not _NODE_STARTERS.isdisjoint(vars(item.getparent(pytest.Module).obj))
+    return "nodes" if starts_nodes else str(path)
 
 
 @pytest.hookimpl(tryfirst=True)
