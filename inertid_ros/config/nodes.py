@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from .configuration import ABSENT, EFFECTS, GIVEN, Configuration, only
+from .configuration import ABSENT, EFFECTS, GIVEN, Configuration, Effect
 from .excitation import (
     EffortControlOptions,
     ExcitationOptions,
@@ -241,17 +241,17 @@ _WITH_BASE_OR_WRENCH = dict.fromkeys(("wrenches", "odometry", "pose", "twist", "
 
 NODE_EFFECTS = (
     *EFFECTS,
-    only("move_service moving_topic", {"moved_by": ("robot",)}),
-    only("plan validation_plan confirm speed_scale", {"moved_by": ("excitation",)}),
-    only("perturbation perturbation_seed", {"perturb": (True,)}),
-    only("wanted_deviation least_gain", {"rounds": GIVEN}),
-    only("tare_s tare_limit_n contact_on_n contact_off_n", {"wrenches": GIVEN}),
-    only("max_wrench_gap_s", _WITH_BASE_OR_WRENCH),
-    only("time_constant_s", {"window_s": ABSENT}),
-    only("legged_robot", {"legged_robot.robot": GIVEN}),
-    only("urdf start controller simulation", {"legged_robot.robot": ABSENT}),
-    only("fault.silent_plates fault.frozen_plates fault.reversed_plates", {"legged_robot.robot": GIVEN}),
-    only("limits.effort limits.effort_fraction", {"control.effort_fraction": ()}),
-    only("control.speed control.dead_zone", {"control.law": ("natural", "pullback")}),
+    Effect("move_service moving_topic", {"moved_by": ("robot",)}),
+    Effect("plan validation_plan confirm speed_scale", {"moved_by": ("excitation",)}),
+    Effect("perturbation perturbation_seed", {"perturb": (True,)}),
+    Effect("wanted_deviation least_gain", {"rounds": GIVEN}),
+    Effect("tare_s tare_limit_n contact_on_n contact_off_n", {"wrenches": GIVEN}),
+    Effect("max_wrench_gap_s", _WITH_BASE_OR_WRENCH),
+    Effect("time_constant_s", {"window_s": ABSENT}),
+    Effect("legged_robot", {"legged_robot.robot": GIVEN}),
+    Effect("urdf start controller simulation", {"legged_robot.robot": ABSENT}),
+    Effect("fault.silent_plates fault.frozen_plates fault.reversed_plates", {"legged_robot.robot": GIVEN}),
+    Effect("limits.effort limits.effort_fraction", {"control.effort_fraction": ()}),
+    Effect("control.speed control.dead_zone", {"control.law": ("natural", "pullback")}),
 )
 """Parameters that have an effect beside certain others only."""
