@@ -100,8 +100,10 @@ EFFECTS = (
         {"excitation.collision.self_collision": (True,)}),
     Effect("excitation.collision.obstacle_clearance_m", {"excitation.mounting": ("floor", "wall", "ceiling"),
         "excitation.floor_m": GIVEN, "excitation.collision.obstacles": GIVEN}),
-    Effect("excitation.balance.support_margin_m excitation.balance.normal_force", {"excitation.balance.support": GIVEN}),
-    Effect("excitation.balance.ground_m", {"excitation.balance.support": GIVEN, "excitation.balance.com_region": GIVEN}),
+    Effect("excitation.balance.support_margin_m excitation.balance.normal_force",
+        {"excitation.balance.support": GIVEN}),
+    Effect("excitation.balance.ground_m",
+        {"excitation.balance.support": GIVEN, "excitation.balance.com_region": GIVEN}),
     Effect(  # a robot that floats is planned for without regard to what surrounds it, and to torques
         "excitation.floor_m excitation.collision.obstacles excitation.collision.clearance_m"
         " excitation.collision.obstacle_clearance_m excitation.collision.ignored excitation.collision.srdf"
