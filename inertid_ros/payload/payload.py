@@ -16,7 +16,7 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import from_mass_com_inertia
+from inertid_ros.core.inertial_parameters import MassComInertia, from_mass_com_inertia, inertia_of_moments
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import band_fraction, effective_fraction, noise_levels
@@ -165,7 +165,7 @@ def identify_payload(
             Quantity.from_samples(bodies.inertia[:, row, column], 0.0 if row == column else -np.inf)
             for row, column in _ELEMENTS.values()
         ),
-        covariance=np.cov(bodies.parameters.T),
+        covariance=np.cov(from_mass_com_inertia(*bodies).T),
         residual_deviation=noise[0][1],
         equations=equations,
     )
@@ -252,22 +252,8 @@ def _numbers(values: list[float]) -> str:
     return "[" + ", ".join(f"{value:.5f}" for value in values) + "]"
 
 
-@dataclass(frozen=True)
-class BodySamples:
-    """Masses ``(k,)``, centres of mass ``(k, 3)`` and inertias ``(k, 3, 3)`` about them, in the tool frame (SI)."""
-
-    mass: Array
-    com: Array
-    inertia: Array
-
-    @property
-    def parameters(self) -> Array:
-        """``(k, 10)`` about the origin of the tool frame."""
-        return from_mass_com_inertia(self.mass, self.com, self.inertia)
-
-
-def sample_bodies(equations: PayloadEquations, seed: int = 0) -> BodySamples:
-    """Draw from the posterior of a payload.
+def sample_bodies(equations: PayloadEquations, seed: int = 0) -> MassComInertia:
+    """Draw ``k`` bodies in the tool frame from the posterior of a payload.
 
     The prior is flat in mass, normal about the tool frame in the centre of mass (:data:`COM_DEVIATION`), and log-normal
     in the second moments per mass, about :data:`SIZE` squared.
@@ -309,7 +295,7 @@ def _ensemble(equations: PayloadEquations, walkers: Array, rng: np.random.Genera
 def _log_density(equations: PayloadEquations, x: Array) -> Array:
     """``(k,)`` of coordinates ``(k, 10)``, up to a constant."""
     x = np.clip(x, -_MAX_COORDINATE, _MAX_COORDINATE)
-    bodies = _bodies(x).parameters
+    bodies = from_mass_com_inertia(*_bodies(x))
     misfit = np.sum((bodies @ equations.R.T - equations.z) ** 2, axis=1)
     logarithm = x[:, 4:] - np.array([2 * np.log(SIZE)] * 3 + [0.0] * 3)
     size = np.sum(logarithm[:, :3] ** 2, axis=1) + 2 * np.sum(logarithm[:, 3:] ** 2, axis=1)
@@ -317,15 +303,14 @@ def _log_density(equations: PayloadEquations, x: Array) -> Array:
     return np.asarray(x[:, 0] - 0.5 * (misfit + prior))  # the first makes the prior flat in mass
 
 
-def _bodies(x: Array) -> BodySamples:
+def _bodies(x: Array) -> MassComInertia:
     """Bodies of coordinates ``(k, 10)``."""
     logarithm = np.zeros((len(x), 3, 3))
     logarithm[:, _MOMENT_ROWS, _MOMENT_COLUMNS] = logarithm[:, _MOMENT_COLUMNS, _MOMENT_ROWS] = x[:, 4:]
     values, vectors = np.linalg.eigh(logarithm)
     moments = (vectors * np.exp(values)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     mass = np.exp(x[:, 0])
-    trace = np.trace(moments, axis1=1, axis2=2)
-    return BodySamples(mass, x[:, 1:4], mass[:, None, None] * (trace[:, None, None] * np.eye(3) - moments))
+    return MassComInertia(mass, x[:, 1:4], mass[:, None, None] * inertia_of_moments(moments))
 
 
 def shortest_interval(values: Array, share: float = 0.95, least: float = -np.inf) -> tuple[float, float]:

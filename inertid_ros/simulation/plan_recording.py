@@ -1,13 +1,13 @@
 """Execute a plan on the simulated robot and record it, without ROS and as fast as the machine can."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.excitation import ExecutionOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import MassComInertia
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
 from inertid_ros.excitation.execution.plan_check import with_approach
@@ -71,30 +71,15 @@ def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
         robot.follow(PiecewiseQuintic(horizon.time_from_start, *knots), start)
 
 
-@dataclass(frozen=True)
-class Box:
-    """A homogeneous box in the frame of a link.
+def homogeneous_box(
+    rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
+    ahead: tuple[float, float] = (0.05, 0.15),
+) -> MassComInertia:
+    """Box in random orientation in the frame of a link, its centre up to 5 cm from the axis z.
+
+    ``sides`` and ``ahead`` are the ranges of the lengths of its sides and of its centre along z [m].
     """
-
-    mass: float
-    com: Array
-    inertia: Array
-
-    @classmethod
-    def random(
-        cls, rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
-        ahead: tuple[float, float] = (0.05, 0.15),
-    ) -> "Box":
-        """Return a box in random orientation with its centre up to 5 cm from the axis z of the frame.
-
-        ``sides`` and ``ahead`` are the ranges of the lengths of its sides and of its centre along z [m].
-        """
-        squares = rng.uniform(*sides, 3) ** 2
-        turn = Rotation.random(random_state=rng).as_matrix()
-        com = np.array([*rng.uniform(-_MAX_OFFSET_M, _MAX_OFFSET_M, 2), rng.uniform(*ahead)])
-        return cls(mass, com, turn @ np.diag(mass / 12 * (squares.sum() - squares)) @ turn.T)
-
-    @property
-    def numbers(self) -> Array:
-        """``(10,)`` mass, centre of mass, inertia xx, xy, xz, yy, yz, zz about it."""
-        return np.array([self.mass, *self.com, *self.inertia[np.triu_indices(3)]])
+    squares = rng.uniform(*sides, 3) ** 2
+    turn = Rotation.random(random_state=rng).as_matrix()
+    com = np.array([*rng.uniform(-_MAX_OFFSET_M, _MAX_OFFSET_M, 2), rng.uniform(*ahead)])
+    return MassComInertia(np.asarray(mass), com, turn @ np.diag(mass / 12 * (squares.sum() - squares)) @ turn.T)

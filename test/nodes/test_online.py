@@ -35,7 +35,7 @@ from inertid_ros.report.results import Result  # noqa: E402
 from inertid_ros.ros.conversions import NANOSECONDS, to_joint_trajectory, to_nanoseconds  # noqa: E402
 from inertid_ros.ros.parameter_messages import from_inertial_parameters  # noqa: E402
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE  # noqa: E402
-from inertid_ros.simulation.plan_recording import Box  # noqa: E402
+from inertid_ros.simulation.plan_recording import homogeneous_box  # noqa: E402
 
 LINK, MASS, BLOCK_S = "panda_link8", 2.0, 0.125
 
@@ -103,7 +103,7 @@ def test_a_payload_grasped_in_motion_is_told_and_identified(
     assert received.message.verdict == InertialParameters.USE_WITH_CARE
     assert len(parameters[-1].covariance) == len(parameters[-1].parameter_names) ** 2
 
-    box, known = Box.random(rng, MASS), len(truth)
+    box, known = homogeneous_box(rng, MASS), len(truth)
     ros.until(lambda: "Filter restarts" in status["online: joint states"][-1][1], "status")
     before = int(status["online: joint states"][-1][1]["Filter restarts"])
     began = time.monotonic()
