@@ -20,6 +20,7 @@ from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.samples import JointSample
 from inertid_ros.data.blocks import Batch, Block
 from inertid_ros.data.messages import WIDTHS
+from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import SampleBatch
 from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
@@ -176,21 +177,18 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
 def to_batch(batch: Batch) -> SampleBatch:
     """Make a message of a batch."""
     block = batch.block
-    frames = list(block.wrenches)
-    wrench = np.stack([block.wrenches[frame] for frame in frames], axis=1) if frames else np.zeros(0)
+    wrenches = {key: values for key, values in block.channels.items() if key.startswith(WRENCH_PREFIX)}
+    wrench = np.stack(list(wrenches.values()), axis=1) if wrenches else np.zeros(0)
     message = SampleBatch(
         recording=batch.recording,
         sequence=batch.sequence,
         last=batch.last,
         joint_names=list(block.joint_names),
         stamps=[to_time(stamp) for stamp in block.stamps_ns],
-        position=block.position.ravel().tolist(),
-        velocity=[] if block.velocity is None else block.velocity.ravel().tolist(),
-        effort=block.effort.ravel().tolist(),
-        wrench_frames=frames,
+        wrench_frames=[key.removeprefix(WRENCH_PREFIX) for key in wrenches],
         wrench=wrench.ravel().tolist(),
         flags=np.where(batch.gaps, SampleBatch.AFTER_GAP, SampleBatch.OK).astype(np.uint8).tolist(),
-        **{channel: values.ravel().tolist() for channel, values in block.base.items()},
+        **{key: values.ravel().tolist() for key, values in block.channels.items() if key not in wrenches},
     )
     if message.stamps:
         message.header.stamp = message.stamps[0]
@@ -209,15 +207,13 @@ def from_batch(message: SampleBatch) -> Block:
         return values.reshape(count, width)
 
     wrench = table("wrench", 6 * frames).reshape(count, frames, 6)
-    return Block(
-        joint_names=tuple(message.joint_names),
-        stamps_ns=np.array([to_nanoseconds(stamp) for stamp in message.stamps], dtype=np.int64),
-        position=table("position", n),
-        velocity=table("velocity", n) if len(message.velocity) or not count else None,
-        effort=table("effort", n),
-        wrenches={frame: wrench[:, index] for index, frame in enumerate(message.wrench_frames)},
-        base={channel: table(channel, width) for channel, width in WIDTHS.items() if len(getattr(message, channel))},
-    )
+    channels = {"position": table("position", n), "effort": table("effort", n)}
+    if len(message.velocity) or not count:
+        channels["velocity"] = table("velocity", n)
+    channels |= {f"{WRENCH_PREFIX}{frame}": wrench[:, index] for index, frame in enumerate(message.wrench_frames)}
+    channels |= {key: table(key, width) for key, width in WIDTHS.items() if len(getattr(message, key))}
+    stamps = np.array([to_nanoseconds(stamp) for stamp in message.stamps], dtype=np.int64)
+    return Block(tuple(message.joint_names), stamps, channels)
 
 
 class JointOrder:

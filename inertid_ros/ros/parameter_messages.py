@@ -115,31 +115,26 @@ def _joints(
 
 
 def _couplings(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[CoupledDrive]:
-    starts = [layout.coupling_start + index * len(COUPLING_TERMS) for index in range(len(layout.couplings))]
-    spans = [slice(start, start + len(COUPLING_TERMS)) for start in starts]
-    return [
-        CoupledDrive(
-            name=coupling.name,
-            joints=list(coupling.joints),
-            ratios=list(coupling.ratios),
-            standard_deviation=deviation[span],
-            **dict(zip(COUPLING_TERMS, parameters[span].tolist(), strict=True)),
+    count, couplings = len(COUPLING_TERMS), []
+    for index, coupling in enumerate(layout.couplings):
+        span = slice(layout.coupling_start + index * count, layout.coupling_start + (index + 1) * count)
+        values = dict(zip(COUPLING_TERMS, parameters[span].tolist(), strict=True))
+        joints, ratios = list(coupling.joints), list(coupling.ratios)
+        couplings.append(
+            CoupledDrive(
+                name=coupling.name, joints=joints, ratios=ratios, standard_deviation=deviation[span], **values
+            )
         )
-        for coupling, span in zip(layout.couplings, spans, strict=True)
-    ]
+    return couplings
 
 
 def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[UserTermMessage]:
-    spans = [layout.term(index) for index in range(len(layout.terms))]
     return [
         UserTermMessage(
-            name=term.name,
-            joint=term.joint,
-            expressions=list(term.expressions),
-            values=parameters[span].tolist(),
-            standard_deviation=deviation[span].tolist(),
+            name=term.name, joint=term.joint, expressions=list(term.expressions),
+            values=parameters[layout.term(index)].tolist(), standard_deviation=deviation[layout.term(index)].tolist(),
         )
-        for term, span in zip(layout.terms, spans, strict=True)
+        for index, term in enumerate(layout.terms)
     ]
 
 
@@ -160,14 +155,12 @@ class ReceivedParameters:
     """
 
     message: InertialParameters
-    link_names: tuple[str, ...]
     bodies: Array
-    joint_names: tuple[str, ...]
     drives: Mapping[str, Array]
     stribeck_speed: Array
     transition_speed: Array
-    couplings: tuple[tuple[Array, Mapping[str, float]], ...]
-    terms: tuple[UserTerm, ...]
+    couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
+    terms: tuple[UserTerm, ...] = ()
 
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
@@ -178,16 +171,15 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
         inertia[index] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     mass = np.array([link.mass for link in message.links])
     com = np.array([[link.com.x, link.com.y, link.com.z] for link in message.links]).reshape(-1, 3)
+    joints = message.joints
     return ReceivedParameters(
-        message=message,
-        link_names=tuple(link.name for link in message.links),
-        bodies=from_mass_com_inertia(mass, com, inertia),
-        joint_names=tuple(joint.name for joint in message.joints),
-        drives={term: np.array([getattr(joint, term) for joint in message.joints]) for term in DRIVE_TERMS},
-        stribeck_speed=np.array([joint.stribeck_speed for joint in message.joints]),
-        transition_speed=np.array([joint.transition_speed for joint in message.joints]),
-        couplings=tuple(_coupling(drive, [joint.name for joint in message.joints]) for drive in message.couplings),
-        terms=tuple(
+        message,
+        from_mass_com_inertia(mass, com, inertia),
+        {term: np.array([getattr(joint, term) for joint in joints]) for term in DRIVE_TERMS},
+        np.array([joint.stribeck_speed for joint in joints]),
+        np.array([joint.transition_speed for joint in joints]),
+        tuple(_coupling(drive, [joint.name for joint in joints]) for drive in message.couplings),
+        tuple(
             UserTerm(term.name, term.joint, tuple(term.expressions), values=tuple(map(float, term.values)))
             for term in message.terms
         ),
