@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.guides import FIRST, NOT_RUN, PAGES, begin, blocks, run
 from support.paths import ROOT
+from support.quick_outputs import drawn
 from support.recordings.synthetic_calibration import calibrated_case
 from support.robots.example_robots import without_geometry
 
@@ -33,9 +34,10 @@ ASKED_FOR = {
 def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder in which the commands of the first guide have run."""
     folder = tmp_path_factory.mktemp("first_result")
-    for block in blocks(FIRST):
-        if not block.reason:
-            run(block, folder)
+    with drawn():
+        for block in blocks(FIRST):
+            if not block.reason:
+                run(block, folder)
     return folder
 
 
