@@ -62,11 +62,9 @@ def calibrate(
 
     Parameters
     ----------
-    train : sequence of Recording or LongRecording
-        Recordings to fit. All parts of a long one count for parameters and covariance; delay, outliers, noise, errors
-        and details are of the parts in memory.
-    held_out : sequence of Recording or LongRecording
-        Recordings to validate the result with, of another motion; of long ones the parts in memory. Without any,
+    train : recordings to fit. All parts of a long one count for parameters and covariance; delay, outliers, noise,
+        errors and details are of the parts in memory.
+    held_out : recordings to validate the result with, of another motion; of long ones the parts in memory. Without any,
         blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
 
     Raises

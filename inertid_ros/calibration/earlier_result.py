@@ -49,8 +49,7 @@ def earlier_fit(
 
     Parameters
     ----------
-    recordings : sequence of Recording
-        New recordings, fitted or held out.
+    recordings : new recordings, fitted or held out.
 
     Raises
     ------

@@ -101,13 +101,10 @@ def plan(
 
     Parameters
     ----------
-    start : mapping of str to float, optional
-        Joint to position at both ends [rad or m]; other joints are in the middle of their range, or near it if the
+    start : joint to position at both ends [rad or m]; other joints are in the middle of their range, or near it if the
         robot cannot stand there.
-    prior : str or Path
-        Result directory to add to: the motion excites what its recordings left open.
-    progress : callable
-        Called with the purpose of the motion and the state of planning.
+    prior : result directory to add to: the motion excites what its recordings left open.
+    progress : called with the purpose of the motion and the state of planning.
 
     Raises
     ------

@@ -57,8 +57,7 @@ def validate(
     ----------
     subject : Result or RobotModel
         A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF.
-    baseline : str or Path
-        URDF to compare with; a result holds its own.
+    baseline : URDF to compare with; a result holds its own.
 
     Raises
     ------

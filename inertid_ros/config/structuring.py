@@ -27,8 +27,7 @@ def structure(
     values : keys to values or again mappings; a dotted key (``prepare.cutoff_hz``) stands for nested ones.
     where : file or node, for messages.
     prefix : of every key in messages, with its dot.
-    listed : bool
-        Whether every name of a named element must stand in the list of names, as among ROS parameters. The list of
+    listed : whether every name of a named element must stand in the list of names, as among ROS parameters. The list of
         what is a single value by name may be empty or missing.
 
     Raises

@@ -29,14 +29,10 @@ class BagInformation:
 
     Attributes
     ----------
-    day : float
-        Date [days].
-    information : Information
-        Its samples without outliers.
-    deviation : ndarray, shape (c,)
-        Standard deviation of the residual of each channel in the fit of this bag alone.
-    effective_counts : ndarray, shape (c,)
-        Independent samples per channel.
+    day : date [days].
+    information : its samples without outliers.
+    deviation : (c,), standard deviation of the residual of each channel in the fit of this bag alone.
+    effective_counts : (c,), independent samples per channel.
     """
 
     day: float
@@ -63,10 +59,8 @@ def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scat
 
     Parameters
     ----------
-    changing : ndarray of int, shape (k,)
-        Columns of parameters that differ between bags.
-    scatter : ndarray, shape (k,)
-        Standard deviation of each about the robot's value; zero shares it.
+    changing : (k,), columns of parameters that differ between bags.
+    scatter : (k,), standard deviation of each about the robot's value; zero shares it.
     """
     deviation = np.median([bag.deviation for bag in bags], axis=0)
     by_column = np.zeros(bags[0].information.layout.size)
@@ -108,12 +102,9 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
 
     Parameters
     ----------
-    bags : sequence of BagInformation
-        Sorted by date.
-    estimate : Estimate
-        From all bags of the robot.
-    changing : ndarray of int, shape (k,)
-        Columns of parameters that differ between bags.
+    bags : sorted by date.
+    estimate : from all bags of the robot.
+    changing : (k,), columns of parameters that differ between bags.
     """
     layout, size, first = estimate.layout, estimate.layout.size, len(changing)
     shared = np.setdiff1d(np.arange(size), changing)

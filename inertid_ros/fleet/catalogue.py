@@ -51,14 +51,10 @@ class FleetBag:
 
     Attributes
     ----------
-    serial : str
-        Serial number of the robot.
-    url : str
-        Path or URL.
-    date : datetime
-        UTC if the catalogue gives no time zone.
-    payload : str
-        Name; empty without one.
+    serial : serial number of the robot.
+    url : path or URL.
+    date : UTC if the catalogue gives no time zone.
+    payload : name; empty without one.
     """
 
     serial: str
@@ -79,10 +75,8 @@ class FleetProblem:
 
     Attributes
     ----------
-    serial, bag : str
-        Empty if it concerns more than one.
-    input : bool
-        True if it could not be read or written, false if it was read and must not be used.
+    serial, bag : empty if it concerns more than one.
+    input : true if it could not be read or written, false if it was read and must not be used.
     """
 
     message: str
@@ -102,12 +96,9 @@ class Catalogue:
 
     Attributes
     ----------
-    robots : mapping of str to FleetRobot
-        By serial number.
-    bags : tuple of FleetBag
-        Sorted by serial number and date.
-    problems : tuple of FleetProblem
-        Entries that could not be used.
+    robots : by serial number.
+    bags : sorted by serial number and date.
+    problems : entries that could not be used.
     """
 
     robots: Mapping[str, FleetRobot]

@@ -94,10 +94,8 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
 
     Parameters
     ----------
-    scheduler : str
-        Address, such as ``tcp://10.0.0.1:8786``; empty starts local workers.
-    workers : int
-        Local worker processes; 0 is one per core.
+    scheduler : address, such as ``tcp://10.0.0.1:8786``; empty starts local workers.
+    workers : local worker processes; 0 is one per core.
 
     Raises
     ------

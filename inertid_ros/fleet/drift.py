@@ -28,11 +28,9 @@ class Series:
 
     Attributes
     ----------
-    days : ndarray, shape (k,)
-        Ascending dates [days].
+    days : (k,), ascending dates [days].
     values : ndarray, shape (k,)
-    covariance : ndarray, shape (k, k)
-        Covariance of the errors.
+    covariance : (k, k), covariance of the errors.
     """
 
     name: str
@@ -142,12 +140,9 @@ class ChangePoint:
 
     Attributes
     ----------
-    index : int
-        First estimate after it.
-    first_day, last_day : float
-        Dates between which it happened.
-    p_value : float
-        Of no change anywhere, corrected for the number of places tried.
+    index : first estimate after it.
+    first_day, last_day : dates between which it happened.
+    p_value : of no change anywhere, corrected for the number of places tried.
     """
 
     index: int
@@ -163,14 +158,10 @@ class Drift:
 
     Attributes
     ----------
-    trend : Coefficient
-        Per year.
-    level : Coefficient
-        In the middle of the time, including half of all steps.
-    scatter : float
-        Standard deviation between recordings in excess of their errors.
-    changes : tuple of ChangePoint
-        Sorted by time.
+    trend : per year.
+    level : in the middle of the time, including half of all steps.
+    scatter : standard deviation between recordings in excess of their errors.
+    changes : sorted by time.
     """
 
     trend: Coefficient

@@ -25,10 +25,8 @@ class Likelihoods:
 
     Attributes
     ----------
-    precision : ndarray, shape (n, r, r)
-        Inverse covariance of each robot's parameters by its own data; may be singular.
-    product : ndarray, shape (n, r)
-        Precision times estimate.
+    precision : (n, r, r), inverse covariance of each robot's parameters by its own data; may be singular.
+    product : (n, r), precision times estimate.
     """
 
     precision: Array
@@ -69,14 +67,10 @@ class Population:
 
     Attributes
     ----------
-    mean : ndarray, shape (r,)
-        Posterior mean of ``mu``.
-    mean_covariance : ndarray, shape (r, r)
-        Posterior covariance of ``mu``.
-    covariance : ndarray, shape (r, r)
-        ``Sigma``, between robots.
-    count : int
-        Number of robots.
+    mean : (r,), posterior mean of ``mu``.
+    mean_covariance : (r, r), posterior covariance of ``mu``.
+    covariance : (r, r), ``Sigma``, between robots.
+    count : number of robots.
     """
 
     mean: Array
@@ -100,10 +94,8 @@ def fit_population(
 
     Parameters
     ----------
-    prior : ndarray, shape (r, r)
-        Precision of the normal prior of the mean about zero; may be zero.
-    start : ndarray, shape (r,)
-        Standard deviations to begin with, above zero.
+    prior : (r, r), precision of the normal prior of the mean about zero; may be zero.
+    start : (r,), standard deviations to begin with, above zero.
     pseudo_robots : float, optional
         Weight of the diagonal one, by default the number of parameters plus one; zero is plain maximum likelihood.
     """

@@ -81,11 +81,9 @@ class JobResult:
 
     Attributes
     ----------
-    summary : dict
-        Plain data. Bag: verdict, reasons, deviation and effective samples per channel, and figures. Robot: deviation
-        per channel, scatter of the changing terms, and drift of every parameter.
-    information : bytes
-        Content of its information file; empty for a bag whose result exists already or must not be used.
+    summary : plain data. Bag: verdict, reasons, deviation and effective samples per channel, and figures. Robot:
+        deviation per channel, scatter of the changing terms, and drift of every parameter.
+    information : content of its information file; empty for a bag whose result exists already or must not be used.
     """
 
     summary: dict[str, Any]
@@ -97,14 +95,10 @@ def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[
 
     Parameters
     ----------
-    url : str
-        Path or URL.
-    urdf : str
-        Content of the robot's URDF.
-    configuration : Configuration
-        Options of the fleet, with the bag's payload among the loads.
-    known : frozenset of str
-        Keys of existing results, which are not computed again.
+    url : path or URL.
+    urdf : content of the robot's URDF.
+    configuration : options of the fleet, with the bag's payload among the loads.
+    known : keys of existing results, which are not computed again.
 
     Raises
     ------

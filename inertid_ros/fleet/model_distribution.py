@@ -42,12 +42,9 @@ class BaseCoordinates:
 
     Attributes
     ----------
-    base : BaseParameters
-        ``r`` base parameters, including drives.
-    centre, scale : ndarray, shape (r,)
-        Prior, and its standard deviation under the typical prior spread.
-    prior : ndarray, shape (r, r)
-        Precision of the prior, in these units.
+    base : ``r`` base parameters, including drives.
+    centre, scale : (r,), prior, and its standard deviation under the typical prior spread.
+    prior : (r, r), precision of the prior, in these units.
     """
 
     base: BaseParameters
@@ -150,12 +147,9 @@ class Outlier:
 
     Attributes
     ----------
-    parameter : str
-        Name of the change, such as ``arm.m`` or ``joint2.coulomb``.
-    size, deviation : float
-        [kg, m or SI].
-    p_value : float
-        Corrected for the number of changes tried.
+    parameter : name of the change, such as ``arm.m`` or ``joint2.coulomb``.
+    size, deviation : [kg, m or SI].
+    p_value : corrected for the number of changes tried.
     """
 
     robot: int

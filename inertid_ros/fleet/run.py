@@ -42,10 +42,8 @@ class BagOutcome:
     ----------
     key, summary
         Of its result; empty without one.
-    computed : bool
-        Whether it was computed in this run.
-    message : str
-        Why it is not used; empty if it is.
+    computed : whether it was computed in this run.
+    message : why it is not used; empty if it is.
     """
 
     bag: FleetBag
@@ -74,13 +72,11 @@ class ModelPopulation:
 
     Attributes
     ----------
-    serials : tuple of str
-        Robots with results, in order.
+    serials : robots with results, in order.
     distribution, within
         None for fewer than :data:`.MIN_ROBOTS` robots; ``within (r,)`` is the standard deviation of base parameters by
         the data of one robot, median over robots (SI).
-    outliers : mapping of str to Outlier
-        By serial number.
+    outliers : by serial number.
     """
 
     model: str
@@ -97,10 +93,8 @@ def model_population(
 
     Parameters
     ----------
-    urdf : str
-        Content of the URDF of one of the robots; its bodies are the prior of the mean.
-    robots : mapping of str to JobResult
-        By serial number.
+    urdf : content of the URDF of one of the robots; its bodies are the prior of the mean.
+    robots : by serial number.
     """
     serials = tuple(sorted(robots))
     if len(serials) < model_distribution.MIN_ROBOTS:
@@ -126,14 +120,10 @@ class FleetOutcome:
 
     Attributes
     ----------
-    bags : tuple of BagOutcome
-        In the order of the catalogue.
-    robots, estimates : mapping
-        By serial number.
-    models : mapping of str to ModelPopulation
-        By name.
-    seconds : mapping of str to float
-        Duration by stage.
+    bags : in the order of the catalogue.
+    robots, estimates : by serial number.
+    models : by name.
+    seconds : duration by stage.
     """
 
     catalogue: Catalogue
@@ -172,10 +162,8 @@ def run_fleet(
 
     Parameters
     ----------
-    configuration : Configuration
-        From :func:`.fleet_configuration`.
-    directory : Path
-        Folder of the results that the next run reuses.
+    configuration : from :func:`.fleet_configuration`.
+    directory : folder of the results that the next run reuses.
 
     Raises
     ------

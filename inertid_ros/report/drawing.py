@@ -43,12 +43,9 @@ class Panel:
 
     Parameters
     ----------
-    box : tuple of float
-        Left, bottom, width, height of the axes as shares of the figure.
-    x, y : tuple of float
-        Range of the axes.
-    log : tuple of bool
-        Whether x and y are logarithmic.
+    box : left, bottom, width, height of the axes as shares of the figure.
+    x, y : range of the axes.
+    log : whether x and y are logarithmic.
     """
 
     def __init__(
@@ -135,10 +132,8 @@ def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]
 
     Parameters
     ----------
-    width, height : float
-        Size in points, with text of 10 points.
-    label : str
-        What it shows, for readers who do not see it.
+    width, height : size in points, with text of 10 points.
+    label : what it shows, for readers who do not see it.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -130,10 +130,8 @@ def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
 
     Parameters
     ----------
-    report : mapping
-        Content of ``report.json``; parts that an older one lacks are left out.
-    curves : Curves, optional
-        Without them only ellipsoids are plotted.
+    report : content of ``report.json``; parts that an older one lacks are left out.
+    curves : without them only ellipsoids are plotted.
     """
     curves = curves or Curves()
     return rendered(
@@ -164,8 +162,7 @@ def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -
 
     Parameters
     ----------
-    motions : sequence of (str, Inspection, mapping)
-        Purpose, plan with its properties, and content of ``excitation.json`` of each.
+    motions : purpose, plan with its properties, and content of ``excitation.json`` of each.
     """
     parts = [
         (purpose, summary, drawn.limits_plots(motion), drawn.spectrum_plot(motion.spectrum_before, motion.spectrum))
