@@ -32,7 +32,7 @@ def test_it_begins_with_the_measured_torque_and_pose():
 
 def test_a_payload_that_is_gripped_in_motion_is_adapted_to():
     arm = TorqueArm().run(1.0)
-    arm.arm.follow(arm.sway(rounds=8), arm.time)
+    arm.arm.follow(arm.sway(rounds=6), arm.time)
     arm.run(2.0)
     before = error_after(arm, 2.0)
     arm.grip(2.0)
@@ -41,7 +41,7 @@ def test_a_payload_that_is_gripped_in_motion_is_adapted_to():
     after = error_after(arm, 2.0)
     assert gripped > 2 * before and after < 2 * before and not arm.arm.fault
     assert is_consistent(arm.arm.controller.bodies).all()
-    arm.run(6.5)
+    arm.run(2.5)
     assert arm.arm.stage is Stage.HOLDING and arm.rests()
     arm.check_limits(np.inf)  # the grip itself is a jerk
 
