@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import CAUSES, Finding, Severity
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.solvers.constraints import Constraints
@@ -31,30 +31,14 @@ _MAX_NAMES = 4  # names in a message
 _FRICTIONLESS_SHARE, _EXPLAINED_ERROR = 3e-3, 0.02
 _FRICTION = ("viscous", "coulomb", "stribeck")
 _SPRING_TORQUE_SHARE = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
-_PLAN = "inertid excite --urdf URDF --prior RESULT --output plan"
-_VALIDATE = "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
-_LOOK = "inertid info RECORDING"
-_CORRECT = "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT"
-_RECORD_AGAIN = "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
-_USE = "ros2 launch inertid_ros online.launch.py result:=RESULT"
-_COMMANDS: Mapping[str, str] = {
-    **dict.fromkeys(("not_validated", "held_out_not_new"), _VALIDATE),
-    **dict.fromkeys(("little_motion", "lockstep", "not_excited", "little_excited", "does_not_generalise"), _PLAN),
-    **dict.fromkeys(
-        (
-            "position_unit", "position_offset", "effort_sign", "effort_unit", "effort_current", "undeclared_load",
-            "joint_exchange", "effort_exchange", "gravity_compensated", "gravity_direction", "delay", "coupling",
-            "friction_excluded", "parameter_implausible", "mass_implausible", "mass_open", "border_reached",
-            "inconsistent", "not_optimal", "above_noise", "load_elsewhere", "counterbalance", "lacks_weight",
-            "locked_joint_moves", "beyond_limits", "load_changed", "joint_axis", "effort_magnitude",
-        ),
-        _CORRECT,
-    ),
-    **dict.fromkeys(
-        ("short_recording", "worse_than_nothing", "worse_than_urdf", "no_effort", "effort_without_friction"),
-        _RECORD_AGAIN,
-    ),
-}  # fmt: skip
+_COMMANDS = {
+    "look": "inertid info RECORDING",
+    "plan": "inertid excite --urdf URDF --prior RESULT --output plan",
+    "validate": "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT",
+    "correct": "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT",
+    "record": "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT",
+    "use": "ros2 launch inertid_ros online.launch.py result:=RESULT",
+}
 
 
 class Verdict(Enum):
@@ -313,8 +297,8 @@ def next_action(gate: GateDecision, names: Mapping[str, str]) -> NextAction:
         Values of the names in capitals, as far as known: ``URDF``, ``RESULT``, ``RECORDINGS``.
     """
     text = "give calibrated.urdf to what uses the URDF, or follow the robot with this result"
-    command = _USE
+    command = "use"
     if gate.reasons:
         prefix = "" if gate.verdict is Verdict.REJECT else "before relying on it, "
-        text, command = prefix + gate.reasons[0].remedy, _COMMANDS.get(gate.reasons[0].cause, _LOOK)
-    return NextAction(text, re.sub(r"[A-Z_]{4,}", lambda name: names.get(name[0], name[0]), command))
+        text, command = prefix + gate.reasons[0].remedy, CAUSES[gate.reasons[0].cause].command
+    return NextAction(text, re.sub(r"[A-Z_]{4,}", lambda name: names.get(name[0], name[0]), _COMMANDS[command]))
