@@ -46,12 +46,10 @@ class RobotModel:
     urdf : text as given, with the inertia of their shapes for links that had none.
     pinocchio : model of the moving bodies; locked and fixed joints are lumped into them.
     body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
-    body_locked : ndarray, shape (nb, 10)
-        Part of ``body_prior`` from links behind locked joints. These keep their inertial elements in the written URDF,
-        so that a consistent estimate is at least this much.
+    body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. These keep their inertial elements
+        in the written URDF, so that a consistent estimate is at least this much.
     drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
-    fitted_bodies : ndarray or None, shape (nb, 10)
-        Bodies that the load of user terms is computed from, instead of the prior.
+    fitted_bodies : (nb, 10), bodies that the load of user terms is computed from, instead of the prior.
     options : as given, with joints that others mimic among the locked ones; what recordings tell is in ``layout``.
     folder : folder of the URDF, for its meshes; None if it was given as text.
     """
@@ -208,9 +206,8 @@ class RobotModel:
     def with_bodies(self, bodies: Array) -> pin.Model:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
         model = pin.Model(self.pinocchio)
-        for index, pi in enumerate(bodies):
-            # Pinocchio divides by the mass.
-            model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(np.array(pi)) if pi[0] else pin.Inertia.Zero()
+        for index, pi in enumerate(bodies, start=1):  # Pinocchio divides by the mass
+            model.inertias[index] = pin.Inertia.FromDynamicParameters(np.array(pi)) if pi[0] else pin.Inertia.Zero()
         return model
 
 
@@ -219,9 +216,8 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
 
     Parameters
     ----------
-    shapes : bool
-        Whether links without inertia get that of their shapes, whose meshes may take long to read. Otherwise they are
-        bars in the model, but not in its ``urdf``: enough for watching a robot.
+    shapes : whether links without inertia get that of their shapes, whose meshes may take long to read. Otherwise they
+        are bars in the model, but not in its ``urdf``: enough for watching a robot.
 
     Raises
     ------
@@ -243,19 +239,19 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
 def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bool) -> RobotModel:
     root = parsing.parse_description(text)
     wheels = completed(root, options.wheels)
-    names = {joint.get("name") for joint in root.findall("joint")}
+    names = parsing.by_name(root, "joint")
     held = {name: 0.0 for name in wheels if name in names}
     urdf_joints.check_supported(root)
     options = _with_leaders_held(root, options, {**held, **options.locked_joints})
     locked = urdf_joints.locked_joints(root, {**held, **options.locked_joints})
-    full = urdf_joints.full_model(root, options.gravity, options.base == "free")
+    free = options.base == "free"
+    full = urdf_joints.full_model(root, options.gravity, free)
     model, full_ids = urdf_joints.reduced_model(full, locked)
     if model.njoints < 2:
         raise ModelError(
             f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify"
             " unless its base moves (robot.base: free)"
         )
-    free = options.base == "free"
     joints = tuple(model.names)[1 + free :]
     links = urdf_joints.moving_links(root, joints, free)
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])

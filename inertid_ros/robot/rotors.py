@@ -128,8 +128,7 @@ def completed(root: etree._Element, wheels: Mapping[str, WheelOptions]) -> dict[
     ModelError
         Inertia, link or axis is neither given nor in the URDF, or the wheel in the URDF is out of balance.
     """
-    joints = {joint.get("name"): joint for joint in root.findall("joint")}
-    links = {link.get("name"): link for link in root.findall("link")}
+    joints, links = parsing.by_name(root, "joint"), parsing.by_name(root, "link")
     return {name: _completed(name, wheel, joints.get(name), links) for name, wheel in wheels.items()}
 
 
@@ -148,18 +147,16 @@ def mount(kinematics: pin.Model, wheels: Mapping[str, WheelOptions]) -> MountedW
 
 
 def _completed(
-    name: str, wheel: WheelOptions, joint: etree._Element | None, links: dict[str | None, etree._Element]
+    name: str, wheel: WheelOptions, joint: etree._Element | None, links: Mapping[str, etree._Element]
 ) -> WheelOptions:
     if joint is not None:
         if joint.get("type") not in ("continuous", "revolute"):
             problem = f"is {joint.get('type')} and cannot be a wheel; name a joint that turns"
             raise ModelError(f"{parsing.place(joint)}: {problem}")
-        axis = parsing.axis(joint)
-        if not wheel.axis:
-            turned = pin.rpy.rpyToMatrix(*parsing.origin(joint)[1]) @ axis
-            wheel = attrs.evolve(wheel, axis=tuple(turned.tolist()))
-        wheel = attrs.evolve(wheel, link=wheel.link or str(joint.find("parent").get("link")))
-        inertial = links[joint.find("child").get("link")].find("inertial")
+        axis, (parent, child) = parsing.axis(joint), parsing.ends(joint)
+        turned = pin.rpy.rpyToMatrix(*parsing.origin(joint)[1]) @ axis
+        wheel = attrs.evolve(wheel, axis=wheel.axis or tuple(turned.tolist()), link=wheel.link or parent)
+        inertial = links[child].find("inertial")
         if not wheel.inertia and inertial is not None:
             wheel = attrs.evolve(wheel, inertia=_about_axis(name, inertial, axis))
     if not wheel.inertia:

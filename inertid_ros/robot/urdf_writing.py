@@ -53,7 +53,7 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
 def _lumped_links(model: RobotModel) -> list[str]:
     """Links fixed to a moving link that have an inertia, or a collision shape that MuJoCo would compute one from."""
     root = parsing.parse_description(model.urdf)
-    massive = {link.get("name") for link in root.findall("link") if _has_inertia(link)}
+    massive = {name for name, link in parsing.by_name(root, "link").items() if _has_inertia(link)}
     return [name for link in model.link_names for name in rigidly_joined(root, link)[1:] if name in massive]
 
 

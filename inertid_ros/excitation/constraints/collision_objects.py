@@ -125,10 +125,7 @@ def candidate_pairs(
 
 def _rigid_groups(root: etree._Element) -> tuple[dict[str, str], set[frozenset[str]]]:
     """One name per link for all that fixed joints connect; and pairs of names, equal or with a joint between."""
-    joints = [
-        (str(joint.find("parent").get("link")), str(joint.find("child").get("link")), joint.get("type") == "fixed")
-        for joint in root.findall("joint")
-    ]
+    joints = [(*parsing.ends(joint), joint.get("type") == "fixed") for joint in root.findall("joint")]
     parent_of = {child: parent for parent, child, fixed in joints if fixed}
 
     def first(link: str) -> str:
@@ -136,7 +133,7 @@ def _rigid_groups(root: etree._Element) -> tuple[dict[str, str], set[frozenset[s
             link = parent_of[link]
         return link
 
-    groups = {name: first(name) for name in (str(link.get("name")) for link in root.findall("link"))}
+    groups = {name: first(name) for name in parsing.by_name(root, "link")}
     adjacent = {frozenset((groups[parent], groups[child])) for parent, child, fixed in joints if not fixed}
     return groups, adjacent | {frozenset((group,)) for group in groups.values()}
 

@@ -67,11 +67,7 @@ def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) ->
 
 def _bars(root: etree._Element, link: str) -> Array:
     """``(10,)`` parameters of bars from a link's joint to those behind it, or of a cube if there are none."""
-    ends = [
-        parsing.origin(joint)[0]
-        for joint in root.findall("joint")
-        if joint.find("parent").get("link") == link
-    ]  # fmt: skip
+    ends = [parsing.origin(joint)[0] for joint in root.findall("joint") if parsing.ends(joint)[0] == link]
     cube = 0.5 * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     far = [end for end in ends if np.linalg.norm(end) > _MIN_BAR_SIZE] or [np.zeros(3)]
     bodies = []
