@@ -9,8 +9,8 @@ from support.robots.quick_plans import quick_plan, simple_limits
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.motions import QuinticRamp
 from inertid_ros.excitation import plan_file
+from inertid_ros.excitation.motions import QuinticRamp
 from inertid_ros.excitation.plan import MAX_KNOTS, Plan, joined, plan_of, slower
 from inertid_ros.excitation.plan_file import load_motion, plan_text
 
