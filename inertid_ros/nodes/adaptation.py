@@ -27,7 +27,6 @@ from inertid_ros.adaptive_control.controlled_arm import (
 from inertid_ros.config.excitation import StateMonitorOptions
 from inertid_ros.config.nodes import AdaptationNodeOptions
 from inertid_ros.config.robot import DRIVE_TERMS
-from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError
 from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.excitation.quintic import PiecewiseQuintic
@@ -49,28 +48,17 @@ _AUTOSTART_PERIOD_S = 0.5  # between two tries to start by itself
 _HOLD_BEFORE_END_S = 0.3  # the arm is held at rest for this long before the process ends
 
 
-class EffortTopic(CommandTopic):
-    """``std_msgs/Float64MultiArray``, one effort for every joint in the model's order [N m or N]."""
-
-    def send(self, effort: Array) -> None:
-        """Command efforts ``(n,)``."""
-        self._publisher.publish(Float64MultiArray(data=effort.tolist()))
-
-
 class ArmInterface(RobotStates):
     """Robot description, joint states and effort commands of one arm; see :class:`RobotStates`."""
 
     def __init__(
-        self,
-        node: Node,
-        options: AdaptationNodeOptions,
-        on_state: Callable[[JointSample, float, float], None],
+        self, node: Node, options: AdaptationNodeOptions, on_state: Callable[[JointSample, float, float], None],
         on_other_robot: Callable[[], None],
     ) -> None:
         super().__init__(node, options.urdf, options.robot, on_state, on_other_robot)
         topic = f"{options.controller}/commands" if options.controller else "effort_commands"
-        self.commands = EffortTopic(node, Float64MultiArray, topic)
-        self._manager = ControllerManager(node, options.controller)
+        self.commands = CommandTopic(node, Float64MultiArray, topic)
+        self.manager = ControllerManager(node, options.controller)
 
     def begin(self, options: StateMonitorOptions) -> ArmState:
         """Return the state of an arm that may be taken over.
@@ -89,13 +77,9 @@ class ArmInterface(RobotStates):
         """Why commands do not arrive, or which other nodes command or publish states; empty if all is well."""
         return self.commands.problem() or self.several_publishers()
 
-    def controller_problem(self) -> str:
-        """Why the controller would not pass efforts on; empty if it would, or if that is unknown."""
-        return self._manager.problem()
-
     def poll(self) -> None:
         """Take what has come since the last call; call it at every tick."""
-        self._manager.poll(self.steady())
+        self.manager.poll(self.steady())
         super().poll()
 
     def reference(self, message: JointTrajectory) -> PiecewiseQuintic:
@@ -111,7 +95,7 @@ class ArmInterface(RobotStates):
         return replace(points, time=points.time + start)
 
     def _described(self, model: RobotModel) -> None:
-        self._manager.joints = model.recorded_joints.recorded(model.joint_names)
+        self.manager.joints = model.recorded_joints.recorded(model.joint_names)
 
 
 class Adaptation(LifecycleNode):
@@ -127,9 +111,8 @@ class Adaptation(LifecycleNode):
         self.told_fault, self.refused, self.sequence = "", "", 0
         self.ending, self.rested_at = False, float("inf")
         self.ticks = StreamWatch()
-        self.robot = ArmInterface(
-            self, self.options, self._take_state, lambda: self._stop("the robot description changed")
-        )
+        changed = "the robot description changed"
+        self.robot = ArmInterface(self, self.options, self._take_state, lambda: self._stop(changed))
         self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
         self.create_subscription(JointTrajectory, "~/joint_trajectory", self._take_reference, COMMAND)
         self.create_service(Trigger, "~/stop", self._stop_on_request)
@@ -218,7 +201,7 @@ class Adaptation(LifecycleNode):
         self.robot.poll()
         effort = self.arm.tick(self.robot.steady()) if self.arm is not None else None
         if effort is not None:
-            self.robot.commands.send(effort)
+            self.robot.commands.publish(Float64MultiArray(data=effort.tolist()))
 
     def _take_state(self, sample: JointSample, clock: float, now: float) -> None:
         if self.arm is not None:
@@ -229,7 +212,7 @@ class Adaptation(LifecycleNode):
         try:
             if self.arm is None:
                 raise InertidError("reference: refused, adaptation is not active; activate it")
-            if problem := self.robot.controller_problem():
+            if problem := self.robot.manager.problem():
                 raise InertidError(f"reference: refused, {problem}")
             self.arm.follow(self.robot.reference(message), self.robot.steady())
             self.refused = ""
@@ -275,14 +258,49 @@ class Adaptation(LifecycleNode):
         self.parameters_publisher.publish(message)
 
     def _statuses(self) -> list[Status]:
-        first = float(self.estimate.bodies[:, 0].sum()) if self.estimate is not None else 0.0
         return [
-            motion_status(self.arm, self.refused),
+            self._motion_status(),
             joint_states_status(self.robot, self.options.monitor),
-            controller_status(self.robot, self.arm is not None),
-            parameters_status(self.arm, first),
+            self._controller_status(),
+            self._parameters_status(),
             timing_status(self.ticks.report(time.monotonic()), self.tick_s),
         ]
+
+    def _motion_status(self) -> Status:
+        arm = self.arm
+        state, fault = ("not in control", "") if arm is None else (arm.stage.value, arm.fault)
+        values = {
+            "State": state,
+            "Accepts references": arm is not None and arm.accepts,
+            "Tracking error (rad or m)": None if arm is None else float(np.abs(arm.error).max()),
+            "Largest tracking error (rad or m)": None if arm is None else arm.largest_error,
+            "Joint states rejected": None if arm is None else sum(arm.monitor.counts.rejected.values()),
+        }
+        return Status("motion", *gravest((ERROR, fault), (WARN, self.refused), otherwise=state), values)
+
+    def _controller_status(self) -> Status:
+        """Status of the controller; a missing one is an error only while the node is in control."""
+        robot = self.robot
+        level_and_message = gravest(
+            (STALE, "" if robot.name else "no robot description"),
+            (WARN if self.arm is None else ERROR, robot.commands.problem() or robot.manager.problem()),
+            otherwise="commands arrive",
+        )
+        values = {"Topic": robot.commands.name, "Discovered": robot.commands.has_controller}
+        return Status("controller", *level_and_message, values)
+
+    def _parameters_status(self) -> Status:
+        """Status of the estimate: its distance from the first."""
+        if self.arm is None or self.estimate is None:
+            keys = ("Mass (kg)", "Added mass (kg)", "At their effort limit")
+            return Status("parameters", STALE, "not in control", dict.fromkeys(keys))
+        mass, controller = float(self.arm.controller.bodies[:, 0].sum()), self.arm.controller
+        values = {
+            "Mass (kg)": mass,
+            "Added mass (kg)": mass - float(self.estimate.bodies[:, 0].sum()),
+            "At their effort limit": int(controller.saturated.sum()),
+        }
+        return Status("parameters", OK, "they adapt" if self.arm.accepts else "they are held", values)
 
     # Ending
 
@@ -309,45 +327,6 @@ class Adaptation(LifecycleNode):
         while not self.shutdown_complete:
             self.tick()
             time.sleep(self.tick_s)
-
-
-def motion_status(arm: ControlledArm | None, refused: str) -> Status:
-    """Status of the arm; ``refused`` is why the last reference was refused, or empty."""
-    state = "not in control" if arm is None else arm.stage.value
-    values = {
-        "State": state,
-        "Accepts references": arm is not None and arm.accepts,
-        "Tracking error (rad or m)": None if arm is None else float(np.abs(arm.error).max()),
-        "Largest tracking error (rad or m)": None if arm is None else arm.largest_error,
-        "Joint states rejected": None if arm is None else sum(arm.monitor.counts.rejected.values()),
-    }
-    fault = arm.fault if arm is not None else ""
-    return Status("motion", *gravest((ERROR, fault), (WARN, refused), otherwise=state), values)
-
-
-def controller_status(robot: ArmInterface, in_control: bool) -> Status:
-    """Status of the controller; a missing one is an error only while the node is in control."""
-    level_and_message = gravest(
-        (STALE, "" if robot.name else "no robot description"),
-        (ERROR if in_control else WARN, robot.commands.problem() or robot.controller_problem()),
-        otherwise="commands arrive",
-    )
-    values = {"Topic": robot.commands.name, "Discovered": robot.commands.has_controller}
-    return Status("controller", *level_and_message, values)
-
-
-def parameters_status(arm: ControlledArm | None, first_mass: float) -> Status:
-    """Status of the estimate: its distance from the first."""
-    if arm is None:
-        keys = ("Mass (kg)", "Added mass (kg)", "At their effort limit")
-        return Status("parameters", STALE, "not in control", dict.fromkeys(keys))
-    mass = float(arm.controller.bodies[:, 0].sum())
-    values = {
-        "Mass (kg)": mass,
-        "Added mass (kg)": mass - first_mass,
-        "At their effort limit": int(arm.controller.saturated.sum()),
-    }
-    return Status("parameters", OK, "they adapt" if arm.accepts else "they are held", values)
 
 
 def main() -> int:

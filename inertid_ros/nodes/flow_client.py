@@ -307,8 +307,10 @@ class FlowClient:
             except FlowError:
                 if time.monotonic() > end:
                     raise
-                again = time.monotonic() + _RETRY_PERIOD_S
-                self.until(lambda: time.monotonic() > again, "", 2 * _RETRY_PERIOD_S)
+                self._pause(time.monotonic() + _RETRY_PERIOD_S)
+
+    def _pause(self, end: float) -> None:
+        self.until(lambda: time.monotonic() > end, "", 2 * _RETRY_PERIOD_S)
 
     def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
         """Take every step, also after one has failed, and show what went wrong; nodes that have ended need no step."""
@@ -328,8 +330,8 @@ class FlowClient:
         While a goal with the field ``lease`` set is open, the lease is renewed. ``describe`` returns label and fraction
         of a feedback, None if unknown; ``watch`` is called all the time and raises FlowError once the goal is useless.
 
-        Raises FlowError if the goal is refused, or, once it is canceled, if it took too long or was useless; Interrupted
-        after a signal, once the goal has ended.
+        Raises FlowError if the goal is refused, or, once it is canceled, if it took too long or was useless;
+        Interrupted after a signal, once the goal has ended.
         """
         client = self.action(action_type, name)
         self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_TIMEOUT_S)

@@ -57,13 +57,8 @@ class GoalNode(Node):
         """Begin to serve an action; ``busy`` says in the log why a second goal is refused."""
         self._busy = busy
         self._server = ActionServer(
-            self,
-            action_type,
-            name,
-            self._execute,
-            goal_callback=self._accept,
-            cancel_callback=lambda _goal: CancelResponse.ACCEPT,
-            callback_group=ReentrantCallbackGroup(),
+            self, action_type, name, self._execute, goal_callback=self._accept,
+            cancel_callback=lambda _goal: CancelResponse.ACCEPT, callback_group=ReentrantCallbackGroup(),
         )
         self._timer = self.create_timer(_POLL_PERIOD_S, self.poll_goal, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._timer.cancel()  # while there is no goal

@@ -152,27 +152,18 @@ class RobotStates:
 
     Parameters
     ----------
-    urdf : str
-        File of the description; empty takes the topic ``robot_description``.
-    on_state : callable
-        Called with every joint state that could be read, and its receipt on ROS time and on the steady clock [s].
-    on_other_robot : callable
-        Called if the description changes to other kinematics.
+    urdf : file of the description; empty takes the topic ``robot_description``.
+    on_state : called with every joint state that could be read, and its receipt by ROS time and the steady clock [s].
+    on_other_robot : called if the description changes to other kinematics.
 
     Attributes
     ----------
-    has_driver : bool
-        Whether a joint state has ever been received, of any joints.
-    rejected : tuple of int and str
-        Number of joint states that could not be read, and why the newest could not; empty if it could.
+    has_driver : whether a joint state has ever been received, of any joints.
+    rejected : number of joint states that could not be read, and why the newest could not; empty if it could.
     """
 
     def __init__(
-        self,
-        node: Node,
-        urdf: str,
-        robot: RobotOptions,
-        on_state: Callable[[JointSample, float, float], None],
+        self, node: Node, urdf: str, robot: RobotOptions, on_state: Callable[[JointSample, float, float], None],
         on_other_robot: Callable[[], None],
     ) -> None:
         self._node, self._urdf, self._robot_options = node, urdf, robot

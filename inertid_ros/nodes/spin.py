@@ -75,7 +75,8 @@ def run_node(make: Callable[[], Any]) -> int:
         check_given_parameters(node)
     except InertidError as error:
         rclpy.try_shutdown()
-        return _refused(error)
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     stop.moves_nothing = not hasattr(type(node), "shutdown_complete")
     inspect.getframeinfo(sys._getframe())  # rclpy's first log calls it, and it walks all loaded modules once, for 0.2 s
     gc.collect()
@@ -183,11 +184,6 @@ class _StopRequest:
         first, self.made = not self.made, True  # before all else: the next signal may come meanwhile
         if first and self.moves_nothing:  # a long callback must not hold up its end
             end_surely(0, _CALLBACK_END_S)
-
-
-def _refused(error: InertidError) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return 2
 
 
 class TickedSpin:

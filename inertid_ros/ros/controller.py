@@ -30,6 +30,9 @@ class CommandTopic:
     def has_controller(self) -> bool:
         return bool(self._publisher.get_subscription_count())
 
+    def publish(self, message: Any) -> None:
+        self._publisher.publish(message)
+
     def begin(self) -> None:
         """Forget problems of the last motion; a topic has none."""
 
