@@ -54,7 +54,8 @@ class Simulator(Node):
         declare(self, FaultOptions, read_only=False, prefix="fault.")
         guard(self, FaultOptions, lambda: "", prefix="fault.")
         self.tick_s = 1.0 / options.state_hz
-        self.simulation = (ForcePlateRobot if options.legged_robot.robot else SimulatedArm)(self, options)
+        kind: type[SimulatedArm | ForcePlateRobot] = ForcePlateRobot if options.legged_robot.robot else SimulatedArm
+        self.simulation = kind(self, options)
         self.tick = self.simulation.tick
 
 
@@ -63,7 +64,6 @@ class Simulation:
 
     Physics follows the steady clock; stamps are the ROS time at the start plus the simulated time. Publishes
     ``joint_states``, ``robot_description``, ``~/true_parameters`` and, if asked for, ``/clock``.
-
     """
 
     def __init__(self, node: Node, options: SimulatorOptions, truth: RobotModel) -> None:
@@ -82,18 +82,12 @@ class Simulation:
 
     def start(self, robot: SimulatedRobot | LeggedRobot, details: str) -> None:
         """Let the time of a robot begin now."""
-        self.diagnostics = DiagnosticsPublisher(
-            self.node, lambda: [robot_status(robot.time, self.lost_s, self.faults)], lambda: self.truth.name
-        )
+        self.diagnostics = DiagnosticsPublisher(self.node, lambda: [self._status(robot)], lambda: self.truth.name)
         self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.zero_ns = self.steady.now().nanoseconds  # steady clock at simulated time zero
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
         self.node.create_timer(_FAULTS_PERIOD_S, self._read_faults, clock=self.steady)
         self.node.get_logger().info(f"simulating '{self.truth.name}' with {self.truth.joints} joints{details}")
-
-    def tick(self) -> None:
-        """Advance to now, and publish."""
-        raise NotImplementedError
 
     def _behind(self, time_s: float, kept_s: float) -> tuple[float, int]:
         """Return by how much a simulated time is behind now [s], and the time lost [ns]: after a pause, all but a rest.
@@ -119,12 +113,24 @@ class Simulation:
         if self.clock_publisher is not None:
             self.clock_publisher.publish(ClockMessage(clock=self._stamp(time_s)))
 
-    def _publish_truth(self, model: RobotModel, bodies: Array, drives: Mapping[str, Array]) -> None:
+    def _publish_truth(self, bodies: Array, drives: Mapping[str, Array]) -> None:
         stamp = self.node.get_clock().now().to_msg()
-        self.true_parameters.publish(known_parameters(model, bodies, drives, stamp))
+        self.true_parameters.publish(known_parameters(self.truth, bodies, drives, stamp))
 
     def _read_faults(self) -> None:
         self.faults = read(self.node, FaultOptions, "fault.")
+
+    def _status(self, robot: SimulatedRobot | LeggedRobot) -> Status:
+        defaults, faults = attrs.asdict(FaultOptions()), attrs.asdict(self.faults)
+        asked = ", ".join(f"fault.{name}" for name, value in faults.items() if value != defaults[name])
+        slow = f"{self.lost_s:.1f} s behind the clock; take other work off this machine"
+        level_and_message = gravest(
+            (WARN, asked and f"faults on request: {asked}"),
+            (WARN, slow if self.lost_s > _MAX_LOST_S else ""),
+            otherwise="simulating",
+        )
+        values = {"Simulated time (s)": robot.time, "Lost time (s)": self.lost_s, "Faults": asked}
+        return Status("robot", *level_and_message, values)
 
 
 class SimulatedArm(Simulation):
@@ -185,7 +191,7 @@ class SimulatedArm(Simulation):
 
     def _publish_robot(self) -> None:
         drives = {term: self.robot.drives.term(term) for term in DRIVE_TERMS}
-        self._publish_truth(self.truth, self.robot.bodies, drives)
+        self._publish_truth(self.robot.bodies, drives)
 
     def _attach(self, message: InertiaStamped) -> None:
         """Hold a body fixed to the link of its frame, in place of the body before; one without mass is none."""
@@ -232,7 +238,7 @@ class ForcePlateRobot(Simulation):
             plate.name: node.create_publisher(WrenchStamped, f"{plate.name}/wrench", _SENSOR) for plate in robot.plates
         }
         frictionless = {term: np.zeros(self.truth.joints) for term in DRIVE_TERMS}
-        self._publish_truth(self.truth, self.truth.body_prior, frictionless)
+        self._publish_truth(self.truth.body_prior, frictionless)
         self.moving_publisher = node.create_publisher(Bool, "~/moving", LATCHED)
         self.moving = False
         self.moving_publisher.publish(Bool(data=False))
@@ -302,14 +308,12 @@ class ControllerState:
         if self._publisher is None:
             return
         position, velocity, acceleration = reference
+        error = _point(position - measured.position, velocity - measured.velocity)
+        reference, feedback = _point(position, velocity, acceleration), _point(measured.position, measured.velocity)
         self._publisher.publish(
             self._type(
-                header=Header(stamp=stamp),
-                joint_names=self._joint_names,
-                reference=_point(position, velocity, acceleration),
-                feedback=_point(measured.position, measured.velocity),
-                error=_point(position - measured.position, velocity - measured.velocity),
-                speed_scaling_factor=factor,
+                header=Header(stamp=stamp), joint_names=self._joint_names, reference=reference, feedback=feedback,
+                error=error, speed_scaling_factor=factor,
             )
         )
 
@@ -317,19 +321,6 @@ class ControllerState:
 def _point(*values: Array) -> JointTrajectoryPoint:
     names = ("positions", "velocities", "accelerations")
     return JointTrajectoryPoint(**dict(zip(names, (value.tolist() for value in values), strict=False)))
-
-
-def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
-    """Status of the simulation: its time, the time lost in all, and the faults that were asked for."""
-    defaults = attrs.asdict(FaultOptions())
-    asked = ", ".join(f"fault.{name}" for name, value in attrs.asdict(faults).items() if value != defaults[name])
-    level_and_message = gravest(
-        (WARN, asked and f"faults on request: {asked}"),
-        (WARN, f"{lost_s:.1f} s behind the clock; take other work off this machine" if lost_s > _MAX_LOST_S else ""),
-        otherwise="simulating",
-    )
-    values = {"Simulated time (s)": time_s, "Lost time (s)": lost_s, "Faults": asked}
-    return Status("robot", *level_and_message, values)
 
 
 def main() -> int:
