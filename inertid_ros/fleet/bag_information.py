@@ -159,9 +159,8 @@ class _Eliminated:
     rest: Array
 
 
-def _eliminated(
-    bag: BagInformation, about: Array, changing: np.ndarray, shared: np.ndarray, masses: Array, deviation: Array
-) -> _Eliminated:
+def _eliminated(bag: BagInformation, about: Array, changing: np.ndarray, shared: np.ndarray, masses: Array,
+        deviation: Array) -> _Eliminated:
     equations, k = bag.equations, len(deviation)
     columns = np.hstack([equations.R[:, changing], equations.R @ masses])
     residual = equations.z - equations.R @ about

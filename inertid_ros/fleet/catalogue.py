@@ -178,9 +178,8 @@ class _Reader:
         payloads = dict(self._payloads(content.get("payloads", {})))
         robots = self._robots(content["robots"])
         bags = self._bags(content["bags"], robots, payloads)
-        return Catalogue(
-            robots, tuple(sorted(bags, key=lambda bag: (bag.serial, bag.date, bag.url))), tuple(self.problems)
-        )
+        return Catalogue(robots, tuple(sorted(bags, key=lambda bag: (bag.serial, bag.date, bag.url))),
+            tuple(self.problems))
 
     def _payloads(self, entries: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
         """Payloads as loads of a configuration, for every recording that names them."""
@@ -209,9 +208,8 @@ class _Reader:
         self._without = twice
         return robots
 
-    def _bags(
-        self, entries: Sequence[Any], robots: Mapping[str, FleetRobot], payloads: Mapping[str, LoadOptions]
-    ) -> Iterator[FleetBag]:
+    def _bags(self, entries: Sequence[Any], robots: Mapping[str, FleetRobot],
+            payloads: Mapping[str, LoadOptions]) -> Iterator[FleetBag]:
         seen: set[tuple[str, str]] = set()
         for number, fields in enumerate(entries, 1):
             entry = self._structured(BagFields, fields, f"bags, number {number}")

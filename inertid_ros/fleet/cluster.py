@@ -47,9 +47,8 @@ class Cluster:
         """Address of its dashboard; empty if bokeh, with which Dask draws it, is not installed."""
         return str(self.client.dashboard_link or "") if importlib.util.find_spec("bokeh") else ""
 
-    def results(
-        self, function: Callable[..., Result], jobs: Mapping[Key, tuple[Any, ...]]
-    ) -> Iterator[tuple[Key, "Result | Failed"]]:
+    def results(self, function: Callable[..., Result],
+            jobs: Mapping[Key, tuple[Any, ...]]) -> Iterator[tuple[Key, "Result | Failed"]]:
         """Results of a function of jobs' arguments, in order of completion; a task whose workers die fails alone.
 
         Only some tasks are at the cluster at a time, so that neither it nor this process holds all of them.
@@ -111,21 +110,15 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
             if scheduler:
                 client = stack.enter_context(distributed.Client(scheduler, timeout=_TIMEOUT_S))
             else:
-                local = distributed.LocalCluster(
-                    n_workers=workers or os.cpu_count() or 1,
-                    threads_per_worker=1,
+                local = distributed.LocalCluster(n_workers=workers or os.cpu_count() or 1, threads_per_worker=1,
                     processes=True,
                     local_directory=stack.enter_context(tempfile.TemporaryDirectory(prefix="inertid_fleet_")),
-                    dashboard_address=":0",
-                    silence_logs=logging.CRITICAL,
-                )
+                    dashboard_address=":0", silence_logs=logging.CRITICAL)
                 client = stack.enter_context(distributed.Client(stack.enter_context(local)))
         except (OSError, TimeoutError, ValueError, ImportError, RuntimeError) as error:
             raise FleetError(
                 f"{scheduler}: no Dask scheduler answers there; check the address, or leave --scheduler off"
-                if scheduler
-                else f"local workers do not start ({_reason(error)}); try --workers 1"
-            ) from None
+                if scheduler else f"local workers do not start ({_reason(error)}); try --workers 1") from None
         if scheduler:
             check_workers(client, scheduler)
         yield Cluster(client)

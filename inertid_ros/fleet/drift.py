@@ -93,10 +93,8 @@ class Regression:
         freedom = len(y) - X.shape[1]
         scale = float(np.sum((y - X / size @ values) ** 2)) / freedom
         deviations = np.sqrt(scale * np.sum(inverse**2, axis=1))
-        return tuple(
-            Coefficient(float(value), float(deviation), freedom)
-            for value, deviation in zip(values / size, deviations / size, strict=True)
-        )
+        return tuple(Coefficient(float(value), float(deviation), freedom)
+            for value, deviation in zip(values / size, deviations / size, strict=True))
 
     def p_values_of(self, further: Array) -> Array:
         """P-values ``(c,)`` of the columns ``further (k, c)``, each added alone, at this scatter."""
@@ -128,9 +126,8 @@ def _restricted_variance(series: Series, columns: Array) -> float:
     losses = loss(grid)
     best = int(np.argmin(losses))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    refined = scipy.optimize.minimize_scalar(
-        lambda variance: float(loss(variance)[0]), bounds=(low, high), method="bounded"
-    )
+    refined = scipy.optimize.minimize_scalar(lambda variance: float(loss(variance)[0]), bounds=(low, high),
+        method="bounded")
     return float(refined.x) if refined.fun < losses[best] else float(grid[best])
 
 
@@ -195,10 +192,8 @@ def drift(series: Series) -> Drift | None:
         columns = np.column_stack([columns, steps[:, best]])
     regression = Regression(series, columns)
     middle, trend, *sizes = regression.coefficients()
-    changes = [
-        ChangePoint(place, float(series.days[place - 1]), float(series.days[place]), size, p_value)
-        for (place, p_value), size in zip(steps_found, sizes, strict=True)
-    ]
+    changes = [ChangePoint(place, float(series.days[place - 1]), float(series.days[place]), size, p_value)
+        for (place, p_value), size in zip(steps_found, sizes, strict=True)]
     ordered = tuple(sorted(changes, key=lambda change: change.index))
     return Drift(trend, middle, regression.scatter, ordered)
 

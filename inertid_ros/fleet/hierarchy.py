@@ -84,9 +84,8 @@ class Population:
         return np.asarray(self.covariance + self.mean_covariance)
 
 
-def fit_population(
-    likelihoods: Likelihoods, prior: Array, start: Array, pseudo_robots: float | None = None
-) -> Population:
+def fit_population(likelihoods: Likelihoods, prior: Array, start: Array,
+        pseudo_robots: float | None = None) -> Population:
     """Estimate the distribution between robots.
 
     First a diagonal ``Sigma``, then a full one, which pseudo robots draw towards the diagonal one (the mode of an
@@ -106,9 +105,8 @@ def fit_population(
     return _iterate(likelihoods, prior, np.diag(target), target, weight)
 
 
-def _iterate(
-    likelihoods: Likelihoods, prior: Array, covariance: Array, target: Array | None, weight: float
-) -> Population:
+def _iterate(likelihoods: Likelihoods, prior: Array, covariance: Array, target: Array | None,
+        weight: float) -> Population:
     """Expectation and maximisation until convergence; without a target, of a diagonal covariance."""
     n = len(likelihoods.product)
     best_known = np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300)

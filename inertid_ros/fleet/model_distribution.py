@@ -90,9 +90,8 @@ class ModelDistribution:
     population: Population
 
     @classmethod
-    def from_likelihoods(
-        cls, coordinates: BaseCoordinates, likelihoods: Likelihoods, robots: np.ndarray
-    ) -> "ModelDistribution":
+    def from_likelihoods(cls, coordinates: BaseCoordinates, likelihoods: Likelihoods,
+            robots: np.ndarray) -> "ModelDistribution":
         """Distribution between some of the robots."""
         chosen = Likelihoods(likelihoods.precision[robots], likelihoods.product[robots])
         estimates, _ = chosen.estimates(coordinates.prior)
@@ -175,9 +174,8 @@ def changes_of(layout: ParameterLayout, parameters: Array) -> dict[str, Array]:
     return changes | {layout.names[column]: unit[column] for column in range(layout.inertial_size, layout.size)}
 
 
-def outlying_robots(
-    coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Mapping[str, Array], level: float = OUTLIER_LEVEL
-) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
+def outlying_robots(coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Mapping[str, Array],
+        level: float = OUTLIER_LEVEL) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
     """Distribution of the robots that are not outlying, and the outliers.
 
     Outliers would widen the distribution and hide themselves: the first distribution leaves out robots far from the
@@ -198,10 +196,8 @@ def outlying_robots(
         p_values = 2 * scipy.stats.t.sf(np.abs(sizes) / deviations, freedom) * len(directions)
         best = np.argmin(p_values, axis=1)
         least = np.minimum(p_values[np.arange(n), best], 1.0)
-        outliers = tuple(
-            Outlier(int(i), names[best[i]], float(sizes[i, best[i]]), float(deviations[i, best[i]]), least[i])
-            for i in np.flatnonzero(holm(least, level))
-        )
+        outliers = tuple(Outlier(int(i), names[best[i]], float(sizes[i, best[i]]), float(deviations[i, best[i]]),
+            least[i]) for i in np.flatnonzero(holm(least, level)))
         named = {outlier.robot for outlier in outliers}
         if named == left_out or n - len(named) < MIN_ROBOTS:
             break

@@ -28,12 +28,9 @@ _MAX_ROWS = 100  # of a table on the page; the Parquet files hold all
 
 def fleet_tables(outcome: FleetOutcome) -> dict[str, Rows]:
     """Rows of the tables ``robots``, ``models``, ``drift`` and ``bags``."""
-    return {
-        "robots": list(_robot_rows(outcome)),
-        "models": [row for population in outcome.models.values() for row in _model_rows(population)],
-        "drift": _drift_rows(outcome),
-        "bags": [_bag_row(bag) for bag in outcome.bags],
-    }
+    return {"robots": list(_robot_rows(outcome)), "models": [row for population in outcome.models.values()
+        for row in _model_rows(population)], "drift": _drift_rows(outcome),
+        "bags": [_bag_row(bag) for bag in outcome.bags]}
 
 
 def write_tables(tables: Mapping[str, Rows], directory: Path) -> None:
@@ -66,7 +63,7 @@ def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
         of_robot = {
             "serial": serial,
             "model": population.model,
-            "verdict": estimate.decision["verdict"],
+            "verdict": estimate["verdict"],
             "bags": len(used[serial]),
             "first": used[serial][0].bag.date,
             "last": used[serial][-1].bag.date,
@@ -77,7 +74,7 @@ def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
             "outlying_deviation": outlier.deviation if outlier else None,
             "outlying_p_value": outlier.p_value if outlier else None,
         }
-        for row in estimate.rows:
+        for row in estimate["rows"]:
             yield {**of_robot, **row}
 
 
@@ -162,11 +159,8 @@ def fleet_content(outcome: FleetOutcome, tables: Mapping[str, Rows], dashboard: 
 def _model_content(outcome: FleetOutcome, name: str, tables: Mapping[str, Rows]) -> dict[str, Any]:
     rows = [row for row in tables["models"] if row["model"] == name]
     keys = ("parameter", "mean", "mean_deviation", "between_deviation", "within_deviation")
-    return {
-        "name": name,
-        "robots": len(outcome.models[name].serials),
-        "parameters": [{key: row[key] for key in keys} for row in rows],
-    }
+    return {"name": name, "robots": len(outcome.models[name].serials),
+        "parameters": [{key: row[key] for key in keys} for row in rows]}
 
 
 def _outlier_content(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,10 +176,8 @@ def _series_content(row: Mapping[str, Any], *further: str) -> dict[str, Any]:
 def _changes_content(row: Mapping[str, Any]) -> dict[str, Any]:
     names = ("change_after", "change_before", "change", "change_low", "change_high")
     columns = zip(*(row[name] for name in names), strict=True)
-    changes = [
-        {"after": after.isoformat(), "before": before.isoformat(), "change": size, "low": low, "high": high}
-        for after, before, size, low, high in columns
-    ]
+    changes = [{"after": after.isoformat(), "before": before.isoformat(), "change": size, "low": low, "high": high}
+        for after, before, size, low, high in columns]
     return _series_content(row) | {"changes": changes}
 
 
@@ -211,9 +203,6 @@ def estimates_over_time(series: Mapping[str, Any]) -> dict[str, Any]:
     places = zip(days, series["values"], series["low"], series["high"], strict=True)
     steps = [[datetime.fromisoformat(change[key]).timestamp() for key in ("after", "before")]
              for change in series.get("changes", ())]  # fmt: skip
-    return {
-        "width": _PLOT_WIDTH,
-        "height": _PLOT_HEIGHT,
+    return {"width": _PLOT_WIDTH, "height": _PLOT_HEIGHT,
         "estimates": [{"x": x(a), "y": y(b), "low": y(c), "high": y(d)} for a, b, c, d in places],
-        "changes": [x((after + before) / 2) for after, before in steps],
-    }
+        "changes": [x((after + before) / 2) for after, before in steps]}

@@ -67,10 +67,8 @@ class ResultStore:
     @property
     def problems(self) -> list[FleetProblem]:
         """One for every reason."""
-        return [
-            FleetProblem(f"{self.folder}: {count} results cannot be written ({reason}); make room and run again")
-            for reason, count in self.unwritten.items()
-        ]
+        return [FleetProblem(f"{self.folder}: {count} results cannot be written ({reason}); make room and run again")
+            for reason, count in self.unwritten.items()]
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key
