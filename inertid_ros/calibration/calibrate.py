@@ -79,9 +79,8 @@ def calibrate(
 
     # Recordings: screened, prepared with one cutoff, with efforts in newton metres.
     dataset = Dataset.screened(model, configuration, train, held_out)
-    dataset = dataset.prepared(
-        dataset.cutoff(), lambda done: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * done))
-    )
+    dataset = dataset.prepared(dataset.cutoff(),
+        lambda done: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * done)))
     dataset, gains = with_drive_gains(dataset)
     motion = check_motion(dataset.samples(TRAIN), dataset.model)
     refuse(motion)
@@ -113,11 +112,9 @@ def calibrate(
     clock.stop("validating")
     progress(IdentificationProgress("validating", 1.0))
     sources = tuple(recording.provenance(read_parts) for recording in dataset.recordings)
-    return CalibrationOutcome(
-        estimate, fitted, validated, validation, assessment,
-        provenance(dataset.model, sources, configuration, source), clock.seconds,
-        blocks=blocks, drive_gains=gains, bands=bands, health=dataset.health,
-    )  # fmt: skip
+    return CalibrationOutcome(estimate, fitted, validated, validation, assessment,
+        provenance(dataset.model, sources, configuration, source), clock.seconds, blocks=blocks, drive_gains=gains,
+        bands=bands, health=dataset.health)
 
 
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
@@ -240,22 +237,18 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     rounds = Result.load(job.previous).report.get("rounds") if job.previous else None
     history = tuple(map(Round.read, rounds["done"])) if rounds else ()
     topics, stamps, joints = job.configuration.topics, job.configuration.prepare.stamps, model.recorded_joints
-    train, held_out = (
-        [
-            renamed(given, joints) if isinstance(given, Recording) else load_any_length(given, topics, joints, stamps)
-            for given in sources
-        ]
-        for sources in (job.train, job.held_out)
-    )
-    outcome = calibrate(
-        model, train, held_out, job.configuration,
-        lambda report: progress(report.within(_READ_FRACTION, _CALIBRATED_FRACTION)),
-    )  # fmt: skip
+
+    def read(source: Recording | str) -> Recording | LongRecording:
+        if isinstance(source, Recording):
+            return renamed(source, joints)
+        return load_any_length(source, topics, joints, stamps)
+
+    train, held_out = ([read(source) for source in sources] for sources in (job.train, job.held_out))
+    outcome = calibrate(model, train, held_out, job.configuration,
+        lambda report: progress(report.within(_READ_FRACTION, _CALIBRATED_FRACTION)))
     outcome = replace(outcome, rounds=(job.rounds, history))
     progress(IdentificationProgress("writing", _CALIBRATED_FRACTION))
     if job.output is not None:
         outcome.save(job.output)
-    return IdentificationResult(
-        outcome.estimate, outcome.validation, outcome.gate, outcome.report, outcome.urdf, job.output,
-        outcome.history, outcome.decision,
-    )  # fmt: skip
+    return IdentificationResult(outcome.estimate, outcome.validation, outcome.gate, outcome.report, outcome.urdf,
+        job.output, outcome.history, outcome.decision)

@@ -36,15 +36,13 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
     with as_written(result.directory / REPORT):
         recordings = report["provenance"]["recordings"]
         seconds = sum(recording["seconds"] for recording in recordings if recording["role"] == "train")
-        information = earlier_information(
-            model, result.information, report["residual_deviation"], report["effective_samples"], seconds
-        )
+        information = earlier_information(model, result.information, report["residual_deviation"],
+            report["effective_samples"], seconds)
     return (model if result.rejected else result.model), information
 
 
-def earlier_fit(
-    directory: str | Path, model: RobotModel, recordings: Sequence[Recording]
-) -> tuple[EarlierFit, EarlierSource]:
+def earlier_fit(directory: str | Path, model: RobotModel,
+        recordings: Sequence[Recording]) -> tuple[EarlierFit, EarlierSource]:
     """Read a result directory for an identification that continues it.
 
     Parameters
@@ -65,19 +63,14 @@ def earlier_fit(
     with as_written(result.directory / REPORT):
         provenance = report["provenance"]
         before = provenance.get("earlier") or {"recordings": {}}
-        source = EarlierSource(
-            directory=str(result.directory),
-            sha256=file_checksum(result.directory / PARAMETERS),
-            created=provenance["created"],
-            recordings={**before["recordings"], **result.fitted_recordings},
-        )
+        source = EarlierSource(directory=str(result.directory), sha256=file_checksum(result.directory / PARAMETERS),
+            created=provenance["created"], recordings={**before["recordings"], **result.fitted_recordings})
     for recording in recordings:
         name = source.recordings.get(checksum(recording))
         if name is not None:
             raise RecordingError(
                 f"{recording.name}: is part of the earlier result already ({directory}, as {name}), and would count"
-                " twice; give new recordings"
-            )
+                " twice; give new recordings")
     information = result.information
     with as_written(result.directory / REPORT):
         share = np.asarray(report["effective_samples"], dtype=float) / np.maximum(information.counts, 1)

@@ -69,9 +69,8 @@ class Workspace:
     earlier: EarlierInformation | None
 
     @classmethod
-    def of(
-        cls, model: RobotModel, limit_options: LimitOptions, options: ExcitationOptions, prior: str | Path = ""
-    ) -> "Workspace":
+    def of(cls, model: RobotModel, limit_options: LimitOptions, options: ExcitationOptions,
+            prior: str | Path = "") -> "Workspace":
         """Workspace of a robot on a fixed base; the bodies of a result directory ``prior`` predict its efforts."""
         earlier = None
         if prior:
@@ -131,20 +130,15 @@ def plan(
     return (fitted,) if space.earlier is not None else (fitted, planned(HELD_OUT, options.held_out))
 
 
-def check_motion(
-    model: RobotModel, file: str | Path, configuration: ExcitationConfiguration, prior: str | Path = ""
-) -> PlannedMotion:
+def check_motion(model: RobotModel, file: str | Path, configuration: ExcitationConfiguration,
+        prior: str | Path = "") -> PlannedMotion:
     """Inspect a plan or JointTrajectory in YAML; InertidError if it cannot be read, or breaks a limit."""
     space = Workspace.of(model, configuration.limits, configuration.excitation, prior)
     return space.inspected(load_motion(file, space.limits))
 
 
-def plan_floating(
-    model: RobotModel,
-    configuration: ExcitationConfiguration,
-    start: Mapping[str, float],
-    progress: Callable[[float, float], None],
-) -> tuple[Plan, IntervalPlan]:
+def plan_floating(model: RobotModel, configuration: ExcitationConfiguration, start: Mapping[str, float],
+        progress: Callable[[float, float], None]) -> tuple[Plan, IntervalPlan]:
     """Plan direction combinations of joints and reaction wheels for a robot that floats.
 
     The plan is a ramp from the start to the first waypoint, and the intervals; wheels begin at zero. ``progress`` is
@@ -158,10 +152,8 @@ def plan_floating(
     first, begin = best.motion.waypoints[0], best.motion.waypoints[0].copy()
     begin[: model.joints] = pose
     ramp = QuinticRamp.within(begin, first, _APPROACH_USE * whole.velocity, _APPROACH_USE * whole.acceleration)
-    motion = plan_of(
-        Concatenation([ramp, best.motion.trajectory]), whole, knot_step=options.knot_step_s,
-        motion_type="combinations", model_hash=model.hash, seed=options.seed,
-    )  # fmt: skip
+    motion = plan_of(Concatenation([ramp, best.motion.trajectory]), whole, knot_step=options.knot_step_s,
+        motion_type="combinations", model_hash=model.hash, seed=options.seed)
     check_curve(motion.curve, whole)
     return replace(motion, condition_number=best.condition_number), best
 

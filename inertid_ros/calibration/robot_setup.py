@@ -110,13 +110,8 @@ class RobotSetup:
     driver: KnownDriver | None
 
 
-def robot_setup(
-    urdf: Path,
-    effort: str = "",
-    mounting: str = "",
-    locked_joints: Mapping[str, float] | None = None,
-    recorded_names: Sequence[str] = (),
-) -> RobotSetup:
+def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints: Mapping[str, float] | None = None,
+        recorded_names: Sequence[str] = ()) -> RobotSetup:
     """Look at the URDF of a robot that is to be calibrated.
 
     Parameters
@@ -201,8 +196,7 @@ def _names(model: RobotModel, recorded: Sequence[str]) -> list[Setting]:
     if not names:
         raise ModelError(
             f"the recording has no {', '.join(missing[:3])}: it holds {', '.join(recorded[:6])}; give the recording of"
-            " this robot, or hold what it lacks with --lock"
-        )
+            " this robot, or hold what it lacks with --lock")
     return [Setting("robot.joint_names", names, "joints are called otherwise in the recording")]
 
 
@@ -212,8 +206,7 @@ def _effort(given: str, driver: KnownDriver | None) -> str:
     if given == WITHOUT_GRAVITY:
         raise ModelError(
             "efforts without gravity show no masses, and what was taken off is of a model that is to be found; let the"
-            f" driver report torque or currents{about}"
-        )
+            f" driver report torque or currents{about}")
     return {
         TORQUE: f"taken for torque in N m or N{about}",
         CURRENT: "currents: give gear ratio times torque constant of every joint in robot.effort_scale, or identify"
@@ -239,7 +232,5 @@ def _limbs(root: etree._Element) -> list[str]:
                     resting.append(str(joint.find("child").get("link")))
     if limbs <= 1:
         return []
-    return [
-        f"{limbs} limbs begin at its base, which is taken to be bolted down; a robot on its feet needs a force plate or"
-        " another sensor at its base, and robot.base: free (docs/floating_base.md)"
-    ]
+    return [f"{limbs} limbs begin at its base, which is taken to be bolted down; a robot on its feet needs a force"
+        " plate or another sensor at its base, and robot.base: free (docs/floating_base.md)"]

@@ -72,8 +72,7 @@ def validate(
         other = load_model(Path(baseline), model.options)
         if other.joint_names != model.joint_names or other.hash != model.hash:
             raise ModelError(
-                f"{baseline}: has other joints or another geometry than the robot validated; give its description"
-            )
+                f"{baseline}: has other joints or another geometry than the robot validated; give its description")
         prior = other.prior
     if result is not None:
         identify = attrs.evolve(configuration.identify, equations=result.equation_type)
@@ -98,8 +97,5 @@ def validate(
 def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Finding]:
     """Findings on recordings that a result was fitted to."""
     fitted, evidence = result.fitted_recordings, "is a recording that the result was fitted to"
-    return [
-        Finding.with_remedy("held_out_not_new", Severity.CARE, evidence, recording=recording.name)
-        for recording in recordings
-        if checksum(recording) in fitted
-    ]
+    return [Finding.with_remedy("held_out_not_new", Severity.CARE, evidence, recording=recording.name)
+        for recording in recordings if checksum(recording) in fitted]

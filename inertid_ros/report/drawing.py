@@ -21,16 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.typing import CapStyleType
 
 # Colour given to Matplotlib, name of the variable in the style sheet, and colour where there is no style sheet.
-_COLOURS = {
-    "text": ("#010101", "#222222"),
-    "faint": ("#020202", "#767676"),
-    "grid": ("#030303", "#dddddd"),
-    "measured": ("#040404", "#222222"),
-    "given": ("#050505", "#b45309"),
-    "calibrated": ("#060606", "#1d5fa8"),
-    "band": ("#070707", "#a9c7e8"),
-    "limit": ("#080808", "#b32424"),
-}
+_COLOURS = {"text": ("#010101", "#222222"), "faint": ("#020202", "#767676"), "grid": ("#030303", "#dddddd"),
+    "measured": ("#040404", "#222222"), "given": ("#050505", "#b45309"), "calibrated": ("#060606", "#1d5fa8"),
+    "band": ("#070707", "#a9c7e8"), "limit": ("#080808", "#b32424")}
 COLOURS = {name: drawn for name, (drawn, _) in _COLOURS.items()}
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "inertid", "path.simplify": True, "path.simplify_threshold": 0.4}
 _DPI = 72.0  # points per inch
@@ -48,14 +41,8 @@ class Panel:
     log : whether x and y are logarithmic.
     """
 
-    def __init__(
-        self,
-        figure: "Figure",
-        box: tuple[float, float, float, float],
-        x: tuple[float, float],
-        y: tuple[float, float],
-        log: tuple[bool, bool] = (False, False),
-    ) -> None:
+    def __init__(self, figure: "Figure", box: tuple[float, float, float, float], x: tuple[float, float],
+            y: tuple[float, float], log: tuple[bool, bool] = (False, False)) -> None:
         self.axes = figure.add_axes(box)
         self.axes.axis("off")
         self.x, self.y, self._log = _proper(x, log[0]), _proper(y, log[1]), log
@@ -115,16 +102,12 @@ class Panel:
         path.should_simplify = False  # which would join what are single dots
         self.add(PathPatch(path, fill=False, edgecolor=COLOURS[colour], linewidth=width, capstyle=cap))
 
-    def _text(
-        self, text: str, place: tuple[float, float], offset: tuple[float, float], sides: tuple[str, str],
-        of: str = "data",
-    ) -> None:
+    def _text(self, text: str, place: tuple[float, float], offset: tuple[float, float], sides: tuple[str, str],
+            of: str = "data") -> None:
         """Text beside a place: a number at a point of the data, or a label at shares of the axes."""
         if text:
-            self.axes.annotate(
-                text, place, offset, of, "offset points", ha=sides[0], va=sides[1], fontsize=_FONT_PT,
-                color=COLOURS["text" if of == "data" else "faint"],
-            )  # fmt: skip
+            self.axes.annotate(text, place, offset, of, "offset points", ha=sides[0], va=sides[1], fontsize=_FONT_PT,
+                color=COLOURS["text" if of == "data" else "faint"])
 
 
 def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]) -> str:

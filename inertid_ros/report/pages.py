@@ -19,12 +19,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 # Verdict on a parameter to its word in tables, and the class that colours it.
-_DETERMINED = {
-    IDENTIFIED: ("measured", "measured"),
-    COMBINED: ("in combination", "measured"),
-    PARTLY: ("partly", "partly"),
-    PRIOR: ("from prior", "prior"),
-}
+_DETERMINED = {IDENTIFIED: ("measured", "measured"), COMBINED: ("in combination", "measured"),
+    PARTLY: ("partly", "partly"), PRIOR: ("from prior", "prior")}
 _ZERO = 1e-12  # in SI units; smaller numbers are printed as zero
 _CHANNEL_FAULTS = ("not_finite", "spikes", "held", "saturated")
 MOTION_PAGE = "excitation.html"
@@ -39,9 +35,8 @@ def rendered(template: str, **content: Any) -> str:
 def _environment() -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         "number": _number,
         "percent": _percent,
@@ -94,10 +89,8 @@ def _channel_faults(health: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Texts on every fault of each joint with faulty samples, such as ``3 of effort``."""
     rows = []
     for index, joint in enumerate(health["joints"]):
-        words = [
-            ", ".join(f"{counts[index]} of {channel}" for channel, counts in health[fault].items() if counts[index])
-            for fault in _CHANNEL_FAULTS
-        ]
+        words = [", ".join(f"{counts[index]} of {channel}" for channel, counts in health[fault].items()
+            if counts[index]) for fault in _CHANNEL_FAULTS]
         if any(words):
             rows.append((joint, words))
     return rows
@@ -112,16 +105,9 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
     def placed(ellipsoid: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None if ellipsoid is None else {"m": short(ellipsoid["centre"]), "a": short(ellipsoid["axes"])}
 
-    content = [
-        {
-            "o": short(body["origin"]),
-            "p": body["parent"],
-            "g": placed(body["given"]),
-            "c": placed(body["calibrated"]),
-            "i": short([high for _, high in body["axes_interval"]]),
-        }
-        for body in ellipsoids
-    ]
+    content = [{"o": short(body["origin"]), "p": body["parent"], "g": placed(body["given"]),
+        "c": placed(body["calibrated"]), "i": short([high for _, high in body["axes_interval"]])}
+        for body in ellipsoids]
     return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -164,13 +150,9 @@ def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -
     ----------
     motions : purpose, plan with its properties, and content of ``excitation.json`` of each.
     """
-    parts = [
-        (purpose, summary, drawn.limits_plots(motion), drawn.spectrum_plot(motion.spectrum_before, motion.spectrum))
-        for purpose, motion, summary in motions
-    ]
+    parts = [(purpose, summary, drawn.limits_plots(motion),
+        drawn.spectrum_plot(motion.spectrum_before, motion.spectrum)) for purpose, motion, summary in motions]
     (_, _, limits, spectrum), *_ = parts
-    return {
-        MOTION_PAGE: rendered("motion.html.j2", parts=parts).encode(),
+    return {MOTION_PAGE: rendered("motion.html.j2", parts=parts).encode(),
         "motion.svg": standalone([drawing for _, drawing in limits]).encode(),
-        "spectrum.svg": standalone([spectrum]).encode(),
-    }
+        "spectrum.svg": standalone([spectrum]).encode()}

@@ -28,18 +28,10 @@ _Curve = TypeVar("_Curve")
 def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     """Content of ``report.json``; numbers that are not finite are None."""
     estimate, assessment = outcome.estimate, outcome.assessment
-    content: dict[str, Any] = {
-        "format": REPORT_FORMAT,
-        "robot": estimate.model.name,
-        "status": outcome.status,
-        "message": outcome.message,
-        **outcome.gate.content(),
-        "joint_names": estimate.model.joint_names,
-        "channels": estimate.equations.channels,
-        "residual_deviation": estimate.residual_deviation,
-        "effective_samples": estimate.effective_counts,
-        **_errors(outcome),
-    }
+    content: dict[str, Any] = {"format": REPORT_FORMAT, "robot": estimate.model.name, "status": outcome.status,
+        "message": outcome.message, **outcome.gate.content(), "joint_names": estimate.model.joint_names,
+        "channels": estimate.equations.channels, "residual_deviation": estimate.residual_deviation,
+        "effective_samples": estimate.effective_counts, **_errors(outcome)}
     solution, confidence = estimate.solution, assessment.confidence
     content |= {
         "bands": outcome.bands,
@@ -106,24 +98,18 @@ def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:
 def _bodies(estimate: Estimate, columns: slice) -> dict[str, Any]:
     """Bodies ``(k, 10)``; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
     parameters = estimate.parameters[columns].reshape(-1, BODY_PARAMETERS)
-    return {
-        **dict(zip(_BODY_KEYS, mass_com_inertia(parameters), strict=True)),
-        "parameters": parameters,
+    return {**dict(zip(_BODY_KEYS, mass_com_inertia(parameters), strict=True)), "parameters": parameters,
         "standard_deviation": estimate.standard_deviation[columns].reshape(parameters.shape),
-        "interval": estimate.interval[columns].reshape(*parameters.shape, 2),
-    }
+        "interval": estimate.interval[columns].reshape(*parameters.shape, 2)}
 
 
 def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
     """Moving bodies with their prior."""
     estimate = outcome.estimate
-    columns = {
-        "name": estimate.model.link_names,
-        **_bodies(estimate, slice(0, estimate.layout.body_size)),
+    columns = {"name": estimate.model.link_names, **_bodies(estimate, slice(0, estimate.layout.body_size)),
         "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues,
         "geodesic_distance_to_prior": estimate.distance_to_prior,
-        "prior": records(dict(zip(_BODY_KEYS, mass_com_inertia(estimate.model.body_prior), strict=True))),
-    }
+        "prior": records(dict(zip(_BODY_KEYS, mass_com_inertia(estimate.model.body_prior), strict=True)))}
     return [{**link, **asdict(body)} for link, body in zip(records(columns), outcome.assessment.bodies, strict=True)]
 
 
@@ -131,10 +117,8 @@ def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
     """Motors that are bodies of their own, in the rotor's frame."""
     layout = estimate.layout
     bodies = records(_bodies(estimate, slice(layout.body_size, layout.inertial_size)))
-    return [
-        {"name": rotor.name, "joint": rotor.joint, "link": rotor.link, "ratio": rotor.ratio, **body}
-        for rotor, body in zip(layout.rotors, bodies, strict=True)
-    ]
+    return [{"name": rotor.name, "joint": rotor.joint, "link": rotor.link, "ratio": rotor.ratio, **body}
+        for rotor, body in zip(layout.rotors, bodies, strict=True)]
 
 
 def _joints(estimate: Estimate) -> list[dict[str, Any]]:
@@ -168,10 +152,8 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
         return records({term: rows[index::count] for index, term in enumerate(COUPLING_TERMS)})
 
     columns = map(by_term, (estimate.parameters, estimate.standard_deviation, estimate.interval))
-    return [
-        {**asdict(coupling), **values, "standard_deviation": deviation, "interval": interval}
-        for coupling, values, deviation, interval in zip(layout.couplings, *columns, strict=True)
-    ]
+    return [{**asdict(coupling), **values, "standard_deviation": deviation, "interval": interval}
+        for coupling, values, deviation, interval in zip(layout.couplings, *columns, strict=True)]
 
 
 def _terms(estimate: Estimate) -> list[dict[str, Any]]:
@@ -200,13 +182,9 @@ def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
     if gains is None:
         return None
     factor = np.exp(1.96 * gains.relative_deviation)
-    columns = {
-        "joint": gains.joint_names,
-        "gain": gains.values,
-        "interval": np.column_stack([gains.values / factor, gains.values * factor]),
-        "identified": gains.identified,
-        "effort_scale": outcome.estimate.model.effort_scale,
-    }
+    columns = {"joint": gains.joint_names, "gain": gains.values,
+        "interval": np.column_stack([gains.values / factor, gains.values * factor]), "identified": gains.identified,
+        "effort_scale": outcome.estimate.model.effort_scale}
     return records(columns)
 
 
@@ -217,14 +195,8 @@ def _base_parameters(estimate: Estimate) -> dict[str, Any]:
     interval = values[:, None] + NORMAL_95 * deviation[:, None] * [-1.0, 1.0]
     alone = np.isin(base.independent, base.alone)
     interval[alone] = estimate.interval[base.independent[alone]]
-    return {
-        "count": base.count,
-        "condition_number": base.condition_number,
-        "names": base.names,
-        "values": values,
-        "standard_deviation": deviation,
-        "interval": interval,
-    }
+    return {"count": base.count, "condition_number": base.condition_number, "names": base.names, "values": values,
+        "standard_deviation": deviation, "interval": interval}
 
 
 def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
@@ -295,11 +267,8 @@ def read_curves(path: Path) -> Curves:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             content = {name: arrays[name] for name in arrays.files}
-        return Curves(
-            _read(content, "predictions", PredictionCurves),
-            _read(content, "friction", FrictionCurve),
-            _read(content, "spectra", EffortSpectrum),
-        )
+        return Curves(_read(content, "predictions", PredictionCurves), _read(content, "friction", FrictionCurve),
+            _read(content, "spectra", EffortSpectrum))
     except (OSError, ValueError, KeyError, TypeError, BadZipFile):
         return Curves()
 
@@ -309,10 +278,8 @@ def _read(content: Mapping[str, Array], group: str, kind: type[_Curve]) -> tuple
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     curves = [{name: content[f"{group}/{index}/{name}"] for name in names} for index in range(count)]
     # Texts and numbers are stored as arrays without dimensions.
-    return tuple(
-        kind(**{name: np.float64(value) if value.ndim else value.item() for name, value in curve.items()})
-        for curve in curves
-    )
+    return tuple(kind(**{name: np.float64(value) if value.ndim else value.item() for name, value in curve.items()})
+        for curve in curves)
 
 
 def _rounded(curve: _Curve) -> _Curve:

@@ -37,11 +37,8 @@ _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = ("locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort_scale", "joint_names")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-SCHEMAS = {
-    "report.json": "report.schema.json",
-    "parameters.yaml": "parameters.schema.json",
-    "plan.yaml": "plan.schema.json",
-}
+SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
+    "plan.yaml": "plan.schema.json"}
 """Written file to the name of its schema."""
 
 
@@ -168,14 +165,9 @@ class CalibrationOutcome(IdentificationOutcome):
         target = Path(directory)
         check_directory(target, RESULT, force or None)
         curves = Curves.from_outcome(self)
-        files = {
-            PARAMETERS: _dump(_parameters_content(self)).encode(),
-            CALIBRATED_URDF: self.urdf.encode(),
-            REPORT: json_text(self.report).encode(),
-            PAGE: render_page(self.report, curves).encode(),
-            INFORMATION: information_bytes(self.estimate.information),
-            CURVES: curves.to_bytes(),
-        }
+        files = {PARAMETERS: _dump(_parameters_content(self)).encode(), CALIBRATED_URDF: self.urdf.encode(),
+            REPORT: json_text(self.report).encode(), PAGE: render_page(self.report, curves).encode(),
+            INFORMATION: information_bytes(self.estimate.information), CURVES: curves.to_bytes()}
         write_directory(target, RESULT, files, force or None)
         return target
 
@@ -223,25 +215,16 @@ def comparison_content(first: Result, second: Result) -> dict[str, Any]:
     if first.model.hash != second.model.hash or first.model.link_names != second.model.link_names:
         raise ResultError(
             f"{second.directory}: is of another robot than {first.directory} (their kinematics differ); compare two"
-            " results of one robot"
-        )
+            " results of one robot")
     sets = [ParameterSet(result.model, result.parameters, result.covariance) for result in (first, second)]
     distances, torque_difference, changes = compare_results(*sets)
     outlines = [_outline(result) for result in (first, second)]
-    links = zip(first.model.link_names, first.report["links"], second.report["links"], distances, strict=True)
-    content: dict[str, Any] = plain(
-        {
-            "robot": first.model.name,
-            "results": outlines,
-            "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
-            "links": [
-                {"name": name, "mass": [a["mass"], b["mass"]], "com": [a["com"], b["com"]], "distance": distance}
-                for name, a, b, distance in links
-            ],
-            "torque_difference": torque_difference,
-            "parameters": changes,
-        }
-    )
+    pairs = zip(first.model.link_names, first.report["links"], second.report["links"], distances, strict=True)
+    links = [{"name": name, "mass": [a["mass"], b["mass"]], "com": [a["com"], b["com"]], "distance": distance}
+        for name, a, b, distance in pairs]
+    content: dict[str, Any] = plain({"robot": first.model.name, "results": outlines,
+        "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
+        "links": links, "torque_difference": torque_difference, "parameters": changes})
     return content
 
 
@@ -297,10 +280,8 @@ def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:
             options["plates"][name] = {**options["contacts"].pop(name), **plate, "measures": measures}
     model = load_model(urdf, structure(RobotOptions, options, PARAMETERS, "robot."))
     speeds = robot.get("transition_speeds", {})
-    layout = dataclasses.replace(
-        model.layout, without_stribeck=tuple(robot.get("without_stribeck", ())),
-        transition_speeds=tuple(float(speeds[joint]) for joint in model.joint_names if speeds),
-    )
+    layout = dataclasses.replace(model.layout, without_stribeck=tuple(robot.get("without_stribeck", ())),
+        transition_speeds=tuple(float(speeds[joint]) for joint in model.joint_names if speeds))
     return dataclasses.replace(model, layout=layout)
 
 
@@ -329,11 +310,6 @@ def _outline(result: Result) -> dict[str, Any]:
     report = result.report
     section = next(name for name in ("validation", "blocks", "train") if name in report)
     errors = report[section]
-    return {
-        "directory": str(result.directory),
-        "verdict": report["verdict"],
-        "created": report["provenance"]["created"],
-        "errors_on": section,
-        "channels": report["channels"],
-        **{key: errors[key] for key in ("relative_error", "rms_error", "recordings")},
-    }
+    return {"directory": str(result.directory), "verdict": report["verdict"],
+        "created": report["provenance"]["created"], "errors_on": section, "channels": report["channels"],
+        **{key: errors[key] for key in ("relative_error", "rms_error", "recordings")}}
