@@ -52,15 +52,15 @@ _NODE_STARTERS = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order and groups for several workers (``--dist loadgroup``): no two tests of running nodes of one kind at once.
+    """Order and groups for several workers (``--dist loadgroup``).
 
-    Tests that move a robot in real time come first, then those of other nodes, then all others, file by file.
+    Tests that move a robot in real time come first, file by file, then those of other running nodes, of which no two
+    run at once, then all others, file by file.
     """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:  # tests of several files that share what is slow to make
             item.add_marker(pytest.mark.xdist_group(_group(item)))
-    order = {"realtime": 0, "nodes": 1}
-    items.sort(key=lambda item: order.get(_group(item), 2))
+    items.sort(key=lambda item: 0 if item.get_closest_marker("realtime") else 1 if _group(item) == "nodes" else 2)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -70,17 +70,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    if item.get_closest_marker("realtime"):
-        return "realtime"
     path = item.path.relative_to(ROOT / "test")
     starts_nodes = path.parts[0] == "nodes" and not _NODE_STARTERS.isdisjoint(vars(item.getparent(pytest.Module).obj))
-    return "nodes" if starts_nodes else str(path)
+    return "nodes" if starts_nodes and not item.get_closest_marker("realtime") else str(path)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What nobody waits for leaves the processor to the nodes of the worker beside; a process does so once for all."""
-    if _group(item) not in ("realtime", "nodes") and "PYTEST_XDIST_WORKER" in os.environ:
+    watched = item.get_closest_marker("realtime") or _group(item) == "nodes"
+    if not watched and "PYTEST_XDIST_WORKER" in os.environ:
         os.setpriority(os.PRIO_PROCESS, 0, 19)
 
 

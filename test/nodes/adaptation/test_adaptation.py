@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E
 
 from inertid_ros.msg import InertialParameters  # noqa: E402
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.alone]
 FASTEST = 0.3  # rad/s of these motions
 
 
