@@ -1,7 +1,7 @@
 """Supervision of the execution of a motion: decides at every tick what is sent."""
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,7 +28,7 @@ _MAX_ZERO_SCALING = 0.01  # a lower speed scaling keeps the robot where it stand
 _END_TOLERANCE = 0.02  # rad or m; a robot that stands farther from the end of its brake may still go on
 RESTART_S = 0.25  # for the controller to move a robot that rests up to 20 mrad from its path onto it
 _MAX_LOST_PLAN_S = 0.5  # of the plan that lost horizons may have covered
-_MAX_LATE_MESSAGES, _LATE_MESSAGES_WINDOW_S = 3, 10.0  # so many in this time are not chance: the controller is slow
+_MAX_LATE_MESSAGES, _LATE_MESSAGES_WINDOW_S = 3, 10.0  # so many in this time are not chance
 _PROGRESS_TOLERANCE_SHARE = 0.1  # of the tracking tolerance, by which a horizon may set the robot forward
 
 
@@ -52,12 +52,14 @@ class CommandInterface(Protocol):
 
 @dataclass(frozen=True)
 class _Objection:
-    """Why no further horizon may be sent, whether that may pass once the robot rests, and how many messages count as
-    having reached the controller too late."""
+    """Why no further horizon may be sent, whether that may pass once the robot rests, how many messages count as having
+    reached the controller too late, and whether states stopped, too: the driver stood still, its speed is not scaled.
+    """
 
     why: str
     passes: bool = True
     late_messages: int = 0
+    stood_still: bool = False
 
     @property
     def controller_is_behind(self) -> bool:
@@ -119,7 +121,8 @@ class Supervisor:
         self._started = self._sent = -math.inf
         self._ticked = self._offset = math.nan
         self._paused = self._longest_tick = 0.0  # the latter since the last horizon
-        self._late = deque[float](maxlen=_MAX_LATE_MESSAGES)  # when the controller had not kept up
+        # When the controller had not kept up, and when its driver stood still.
+        self._late = defaultdict[bool, deque[float]](lambda: deque(maxlen=_MAX_LATE_MESSAGES))
         self._waiting_since = math.nan  # of a robot that rests and is to go on
         self._error = np.zeros(joints)
         self._commanded: Array | None = None  # at the last accepted state
@@ -269,7 +272,7 @@ class Supervisor:
             return monitor.excessive_effort(now), lapse
         stall = monitor.stall(now)
         # A controller that stood still goes on where the plan is by now; a robot that is held does not follow.
-        objection = _Objection(stall, late_messages=1)
+        objection = _Objection(stall, late_messages=1, stood_still=True)
         if not stall or self._is_late_too_often(now, objection):
             return error, lapse
         self._objection = objection
@@ -315,8 +318,9 @@ class Supervisor:
 
     def _is_late_too_often(self, now: float, objection: _Objection) -> bool:
         """Note that the controller is behind now; return whether that has happened too often to be chance."""
-        self._late.extend([now] * objection.late_messages)
-        often = len(self._late) == _MAX_LATE_MESSAGES and now <= self._late[0] + _LATE_MESSAGES_WINDOW_S
+        late = self._late[objection.stood_still]
+        late.extend([now] * objection.late_messages)
+        often = len(late) == _MAX_LATE_MESSAGES and now <= late[0] + _LATE_MESSAGES_WINDOW_S
         return often and objection.controller_is_behind
 
     def _interrupt(self, why: str) -> None:

@@ -148,3 +148,13 @@ def test_a_controller_that_stood_still_and_jumps_is_no_collision(begin):
     assert np.allclose(observed.reference[-1], TABLE.plan.position[-1], atol=1e-6)
     observed = move(TABLE, lambda time: 1.0, **same, held=lambda time: begin + 0.05 < time)
     assert "driver stood still for 0.11 s" in observed.node.fault and "may go on" in observed.node.fault
+
+
+def test_a_driver_that_stood_still_is_no_sign_of_a_scaled_speed():
+    """It stood still twice, and a moment without progress follows: the third one would be a fault of the controller."""
+    observed = move(
+        TABLE, lambda time: float(not 4.9 < time < 4.93), Drives(lag=0.005), tracking_tolerance=0.1,
+        stalled=lambda time: any(begin < time < begin + 0.11 for begin in (1.4, 3.0)),
+    )  # fmt: skip
+    assert not observed.node.fault and observed.node.interruptions == 3
+    assert np.allclose(observed.reference[-1], TABLE.plan.position[-1], atol=1e-6)
