@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Inertia, Vector3, WrenchStamped
+from geometry_msgs.msg import Inertia, Quaternion, Vector3, WrenchStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
@@ -27,6 +27,11 @@ from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
 
 if TYPE_CHECKING:
     from inertid_ros.excitation.plan import Plan
+
+try:
+    import tf_transformations
+except ImportError:  # transforms3d, which it wraps in the conventions of ROS
+    tf_transformations = None
 
 NANOSECONDS = 1_000_000_000
 _INERTIA_FIELDS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -63,7 +68,10 @@ def to_joint_state(
 ) -> JointState:
     """Make a JointState of arrays ``(n,)``."""
     return JointState(
-        header=Header(stamp=stamp), name=list(joint_names), position=position.tolist(), velocity=velocity.tolist(),
+        header=Header(stamp=stamp),
+        name=list(joint_names),
+        position=position.tolist(),
+        velocity=velocity.tolist(),
         effort=effort.tolist(),
     )
 
@@ -172,7 +180,10 @@ def to_batch(batch: Batch) -> SampleBatch:
     wrenches = {key: values for key, values in block.channels.items() if key.startswith(WRENCH_PREFIX)}
     wrench = np.stack(list(wrenches.values()), axis=1) if wrenches else np.zeros(0)
     message = SampleBatch(
-        recording=batch.recording, sequence=batch.sequence, last=batch.last, joint_names=list(block.joint_names),
+        recording=batch.recording,
+        sequence=batch.sequence,
+        last=batch.last,
+        joint_names=list(block.joint_names),
         stamps=[to_time(stamp) for stamp in block.stamps_ns],
         wrench_frames=[key.removeprefix(WRENCH_PREFIX) for key in wrenches],
         wrench=wrench.ravel().tolist(),
@@ -213,7 +224,10 @@ class JointOrder:
     """
 
     def __init__(
-        self, joint_names: Sequence[str], effort_scale: Array | float = 1.0, recorded: RecordedJoints | None = None,
+        self,
+        joint_names: Sequence[str],
+        effort_scale: Array | float = 1.0,
+        recorded: RecordedJoints | None = None,
         held_joints: Sequence[str] = (),
     ) -> None:
         self.joint_names, self._held_joints = tuple(joint_names), tuple(held_joints)
@@ -284,3 +298,16 @@ class JointOrder:
         if len(values) != count:
             raise RecordingError(f"joint_states: {key} has {len(values)} values for {count} joints; fix the publisher")
         return values[columns]
+
+
+def matrix_to_quaternion(rotation: Array) -> Quaternion:
+    """Convert a ``(3, 3)`` rotation matrix to a unit quaternion."""
+    if tf_transformations is not None:
+        homogeneous = np.eye(4)
+        homogeneous[:3, :3] = rotation
+        x, y, z, w = tf_transformations.quaternion_from_matrix(homogeneous).tolist()
+    else:
+        import transforms3d
+
+        w, x, y, z = transforms3d.quaternions.mat2quat(rotation).tolist()
+    return Quaternion(x=x, y=y, z=z, w=w)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from geometry_msgs.msg import Point, Pose, Quaternion, Vector3
+from geometry_msgs.msg import Point, Pose, Vector3
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
-from scipy.spatial.transform import Rotation
 from std_msgs.msg import ColorRGBA, String
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -21,7 +20,7 @@ from inertid_ros.core.inertial_parameters import is_consistent, uniform_ellipsoi
 from inertid_ros.core.outputs import write_file
 from inertid_ros.msg import IdentificationReport, InertialParameters
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.ros.conversions import NANOSECONDS, to_nanoseconds
+from inertid_ros.ros.conversions import NANOSECONDS, matrix_to_quaternion, to_nanoseconds
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.ros.topics import LATCHED, message_definition
 
@@ -179,11 +178,14 @@ class Publication:
             if not is_consistent(pi):
                 continue
             centre, axes, radii = uniform_ellipsoid(pi)
-            marker = Marker(ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color)
-            marker.frame_locked = True
+            marker = Marker(
+                ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True
+            )
             marker.header.frame_id, marker.header.stamp = name, stamp
-            orientation = Quaternion(**_fields("xyzw", Rotation.from_matrix(axes).as_quat()))
-            marker.pose = Pose(position=Point(**_fields("xyz", centre)), orientation=orientation)
+            marker.pose = Pose(
+                position=Point(**_fields("xyz", centre)),
+                orientation=matrix_to_quaternion(axes),
+            )
             marker.scale = Vector3(**_fields("xyz", 2 * radii))
             markers.append(marker)
         return MarkerArray(markers=markers)
