@@ -1,66 +1,232 @@
 """Base parameters in closed form: one pass from the base to the tips of the tree, without a single state.
 
-``docs/base_parameters.md`` derives it. The accelerations that the joints before a body give it, and the torques that it
-causes there and at its own joint, determine which of its parameters motion can excite ([Wensing2024]_ describes
-observability likewise). The part that changes with its own joint makes its base parameters; the constant part is
-regrouped into its parent by the rules of [Gautier1990]_, and has no effect in the root body. A base that moves freely
-differs by its start only: it can have any velocity, so that all its ten parameters are observable ([Naveen2019]_ eq.
-18-25).
+``docs/base_parameters.md`` derives it. Of the parameters of a body that act on the joints before it, the part that
+changes with its own joint makes its base parameters; the constant part is regrouped into its parent by the rules of
+[Gautier1990]_, and has no effect in the root body. A base that moves freely differs by its start only: it can have any
+velocity, so that all its ten parameters are observable ([Naveen2019]_ eq. 18-25).
 """
 
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS, from_pseudo_inertia
-from inertid_ros.core.rotations import skew
-from inertid_ros.robot.dynamics import WRENCH_TABLE
-from inertid_ros.robot.layout import ParameterLayout
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
+from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
-from .kinematic_tree import KinematicTree, kinematic_tree, tidy
+from .kinematic_tree import KinematicTree, joint_motion, kinematic_tree, tidy
 from .numeric import (
     BODY_ORDER,
     NEGLIGIBLE_COEFFICIENT,
     BaseParameters,
+    ColumnChoice,
     choose_columns,
-    span,
     structural_base_parameters,
 )
+from .observability import OFFSET_COLUMN, ROTOR_COLUMN, regroup_rotor, regroup_shared, tree_conditions
 
-# Drive terms that a rigid body can imitate follow its ten parameters.
-_ROTOR_COLUMN, _OFFSET_COLUMN = BODY_PARAMETERS, BODY_PARAMETERS + 1
-_DRIVE_TERMS = {_ROTOR_COLUMN: "rotor_inertia", _OFFSET_COLUMN: "offset"}
-_LINK_ORDER = (BODY_ORDER[0], _ROTOR_COLUMN, *BODY_ORDER[1:], _OFFSET_COLUMN)  # regrouped first to regrouped last
 _LENGTH_POWER = np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-_SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)  # (10, 6, 6), linear, then angular
+_TERMS_OF_COLUMNS = {ROTOR_COLUMN: "rotor_inertia", OFFSET_COLUMN: "offset"}
+_LINK_ORDER = (BODY_ORDER[0], ROTOR_COLUMN, *BODY_ORDER[1:], OFFSET_COLUMN)  # regrouped first to regrouped last
 
 
-def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
-    """Base parameters of the robot itself: in closed form, or numerically with rotors as bodies or coupled drives."""
-    numeric = model.layout.rotors or model.layout.couplings
-    return structural_base_parameters(model) if numeric else closed_form_base_parameters(model)
+class ParentRegrouping:
+    """Regrouping of every parameter, filled body by body from the base to the tips.
+
+    Parameters
+    ----------
+    at_zero : ndarray, shape (nb, 10, 10)
+        Parameters of each body seen by its parent, at q = 0; any q would do as well.
+
+    Attributes
+    ----------
+    projection : ndarray, shape (p, p)
+        Column ``k`` is a unit of parameter ``k`` in those kept.
+    """
+
+    def __init__(self, size: int, parents: tuple[int, ...], at_zero: Array) -> None:
+        self.projection = np.eye(size)
+        self.regrouped: list[int] = []
+        self._parents, self._at_zero = parents, at_zero
+        self._columns: list[np.ndarray] = []
+        self._choices: list[ColumnChoice] = []
+
+    def add_body(self, columns: np.ndarray, choice: ColumnChoice) -> None:
+        self._columns.append(columns)
+        self._choices.append(choice)
+        local = np.zeros((len(self.projection), len(columns)))
+        local[columns[choice.independent], choice.independent] = 1.0
+        local[np.ix_(columns[choice.independent], choice.dependent)] = choice.regrouping
+        local[:, choice.dependent] += self._at_parent(len(self._columns) - 1, choice.null_space)
+        self.projection[:, columns] = local
+        self.regrouped += list(columns[choice.dependent])
+
+    def add_kept(self, column: Array, body: int, amounts: Array) -> None:
+        """Add to ``column`` ``(p,)`` amounts of what a body keeps, less their effect in its ancestors."""
+        choice, columns = self._choices[body], self._columns[body]
+        column[columns[choice.independent]] += amounts
+        local = np.zeros(len(columns))
+        local[choice.independent] = -amounts
+        column += self._at_parent(body, local[:, None])[:, 0]
+
+    def set_column(self, index: int, column: Array) -> None:
+        """Regroup the parameter ``index``, which belongs to no body, into ``column`` ``(p,)`` of those kept."""
+        self.projection[:, index] = column
+        self.regrouped.append(index)
+
+    def add_spin(self, body: int, spin: Array, column: Array) -> None:
+        """Add a rotor's spin, ``(10,)`` of its parameters, as ``column`` ``(p,)`` of those kept."""
+        choice, columns = self._choices[body], self._columns[body]
+        self.projection[:, columns[choice.dependent]] += np.outer(column, spin @ choice.null_space)
+
+    def _at_parent(self, body: int, local: Array) -> Array:
+        """``(p, k)``: parameters of a body, ``(10 or more, k)``, as those of the body that carries it."""
+        parent = self._parents[body]
+        if parent < 0:
+            return np.zeros((len(self.projection), local.shape[1]))
+        inertial = self.projection[:, self._columns[parent][:BODY_PARAMETERS]]
+        return np.asarray(inertial @ self._at_zero[body] @ local[:BODY_PARAMETERS])
+
+
+def coupling_columns(layout: ParameterLayout, term: str) -> np.ndarray:
+    """``(c,)`` columns of one term of the couplings."""
+    first = layout.coupling_start + COUPLING_TERMS.index(term)
+    return first + len(COUPLING_TERMS) * np.arange(len(layout.couplings))
+
+
+def regroup_friction(layout: ParameterLayout, projection: Array) -> np.ndarray:
+    """Write the regrouping of friction of coupled drives into ``projection`` ``(p, p)``; return the columns regrouped.
+
+    Viscous friction of a drive with ratios ``r`` makes the torque ``r r^T v``, so that two drives on the same two
+    joints repeat what these joints' own friction does. Coulomb friction repeats only if ratios are parallel.
+    """
+    regrouped = []
+    for term, shape in (("viscous", _squares), ("coulomb", _directions)):
+        ratios, columns = layout.coupling_ratios, coupling_columns(layout, term)
+        if term in layout.drive_terms:
+            ratios = np.vstack([np.eye(len(layout.joints)), ratios])
+            columns = np.concatenate([np.arange(layout.size)[layout.drive(term)], columns])
+        if not len(layout.couplings):
+            continue
+        choice = choose_columns(shape(ratios), list(reversed(range(len(columns)))))
+        projection[np.ix_(columns[choice.independent], columns[choice.dependent])] = choice.regrouping
+        projection[columns[choice.dependent], columns[choice.dependent]] = 0.0
+        regrouped.append(columns[choice.dependent])
+    return np.concatenate([np.zeros(0, dtype=int), *regrouped])
+
+
+def _squares(ratios: Array) -> Array:
+    """``(n^2, k)`` elements of ``r r^T`` of each drive."""
+    return np.asarray((ratios[:, :, None] * ratios[:, None, :]).reshape(len(ratios), -1).T)
+
+
+def _directions(ratios: Array) -> Array:
+    """``(k, k)`` size of each drive's ratios in the row of the first drive that has the same direction."""
+    sizes = np.linalg.norm(ratios, axis=1)
+    cosines = np.abs(ratios @ ratios.T) / np.outer(sizes, sizes)
+    first = np.argmax(cosines > 1 - 1e-12, axis=0)
+    matrix = np.zeros((len(ratios), len(ratios)))
+    matrix[first, np.arange(len(ratios))] = sizes
+    return matrix
+
+
+@dataclass(frozen=True)
+class TreeUnits:
+    """Units in which the typical length and gravity of a tree are one.
+
+    Attributes
+    ----------
+    length, gravity : float
+        Units of length [m] and of gravity [m/s^2].
+    speed : ndarray, shape (links,)
+        Unit of each joint's velocity [rad/s], of a prismatic one [m/s].
+    """
+
+    length: float
+    gravity: float
+    speed: Array
+    jointed: np.ndarray
+
+    @classmethod
+    def from_tree(cls, tree: KinematicTree) -> "TreeUnits":
+        links = len(tree.links)
+        speed = np.where(tree.axes[:links, 3:].any(axis=1), 1.0, tree.length)
+        return cls(tree.length, float(np.linalg.norm(tree.gravity)) or 1.0, speed, ~tree.free[:links])
+
+    def normalised(self, tree: KinematicTree) -> KinematicTree:
+        ratios = tuple(tree.ratio(rotor) * self.speed[tree.driver(rotor)] for rotor in tree.rotors)
+        translations, gravity = tree.translations / self.length, tree.gravity / self.gravity
+        return replace(tree, translations=translations, gravity=gravity, rotor_ratios=ratios)
+
+    def coupling_ratios(self, layout: ParameterLayout) -> Array:
+        """``(c, links)`` ratios of coupled drives, of unit norm."""
+        ratios = np.zeros((len(layout.couplings), len(self.jointed)))
+        ratios[:, self.jointed] = layout.coupling_ratios
+        ratios *= self.speed
+        return np.asarray(ratios / np.linalg.norm(ratios, axis=1, keepdims=True))
+
+    def units(self, layout: ParameterLayout) -> Array:
+        """``(p,)`` SI value of a unit of each parameter."""
+        units = np.ones(layout.size)
+        units[: layout.inertial_size] = np.tile(self.length**_LENGTH_POWER, layout.inertial_size // BODY_PARAMETERS)
+        speed = self.speed[self.jointed]
+        if "rotor_inertia" in layout.drive_terms:
+            units[layout.drive("rotor_inertia")] = (self.length / speed) ** 2
+        units[layout.drive("offset")] = self.gravity
+        squares = np.sum((layout.coupling_ratios * speed) ** 2, axis=1)
+        units[coupling_columns(layout, "rotor_inertia")] = self.length**2 / squares
+        return units
+
+
+@dataclass(frozen=True)
+class LinkColumns:
+    """Columns of a link's parameters and of its joint's drive in the layout.
+
+    Attributes
+    ----------
+    local : ndarray of int
+        Those of the ten parameters, reflected inertia and offset that exist.
+    columns : ndarray of int
+        Their columns in the layout.
+    order : tuple of int
+        Positions in ``local``, in the order of regrouping.
+    """
+
+    local: np.ndarray
+    columns: np.ndarray
+    order: tuple[int, ...]
+
+
+def columns_of_links(tree: KinematicTree, layout: ParameterLayout) -> list[LinkColumns]:
+    """Columns of each link, in the order of the tree."""
+    terms = [k for k, term in _TERMS_OF_COLUMNS.items() if term in layout.drive_terms]
+    local = [*range(BODY_PARAMETERS), *terms]
+    order = tuple(local.index(k) for k in _LINK_ORDER if k in local)
+    link_columns, joint = [], 0
+    for link, free in enumerate(tree.free[: len(tree.links)]):
+        inertial = range(BODY_PARAMETERS * link, BODY_PARAMETERS * (link + 1))
+        if free:
+            link_columns.append(LinkColumns(np.arange(BODY_PARAMETERS), np.array(inertial), BODY_ORDER))
+            continue
+        drives = [layout.drive(_TERMS_OF_COLUMNS[k]).start + joint for k in terms]
+        link_columns.append(LinkColumns(np.array(local), np.array([*inertial, *drives]), order))
+        joint += 1
+    return link_columns
 
 
 def closed_form_base_parameters(model: RobotModel) -> BaseParameters:
     """Base parameters of a robot from its kinematics alone.
 
-    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. Reflected inertia and offset are
-    regrouped if links make the same torque.
+    Rounded right angles in the URDF are taken as right angles, see :func:`.tidy`. Reflected inertia, offset, coupled
+    drives and rotors are regrouped if links or other drives make the same torque.
 
     Raises
     ------
     IdentificationError
-        The robot has rotors as bodies or coupled drives, whose parameters are shared by several bodies.
+        A rotor is mounted or geared in a way that the closed form does not cover.
     """
-    if model.layout.rotors or model.layout.couplings:
-        raise IdentificationError(
-            f"robot '{model.name}': the closed form of base parameters does not cover rotors as bodies and coupled"
-            " drives; use structural_base_parameters"
-        )
     return minimal_parameters(tidy(kinematic_tree(model)), model.layout)
 
 
@@ -70,166 +236,56 @@ def minimal_parameters(tree: KinematicTree, layout: ParameterLayout) -> BasePara
     Parameters
     ----------
     layout : ParameterLayout
-        One link per link of the tree, in its order, and one joint per link that does not move freely.
+        One link per link of the tree, in its order, one joint per link that does not move freely, and its rotors.
     """
-    # In units in which the typical length and gravity are one.
-    gravity = float(np.linalg.norm(tree.gravity)) or 1.0
-    motion = joint_motion(
-        replace(tree, translations=tree.translations / tree.length, gravity=tree.gravity / gravity)
-    )
-    conditions, gap = link_conditions(tree, motion, tree.gravity / gravity)
-    terms = [column for column, term in _DRIVE_TERMS.items() if term in layout.drive_terms]
-    projection, regrouped, joint = np.eye(layout.size), [], 0
-    for body, (parent, free, rows) in enumerate(zip(tree.parents, tree.free, conditions, strict=True)):
-        # Columns of the link and of its joint's drive that exist, and those of them that are kept.
-        local = [*range(BODY_PARAMETERS), *(() if free else terms)]
-        drives = [layout.drive(_DRIVE_TERMS[term]).start + joint for term in local[BODY_PARAMETERS:]]
-        columns = np.array([*range(BODY_PARAMETERS * body, BODY_PARAMETERS * (body + 1)), *drives])
-        choice = choose_columns(rows[:, local], [local.index(column) for column in _LINK_ORDER if column in local])
-        kept = np.zeros((layout.size, len(columns)))
-        kept[columns[choice.independent], choice.independent] = 1.0
-        kept[np.ix_(columns[choice.independent], choice.dependent)] = choice.regrouping
-        # The others act like parameters of the parent.
-        if parent >= 0:
-            of_parent = projection[:, BODY_PARAMETERS * parent : BODY_PARAMETERS * (parent + 1)]
-            kept[:, choice.dependent] += of_parent @ motion.at_zero[body] @ choice.null_space[:BODY_PARAMETERS]
-        projection[:, columns] = kept
-        regrouped += list(columns[choice.dependent])
-        joint, gap = joint + (not free), min(gap, choice.gap)
+    units, link_columns = TreeUnits.from_tree(tree), columns_of_links(tree, layout)
+    normalised = units.normalised(tree)
+    motion = joint_motion(normalised)
+    conditions = tree_conditions(normalised, motion, units.coupling_ratios(layout))
+    links = [link.of(columns.local) for link, columns in zip(conditions.links, link_columns, strict=True)]
+    choices = [choose_columns(link.rows, columns.order) for link, columns in zip(links, link_columns, strict=True)]
+    shared, shared_mixing = regroup_shared(conditions.shared, links, choices)
+    couplings, rotors = len(layout.couplings), []
+    for index, (rows, spin) in enumerate(zip(conditions.rotors, conditions.spins, strict=True)):
+        rotors.append(regroup_rotor(rows, spin, couplings + index in shared.independent))
+
+    regrouping = ParentRegrouping(layout.size, tree.parents, motion.parameters_at_zero)
+    for columns, choice in zip(link_columns, choices, strict=True):
+        regrouping.add_body(columns.columns, choice)
+    for body, (choice, _) in zip(tree.rotors, rotors, strict=True):
+        regrouping.add_body(np.arange(layout.size)[layout.body(body)], choice)
+    coupled = coupling_columns(layout, "rotor_inertia")
+    for position, index in enumerate(shared.dependent):
+        column = np.zeros(layout.size)
+        for link, mixing in enumerate(shared_mixing):
+            regrouping.add_kept(column, link, mixing[:, position])
+        for kept, amount in zip(shared.independent, shared.regrouping[:, position], strict=True):
+            if kept < couplings:
+                column[coupled[kept]] += amount
+            else:
+                _, by_spin = rotors[kept - couplings]
+                regrouping.add_kept(column, tree.rotors[kept - couplings], amount * by_spin)
+        if index < couplings:
+            regrouping.set_column(coupled[index], column)
+        else:
+            regrouping.add_spin(tree.rotors[index - couplings], conditions.spins[index - couplings], column)
+    gap = min([conditions.gap, shared.gap, *(choice.gap for choice in choices)])
+    return _result(regrouping, layout, units, gap)
+
+
+def _result(parents: ParentRegrouping, layout: ParameterLayout, tree_units: TreeUnits, gap: float) -> BaseParameters:
+    projection = parents.projection
     projection[np.abs(projection) < NEGLIGIBLE_COEFFICIENT] = 0.0
-    dependent = np.sort(np.array(regrouped, dtype=int))
+    dependent = np.sort(np.concatenate([parents.regrouped, regroup_friction(layout, projection)]).astype(int))
     independent = np.setdiff1d(np.arange(layout.size), dependent)
-    units = _units(tree, layout, gravity)
+    units = tree_units.units(layout)
     regrouping = (projection * units[:, None] / units)[np.ix_(independent, dependent)]
     return BaseParameters(independent, dependent, regrouping, max(gap, 1.0), layout, float("nan"))
 
 
-def _units(tree: KinematicTree, layout: ParameterLayout, gravity: float) -> Array:
-    """``(p,)`` SI value of a unit of each parameter."""
-    units = np.ones(layout.size)
-    units[: layout.inertial_size] = np.tile(tree.length**_LENGTH_POWER, layout.inertial_size // BODY_PARAMETERS)
-    if "rotor_inertia" in layout.drive_terms:
-        revolute = tree.axes[~tree.free, 3:].any(axis=1)
-        units[layout.drive("rotor_inertia")] = np.where(revolute, tree.length, 1.0) ** 2
-    units[layout.drive("offset")] = gravity
-    return units
-
-
-def link_conditions(tree: KinematicTree, motion: "JointMotion", gravity: Array) -> tuple[list[Array], float]:
-    """Functionals of every body that must vanish for a change of parameters to cause no torque.
-
-    Parameters
-    ----------
-    motion, gravity : JointMotion and ndarray, shape (3,)
-        In units in which length and gravity are of the order of one.
-
-    Returns
-    -------
-    conditions : list of ndarray, shape (k, 12)
-        Conditions on the ten parameters of a body with all bodies behind it, rotor inertia and offset.
-    gap : float
-        Smallest gap of all spans.
-    """
-    # Accelerations that a body can have, by their span, and apart from these the part of the acceleration upward,
-    # which replaces gravity, that no joint in between changes: an offset can be confused with it.
-    accelerations = {-1: (np.zeros((0, 6)), np.append(-gravity, np.zeros(3))[None])}
-    observable: dict[int, Array] = {-1: np.zeros((0, BODY_PARAMETERS))}  # functionals on which some torque depends
-    conditions, gap = [], float("inf")
-    for body, (parent, axis) in enumerate(zip(tree.parents, tree.axes, strict=True)):
-        if tree.free[body]:
-            # Accelerations in every direction: gravity adds none.
-            accelerations[body], observable[body] = (np.eye(6), np.zeros((1, 6))), np.eye(BODY_PARAMETERS)
-            conditions.append(np.eye(BODY_PARAMETERS, BODY_PARAMETERS + len(_DRIVE_TERMS)))
-            continue
-        before, upward = accelerations[parent]
-        velocity = motion.velocity[body]
-        changed = _transformed(velocity[1:], upward[upward.any(axis=1)])
-        inherited = span(np.vstack([_transformed(velocity, before), changed]))
-        upward = upward @ velocity[0].T
-        total = span(np.vstack([inherited.rows, axis]))
-        accelerations[body] = total.rows, upward
-        causes = np.vstack([inherited.rows, upward, axis])
-        constant, *changing = observable[parent] @ motion.parameters[body]
-        rows = np.zeros((len(causes) + len(changing) * len(constant), BODY_PARAMETERS + len(_DRIVE_TERMS)))
-        rows[: len(causes), :BODY_PARAMETERS] = causes @ (axis @ _SPATIAL_INERTIA_BASIS).T
-        rows[len(causes) :, :BODY_PARAMETERS] = np.vstack(changing)
-        # A rotor resists together with the body, and an offset pulls like gravity.
-        rows[len(causes) - 1, _ROTOR_COLUMN] = rows[len(causes) - 2, _OFFSET_COLUMN] = 1.0
-        shown = span(np.vstack([rows[:, :BODY_PARAMETERS], constant]))
-        observable[body], gap = shown.rows, min(gap, inherited.gap, total.gap, shown.gap)
-        conditions.append(rows)
-    return conditions, gap
-
-
-def _transformed(velocity: Array, vectors: Array) -> Array:
-    """Apply every coefficient ``(k, 6, 6)`` of a transform to every vector ``(m, 6)``: ``(k m, 6)``."""
-    return np.asarray((vectors @ np.swapaxes(velocity, 1, 2)).reshape(-1, 6))
-
-
-class JointMotion(NamedTuple):
-    """Transforms of every body by its joint's position: ``X(q) = sum_k phi_k(q) X_k``.
-
-    The functions are 1, cos q, sin q, cos 2q, sin 2q behind a revolute joint and 1, q, q^2 behind a prismatic one.
-
-    Attributes
-    ----------
-    velocity : ndarray, shape (nb, 3, 6, 6)
-        Coefficients of a velocity of the parent (linear, angular, at its origin) seen at the body's origin.
-    parameters : ndarray, shape (nb, 5, 10, 10)
-        Coefficients of the parameters of the body seen in its parent's frame.
-    at_zero : ndarray, shape (nb, 10, 10)
-        The parameters seen in the parent's frame at q = 0; any q would do as well.
-    """
-
-    velocity: Array
-    parameters: Array
-    at_zero: Array
-
-
-def joint_motion(tree: KinematicTree) -> JointMotion:
-    """Split the transforms of velocity and parameters for every joint of a tree."""
-    count = len(tree.parents)
-    linear, angular = tree.axes[:, :3], tree.axes[:, 3:]
-    outer = angular[:, :, None] * angular[:, None, :]
-    revolute = np.any(angular, axis=1, keepdims=True)[..., None]
-    turns = np.zeros((count, 3, 3, 3))  # R(q) = turns_0 + cos q turns_1 + sin q turns_2
-    turns[:, 0] = np.where(revolute, outer, np.eye(3))
-    turns[:, 1] = np.where(revolute, np.eye(3) - outer, 0.0)
-    turns[:, 2] = skew(angular)
-
-    pose = np.zeros((count, 3, 4, 4))
-    placement = np.zeros((count, 4, 4))
-    placement[:, :3, :3], placement[:, :3, 3], placement[:, 3, 3] = tree.rotations, tree.translations, 1.0
-    pose[:, :, :3, :3] = turns
-    pose[:, 0, 3, 3] = 1.0
-    pose[:, 1, :3, 3] += linear  # of a prismatic joint; its turns_1 is zero
-    pose = placement[:, None] @ pose
-    constant, first, second = pose[:, 0], pose[:, 1], pose[:, 2]
-
-    cos2, sin2 = _congruence(first, first), _congruence(second, second)
-    prismatic = np.any(linear, axis=1, keepdims=True)[..., None]
-    parameters = np.stack(
-        [
-            _congruence(constant, constant) + np.where(prismatic, 0.0, 0.5 * (cos2 + sin2)),
-            2.0 * _congruence(constant, first),
-            2.0 * _congruence(constant, second),
-            np.where(prismatic, cos2, 0.5 * (cos2 - sin2)),
-            _congruence(first, second),
-        ],
-        axis=1,
-    )
-
-    to_joint = np.zeros((count, 6, 6))
-    inverse = np.swapaxes(tree.rotations, 1, 2)
-    to_joint[:, :3, :3] = to_joint[:, 3:, 3:] = inverse
-    to_joint[:, :3, 3:] = -inverse @ skew(tree.translations)
-    velocity = np.zeros((count, 3, 6, 6))
-    velocity[:, :, :3, :3] = velocity[:, :, 3:, 3:] = np.swapaxes(turns, 2, 3)
-    velocity[:, 1, :3, 3:] -= skew(linear)
-    return JointMotion(velocity @ to_joint[:, None], parameters, _congruence(placement, placement))
-
-
-def _congruence(left: Array, right: Array) -> Array:
-    """``(..., 10, 10)`` matrices of ``J -> (left J right^T + right J left^T) / 2`` on parameters."""
-    image = left[..., None, :, :] @ PSEUDO_INERTIA_BASIS @ np.swapaxes(right, -1, -2)[..., None, :, :]
-    return np.swapaxes(from_pseudo_inertia(0.5 * (image + np.swapaxes(image, -1, -2))), -1, -2)
+def base_parameters_of_robot(model: RobotModel) -> BaseParameters:
+    """Base parameters of the robot itself: in closed form, or numerically if that does not cover a rotor."""
+    try:
+        return closed_form_base_parameters(model)
+    except IdentificationError:
+        return structural_base_parameters(model)

@@ -1,4 +1,9 @@
-"""Kinematic trees without the rounding of URDF files."""
+"""Kinematic trees without the rounding of URDF files, and the transforms of their joints.
+
+The velocity and the parameters of the body behind a joint depend on its position through a few independent functions
+only, ``X(q) = sum_k phi_k(q) X_k``: 1, cos q, sin q, cos 2q, sin 2q behind a revolute joint, 1, q, q^2 behind a
+prismatic one.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -6,21 +11,27 @@ import numpy as np
 import pinocchio as pin
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, from_pseudo_inertia
+from inertid_ros.core.rotations import skew
+from inertid_ros.robot.dynamics import WRENCH_TABLE
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.rotors import with_rotors
 
 _ROUNDING_RAD = 2e-5  # right angles written with five digits (1.5708, 3.1416) and their sums
 _ROUNDING_LENGTH_SHARE = 1e-5  # of the robot's typical link length
+SPATIAL_INERTIA_BASIS = WRENCH_TABLE[..., :6].swapaxes(0, 1)
+"""``(10, 6, 6)``: spatial inertia (linear, then angular) of each unit parameter."""
 
 
 @dataclass(frozen=True)
 class KinematicTree:
-    """A tree of bodies, each behind one revolute or prismatic joint: links, then rotors as bodies.
+    """A tree of links, each behind one revolute or prismatic joint, and of rotors that turn with these joints.
 
     Attributes
     ----------
     parents : tuple of int
-        ``(nb,)`` index of the parent body, -1 for the world; parents come before children.
+        ``(nb,)`` index of the parent body, -1 for the world; parents come before children, rotors have none and come
+        last.
     rotations, translations : ndarray, shape (nb, 3, 3) and (nb, 3)
         Pose of the joint frame in the parent's frame at q = 0 [m].
     axes : ndarray, shape (nb, 6)
@@ -28,6 +39,10 @@ class KinematicTree:
         whose axis is all zero is a base that moves freely.
     gravity : ndarray, shape (3,)
         In the world's frame [m/s^2]; zero without gravity.
+    rotor_drivers : tuple of int
+        Link whose joint turns each rotor.
+    rotor_ratios : tuple of float
+        Turns of each rotor per turn (or per metre) of that joint.
     """
 
     parents: tuple[int, ...]
@@ -35,6 +50,32 @@ class KinematicTree:
     translations: Array
     axes: Array
     gravity: Array
+    rotor_drivers: tuple[int, ...] = ()
+    rotor_ratios: tuple[float, ...] = ()
+
+    @property
+    def links(self) -> range:
+        return range(len(self.parents) - len(self.rotor_drivers))
+
+    @property
+    def rotors(self) -> range:
+        return range(len(self.links), len(self.parents))
+
+    def driver(self, rotor: int) -> int:
+        """Link whose joint turns a rotor, by the rotor's index among the bodies."""
+        return self.rotor_drivers[rotor - len(self.links)]
+
+    def ratio(self, rotor: int) -> float:
+        """Turns of a rotor per turn (or metre) of its driver's joint, by its index among the bodies."""
+        return self.rotor_ratios[rotor - len(self.links)]
+
+    def path(self, body: int) -> list[int]:
+        """The body and its ancestors, without the world."""
+        bodies = []
+        while body >= 0:
+            bodies.append(body)
+            body = self.parents[body]
+        return bodies
 
     @property
     def free(self) -> np.ndarray:
@@ -61,6 +102,8 @@ def kinematic_tree(model: RobotModel) -> KinematicTree:
         np.array([placement.translation for placement in placements]),
         np.vstack([model.axes, *axes]),
         np.array(kinematics.gravity.linear),
+        tuple(layout.joints.index(rotor.joint) + model.free for rotor in layout.rotors),
+        tuple(rotor.ratio for rotor in layout.rotors),
     )
 
 
@@ -83,9 +126,9 @@ def tidy(tree: KinematicTree) -> KinematicTree:
 def tidied(model: RobotModel) -> RobotModel:
     """Robot with the kinematics of :func:`tidy`; its URDF text stays as it is."""
     tree, old, layout = tidy(kinematic_tree(model)), model.pinocchio, model.layout
-    new, links = pin.Model(), len(layout.links)
+    new = pin.Model()
     new.gravity = old.gravity
-    for body in range(links):
+    for body in tree.links:
         linear, angular = tree.axes[body, :3], tree.axes[body, 3:]
         if tree.free[body]:
             joint = pin.JointModelFreeFlyer()
@@ -100,7 +143,7 @@ def tidied(model: RobotModel) -> RobotModel:
         if frame.type == pin.FrameType.BODY:
             new.addFrame(frame)
     rotors = []
-    for body, rotor in enumerate(layout.rotors, start=links):
+    for body, rotor in zip(tree.rotors, layout.rotors, strict=True):
         link = new.frames[new.getFrameId(rotor.link, pin.FrameType.BODY)]
         placement = link.placement.actInv(pin.SE3(tree.rotations[body], tree.translations[body]))
         angles, axis = pin.rpy.matrixToRpy(placement.rotation), tree.axes[body, 3:]
@@ -116,3 +159,69 @@ def _tidy_rotation(rotation: Array) -> Array:
     left, _, right = np.linalg.svd(sparse)
     nearest = left @ right
     return np.where(np.abs(nearest) < 1e-15, 0.0, nearest)
+
+
+@dataclass(frozen=True)
+class JointMotion:
+    """Coefficients of the functions of q for every body of a tree; index 0 of axis 1 belongs to the constant.
+
+    Attributes
+    ----------
+    velocity : ndarray, shape (nb, 3, 6, 6)
+        A velocity of the parent (linear, angular, at its origin) seen at the body's origin.
+    parameters : ndarray, shape (nb, 5, 10, 10)
+        Parameters of the body seen in its parent's frame.
+    """
+
+    velocity: Array
+    parameters: Array
+    parameters_at_zero: Array
+
+
+def joint_motion(tree: KinematicTree) -> JointMotion:
+    """Split the transforms of velocity and parameters for every joint of a tree."""
+    count = len(tree.parents)
+    linear, angular = tree.axes[:, :3], tree.axes[:, 3:]
+    outer = angular[:, :, None] * angular[:, None, :]
+    revolute = np.any(angular, axis=1, keepdims=True)[..., None]
+    turns = np.zeros((count, 3, 3, 3))  # R(q) = turns_0 + cos q turns_1 + sin q turns_2
+    turns[:, 0] = np.where(revolute, outer, np.eye(3))
+    turns[:, 1] = np.where(revolute, np.eye(3) - outer, 0.0)
+    turns[:, 2] = skew(angular)
+
+    pose = np.zeros((count, 3, 4, 4))
+    placement = np.zeros((count, 4, 4))
+    placement[:, :3, :3], placement[:, :3, 3], placement[:, 3, 3] = tree.rotations, tree.translations, 1.0
+    pose[:, :, :3, :3] = turns
+    pose[:, 0, 3, 3] = 1.0
+    pose[:, 1, :3, 3] += linear  # of a prismatic joint; its turns_1 is zero
+    pose = placement[:, None] @ pose
+    constant, first, second = pose[:, 0], pose[:, 1], pose[:, 2]
+
+    cos2, sin2 = _congruence(first, first), _congruence(second, second)
+    prismatic = np.any(linear, axis=1, keepdims=True)[..., None]
+    parameters = np.stack(
+        [
+            _congruence(constant, constant) + np.where(prismatic, 0.0, 0.5 * (cos2 + sin2)),
+            2.0 * _congruence(constant, first),
+            2.0 * _congruence(constant, second),
+            np.where(prismatic, cos2, 0.5 * (cos2 - sin2)),
+            _congruence(first, second),
+        ],
+        axis=1,
+    )
+
+    to_joint = np.zeros((count, 6, 6))
+    inverse = np.swapaxes(tree.rotations, 1, 2)
+    to_joint[:, :3, :3] = to_joint[:, 3:, 3:] = inverse
+    to_joint[:, :3, 3:] = -inverse @ skew(tree.translations)
+    velocity = np.zeros((count, 3, 6, 6))
+    velocity[:, :, :3, :3] = velocity[:, :, 3:, 3:] = np.swapaxes(turns, 2, 3)
+    velocity[:, 1, :3, 3:] -= skew(linear)
+    return JointMotion(velocity @ to_joint[:, None], parameters, _congruence(placement, placement))
+
+
+def _congruence(left: Array, right: Array) -> Array:
+    """``(..., 10, 10)`` matrices of ``J -> (left J right^T + right J left^T) / 2`` on parameters."""
+    image = left[..., None, :, :] @ PSEUDO_INERTIA_BASIS @ np.swapaxes(right, -1, -2)[..., None, :, :]
+    return np.swapaxes(from_pseudo_inertia(0.5 * (image + np.swapaxes(image, -1, -2))), -1, -2)
