@@ -47,29 +47,18 @@ class KnownDriver:
 
 
 KNOWN_DRIVERS = (
-    KnownDriver(
-        "Universal Robots", "", r"(shoulder_pan|shoulder_lift|elbow|wrist_[123])_joint$", CURRENT,
+    KnownDriver("Universal Robots", "", r"(shoulder_pan|shoulder_lift|elbow|wrist_[123])_joint$", CURRENT,
         "ur_robot_driver reports motor currents; newer versions may report torque without gravity in their place: keep"
-        " use_currents_as_efforts true",
-        "scaled_joint_trajectory_controller",
-    ),
-    KnownDriver(
-        "Franka", "", r"(panda|fer|fr3)(v\d)?_joint[1-7]$", TORQUE,
-        "franka_ros2 reports the torque that is measured behind the gears",
-    ),
-    KnownDriver(
-        "KUKA LBR", r"(?i)iiwa|lbr|lwr", r"(joint|a)_?\d$", "",
+        " use_currents_as_efforts true", "scaled_joint_trajectory_controller"),
+    KnownDriver("Franka", "", r"(panda|fer|fr3)(v\d)?_joint[1-7]$", TORQUE,
+        "franka_ros2 reports the torque that is measured behind the gears"),
+    KnownDriver("KUKA LBR", r"(?i)iiwa|lbr|lwr", r"(joint|a)_?\d$", "",
         "some drivers report external torque, which gravity is no part of: look at the effort at rest",
-        "joint_trajectory_controller",
-    ),
-    KnownDriver(
-        "xArm", r"(?i)xarm|lite6|uf850|uf_robot", r"joint_?[1-7]$", "",
-        "there are no torque sensors; what the driver reports is estimated: look at the effort at rest",
-    ),
-    KnownDriver(
-        "Unitree", r"(?i)^(a1|aliengo|b1|b2|g1|go1|go2|h1|laikago|z1)(\W|_|$)", r"(joint\d*|_\w+)$", TORQUE,
-        "tau_est of its motors is torque, estimated from their currents; put it into effort",
-    ),
+        "joint_trajectory_controller"),
+    KnownDriver("xArm", r"(?i)xarm|lite6|uf850|uf_robot", r"joint_?[1-7]$", "",
+        "there are no torque sensors; what the driver reports is estimated: look at the effort at rest"),
+    KnownDriver("Unitree", r"(?i)^(a1|aliengo|b1|b2|g1|go1|go2|h1|laikago|z1)(\W|_|$)", r"(joint\d*|_\w+)$", TORQUE,
+        "tau_est of its motors is torque, estimated from their currents; put it into effort"),
 )  # fmt: skip
 _MIN_MATCHING_SHARE = 0.6  # of the joints that have to match
 

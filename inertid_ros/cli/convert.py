@@ -26,8 +26,7 @@ def run(options: argparse.Namespace) -> int:
     if target.suffix.lower() in _NO_FORMAT:
         raise RecordingError(
             f"{target}: recordings are not written as {target.suffix}; give NAME.npz, NAME.mcap, NAME.db3, or a"
-            " directory for a bag"
-        )
+            " directory for a bag")
     storage = STORAGE_SUFFIXES.get(target.suffix, options.storage or "mcap")
     if target.suffix == ".npz" and options.storage:
         raise InertidError(f"{target}: is no bag, but --storage is {options.storage}; drop one")

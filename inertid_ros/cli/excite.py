@@ -56,9 +56,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _excite(
-    options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, start: Mapping[str, float]
-) -> Excited:
+def _excite(options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration,
+        start: Mapping[str, float]) -> Excited:
     motions: Sequence[PlannedMotion]
     with progress_bar(options, "checking" if options.check else "planning") as progress:
         if options.check:
@@ -85,38 +84,28 @@ def _excite(
     return [motion.plan for motion in motions], summary, motion_files(summaries) if options.output else {}, show
 
 
-def _excite_floating(
-    options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, start: Mapping[str, float]
-) -> Excited:
+def _excite_floating(options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration,
+        start: Mapping[str, float]) -> Excited:
     """Plan for a robot that floats."""
     if config.excitation.kind != "combinations" or options.check or options.prior:
         raise ExcitationError(
             f"robot '{model.name}': floats, and its motions are planned as combinations without earlier results; set"
-            " excitation.kind to combinations, and leave out --prior and --check"
-        )
+            " excitation.kind to combinations, and leave out --prior and --check")
     with progress_bar(options, "planning") as progress:
-        motion, best = plan_floating(
-            model, config, start, lambda fraction, condition: progress(f"planning {number(condition)}", fraction)
-        )
-    ranges = zip(motion.joint_names, motion.position.min(axis=0), motion.position.max(axis=0), strict=True)
-    summary: dict[str, Any] = plain(
-        {
-            **_outline(motion, model),
-            "condition_number": motion.condition_number,
-            "significant_singular_values": best.significant,
-            "intervals_offered": len(best.whole.directions),
-            "intervals_kept": len(best.motion.directions),
-            "joints": [{"name": name, "lowest": low, "highest": high} for name, low, high in ranges],
-            "configuration": attrs.asdict(config),
-        }
-    )
+        motion, best = plan_floating(model, config, start,
+            lambda fraction, condition: progress(f"planning {number(condition)}", fraction))
+    low, high = motion.position.min(axis=0), motion.position.max(axis=0)
+    joints = {"name": motion.joint_names, "lowest": low, "highest": high}
+    summary: dict[str, Any] = plain({**_outline(motion, model), "condition_number": motion.condition_number,
+        "significant_singular_values": best.significant, "intervals_offered": len(best.whole.directions),
+        "intervals_kept": len(best.motion.directions), "joints": records(joints),
+        "configuration": attrs.asdict(config)})
 
     def show() -> None:
         print(
             f"{summary['intervals_kept']} of {summary['intervals_offered']} intervals, {number(summary['duration'])} s;"
             f" condition number {number(summary['condition_number'])} under the prior,"
-            f" {summary['significant_singular_values']} significant singular values"
-        )
+            f" {summary['significant_singular_values']} significant singular values")
 
     return [motion], summary, {}, show
 
@@ -135,13 +124,8 @@ def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfigu
         criterion = {"kind": chosen.criterion, "scaling": chosen.scaling}
         criterion |= {"value": reached.value, "parameters": reached.kept}
     position, velocity = motion.plan.position, motion.plan.velocity
-    columns = {
-        "name": motion.plan.joint_names,
-        "lowest": position.min(axis=0),
-        "highest": position.max(axis=0),
-        "peak_speed": np.abs(velocity).max(axis=0),
-        **dict(zip(_USED, inspection.usage, strict=True)),
-    }
+    columns = {"name": motion.plan.joint_names, "lowest": position.min(axis=0), "highest": position.max(axis=0),
+        "peak_speed": np.abs(velocity).max(axis=0), **dict(zip(_USED, inspection.usage, strict=True))}
     summary: dict[str, Any] = plain(
         {
             **_outline(motion.plan, model),
@@ -163,23 +147,14 @@ def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfigu
 
 def _print_motion(summary: Mapping[str, Any], purpose: str) -> None:
     header = ("joint", "from", "to", "peak speed", *(f"of the {name}" for name in _USED.values()))
-    rows = [
-        (
-            joint["name"],
-            *(number(joint[key]) for key in ("lowest", "highest", "peak_speed")),
-            *(percent(joint[key]) for key in _USED),
-        )
-        for joint in summary["joints"]
-    ]
-    print_table(
-        f"{summary['kind']} motion of {number(summary['duration'])} s{f' {purpose}' if purpose else ''}", header, rows
-    )
+    rows = [(joint["name"], *(number(joint[key]) for key in ("lowest", "highest", "peak_speed")),
+        *(percent(joint[key]) for key in _USED)) for joint in summary["joints"]]
+    print_table(f"{summary['kind']} motion of {number(summary['duration'])} s{f' {purpose}' if purpose else ''}",
+        header, rows)
     criterion = summary["criterion"]
     if criterion is not None and (criterion["kind"], criterion["scaling"]) != ("condition", "columns"):
-        print(
-            f"criterion '{criterion['kind']}' in the scaling '{criterion['scaling']}' {number(criterion['value'])},"
-            f" {criterion['parameters']} combinations of parameters"
-        )
+        print(f"criterion '{criterion['kind']}' in the scaling '{criterion['scaling']}' {number(criterion['value'])},"
+            f" {criterion['parameters']} combinations of parameters")
     print(f"condition number of the base regressor {number(summary['condition_number'])}")
     if summary["singular_values"]["before"] is not None:
         values = (summary["singular_values"][when] for when in ("before", "after"))
@@ -194,16 +169,11 @@ def _print_motion(summary: Mapping[str, Any], purpose: str) -> None:
     print(f"at rest within {number(summary['longest_stop'])} s, whatever fails")
 
 
-def _write_motion(
-    options: argparse.Namespace, plans: Sequence[Plan], summary: Mapping[str, Any], pages: Mapping[str, bytes]
-) -> dict[str, str]:
+def _write_motion(options: argparse.Namespace, plans: Sequence[Plan], summary: Mapping[str, Any],
+        pages: Mapping[str, bytes]) -> dict[str, str]:
     """Write plan, held-out plan if there is one, trajectory, summary, page and plots; return the paths of the plans."""
     target, named = Path(options.output), dict(zip((PLAN, VALIDATION_PLAN), plans, strict=False))
-    files = {
-        **{name: plan_text(motion).encode() for name, motion in named.items()},
-        SUMMARY: json_text(summary).encode(),
-        TRAJECTORY: joint_trajectory_text(plans[0]).encode(),
-        **pages,
-    }
+    files = {**{name: plan_text(motion).encode() for name, motion in named.items()},
+        SUMMARY: json_text(summary).encode(), TRAJECTORY: joint_trajectory_text(plans[0]).encode(), **pages}
     write_directory(target, MOTION, files, options.force)
     return {name.replace(".yaml", "_file"): str(target / name) for name in named}

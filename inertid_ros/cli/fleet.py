@@ -24,21 +24,12 @@ _JSON = "fleet.json"
 _MAX_LINES = 20  # of a table
 
 _ROBOT_COLUMNS: Columns = (("robot", lambda row: row["serial"]), ("parameter", lambda row: row["parameter"]))
-_OUTLYING_COLUMNS: Columns = (
-    *_ROBOT_COLUMNS,
-    ("change", lambda row: number(row["change"], 3)),
-    ("standard deviation", lambda row: number(row["deviation"], 2)),
-)
-_CHANGE_COLUMNS: Columns = (
-    *_ROBOT_COLUMNS,
-    ("between", lambda row: f"{row['after'][:10]} to {row['before'][:10]}"),
-    ("change", lambda row: number(row["change"], 3)),
-)
-_DRIFT_COLUMNS: Columns = (
-    *_ROBOT_COLUMNS,
-    ("per year", lambda row: number(row["trend"], 3)),
-    ("95 % interval", lambda row: f"{row['trend_low']:.3g} to {row['trend_high']:.3g}"),
-)
+_OUTLYING_COLUMNS: Columns = (*_ROBOT_COLUMNS, ("change", lambda row: number(row["change"], 3)),
+    ("standard deviation", lambda row: number(row["deviation"], 2)))
+_CHANGE_COLUMNS: Columns = (*_ROBOT_COLUMNS, ("between", lambda row: f"{row['after'][:10]} to {row['before'][:10]}"),
+    ("change", lambda row: number(row["change"], 3)))
+_DRIFT_COLUMNS: Columns = (*_ROBOT_COLUMNS, ("per year", lambda row: number(row["trend"], 3)),
+    ("95 % interval", lambda row: f"{row['trend_low']:.3g} to {row['trend_high']:.3g}"))
 
 _log = logging.getLogger(__name__)
 
@@ -75,16 +66,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(content: dict[str, Any]) -> None:
-    print(
-        f"{content['robots_estimated']} of {content['robots']} robots estimated,"
-        f" {content['bags_used']} of {content['bags']} bags used, {content['bags_computed']} computed in this run"
-    )
+    print(f"{content['robots_estimated']} of {content['robots']} robots estimated,"
+        f" {content['bags_used']} of {content['bags']} bags used, {content['bags_computed']} computed in this run")
     changed = [{**row, **change} for row in content["changed"] for change in row["changes"]]
-    for title, columns, records in (
-        ("Outlying robots", _OUTLYING_COLUMNS, content["outlying"]),
-        ("Changes", _CHANGE_COLUMNS, changed),
-        ("Drift", _DRIFT_COLUMNS, content["drifting"]),
-    ):
+    for title, columns, records in (("Outlying robots", _OUTLYING_COLUMNS, content["outlying"]),
+            ("Changes", _CHANGE_COLUMNS, changed), ("Drift", _DRIFT_COLUMNS, content["drifting"])):
         if records:
             more = f", the first {_MAX_LINES} of {len(records)}" if len(records) > _MAX_LINES else ""
             print_records(f"{title}{more}", columns, records[:_MAX_LINES])

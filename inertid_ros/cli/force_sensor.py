@@ -46,8 +46,7 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
         if recording.base_pose is None:
             raise RecordingError(
                 f"{recording.name}: no pose of the sensor was recorded; give --urdf URDF --frame FRAME, or name the"
-                " topic of its pose (--set topics.pose=TOPIC)"
-            )
+                " topic of its pose (--set topics.pose=TOPIC)")
         return recording.base_pose
     if not model.pinocchio.existFrame(frame):
         raise RecordingError(f"the URDF has no frame '{frame}'; --frame is one of {', '.join(model.link_names)}")
@@ -61,17 +60,11 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
 
 
 def _print(load: ForceSensorLoad) -> None:
-    names = {
-        "mass": ["mass [kg]"],
-        "com": [f"com {axis} [m]" for axis in "xyz"],
+    names = {"mass": ["mass [kg]"], "com": [f"com {axis} [m]" for axis in "xyz"],
         "bias": [f"bias {quantity} {axis} [N or N m]" for quantity in ("force", "torque") for axis in "xyz"],
-        "tilt": [f"tilt {axis} [rad]" for axis in "xyz"],
-    }
-    rows = [
-        quantity_row(name, quantity, digits=5)
-        for key, texts in names.items()
-        for name, quantity in zip(texts, load.quantities(key), strict=True)
-    ]
+        "tilt": [f"tilt {axis} [rad]" for axis in "xyz"]}
+    rows = [quantity_row(name, quantity, digits=5) for key, texts in names.items()
+        for name, quantity in zip(texts, load.quantities(key), strict=True)]
     print_table("Load of the sensor, in its axes, and its bias", ("", "value", "deviation", "95 % interval"), rows)
     if load.inertia is None:
         print("inertia: the motion does not show it; turn the tool faster, and record at 50 Hz or more")
@@ -90,11 +83,8 @@ def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:
             "force_torque_sensor_broadcaster": {"ros__parameters": {"offset": {"force": offset, "torque": torque}}}
         },
         "For admittance_controller: gravity compensation": {
-            "admittance_controller": {
-                "ros__parameters": {
-                    "gravity_compensation": {"frame": {"id": frame}, "CoG": {"pos": load.com.tolist(), "force": weight}}
-                }
-            }
+            "admittance_controller": {"ros__parameters": {"gravity_compensation": {"frame": {"id": frame},
+                "CoG": {"pos": load.com.tolist(), "force": weight}}}}
         },
     }  # fmt: skip
     return "".join(f"# {title}.\n{yaml.safe_dump(content, sort_keys=False)}" for title, content in sections.items())

@@ -31,10 +31,8 @@ def run(options: argparse.Namespace) -> int:
     model = load_model(Path(options.urdf), config.robot)
     with progress_bar(options) as progress:
         progress("reading", 0.0)
-        train, held_out = (
-            recordings_of_any_length(paths, config, model.recorded_joints)
-            for paths in (options.recordings, options.validate)
-        )
+        train, held_out = (recordings_of_any_length(paths, config, model.recorded_joints)
+            for paths in (options.recordings, options.validate))
         read = time.perf_counter() - start
         outcome = calibrate(model, train, held_out, config, lambda now: progress(now.stage, 0.1 + 0.7 * now.fraction))
         timing = {"reading": read, **outcome.timing, "total": time.perf_counter() - start}

@@ -64,9 +64,8 @@ def _is_text(path: Path) -> bool:
 def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
     mass, com, _ = mass_com_inertia(model.body_prior)
     limits, recorded = model.limits, model.recorded_joints.recorded(model.joint_names)
-    columns = {"name": model.joint_names, "recorded_as": recorded, **{key: getattr(limits, key)
-        for key in ("lower", "upper", "velocity", "effort")}, **model.drive_prior}
-    joints = records(columns)
+    bounds = {key: getattr(limits, key) for key in ("lower", "upper", "velocity", "effort")}
+    joints = records({"name": model.joint_names, "recorded_as": recorded, **bounds, **model.drive_prior})
     eigenvalues = min_eigenvalue(model.body_prior)
     links = records({"name": model.link_names, "mass": mass, "com": com, "min_pseudo_inertia_eigenvalue": eigenvalues})
     count = base_parameters_of_robot(model).count

@@ -38,17 +38,9 @@ def run(options: argparse.Namespace) -> int:
     setup = robot_setup(urdf, options.effort, options.mounting, locked, recorded)
     write_file(target, _yaml(setup, urdf, target).encode(), options.force)
     if options.json:
-        print_json(
-            {
-                "robot": setup.model.name,
-                "urdf": str(urdf),
-                "configuration": str(target),
-                "joints": setup.model.joint_names,
-                "settings": setup.settings,
-                "notes": setup.notes,
-                "controller": setup.driver.controller if setup.driver else "",
-            }
-        )
+        print_json({"robot": setup.model.name, "urdf": str(urdf), "configuration": str(target),
+            "joints": setup.model.joint_names, "settings": setup.settings, "notes": setup.notes,
+            "controller": setup.driver.controller if setup.driver else ""})
         return 0
     print(f"robot {setup.model.name}, {setup.model.joints} joints: {', '.join(setup.model.joint_names)}")
     for line in _settings_lines(setup.settings):
@@ -80,13 +72,9 @@ def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
         f"#   {_next(urdf, target)}",
         f"#   inertid identify --urdf {urdf} --config {target} --output result RECORDING",
         f"#   ros2 launch inertid_ros calibrate.launch.py urdf:={urdf} config:={target}{controller} \\",
-        "#     plan:=motion/plan.yaml validation_plan:=motion/validation_plan.yaml",
-        "#",
-        "# Look at:",
-    ]
-    wrap = textwrap.TextWrapper(
-        _LINE_WIDTH, initial_indent="#   * ", subsequent_indent="#     ", break_long_words=False, break_on_hyphens=False
-    )
+        "#     plan:=motion/plan.yaml validation_plan:=motion/validation_plan.yaml", "#", "# Look at:"]
+    wrap = textwrap.TextWrapper(_LINE_WIDTH, initial_indent="#   * ", subsequent_indent="#     ",
+        break_long_words=False, break_on_hyphens=False)
     lines += [line for note in setup.notes for line in wrap.wrap(note)]
     lines += ["", "/**:", "  ros__parameters:", *_entries(setup.settings)]
     return "\n".join(lines) + "\n"

@@ -28,10 +28,8 @@ def run(options: argparse.Namespace) -> int:
     between = FrictionDrift.between_recordings if options.reference_drift is None else options.reference_drift
     wanted = PayloadOptions(options.frame, FrictionDrift(options.drift, between), options.max_mass)
     with progress_bar(options) as progress:
-        loaded, reference = (
-            [load_recording(path, config.topics, joints, config.prepare.stamps) for path in paths]
-            for paths in (options.recordings, options.reference)
-        )
+        loaded, reference = ([load_recording(path, config.topics, joints, config.prepare.stamps) for path in paths]
+            for paths in (options.recordings, options.reference))
         outcome = payload_offline(result, loaded, reference, wanted, config, progress)
     text = json_text(outcome.content)
     deliver(options, outcome.content, text, lambda: _print(outcome), outcome.notices)

@@ -34,10 +34,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"output": options.output, "seed": options.seed, "links": links})
         return 0
-    print_table(
-        "Links",
-        ("link", "mass [kg]", "given", "distance"),
-        ((str(k["name"]), number(k["mass"]), number(k["given_mass"]), number(k["geodesic_distance"])) for k in links),
-    )
+    keys = ("mass", "given_mass", "geodesic_distance")
+    rows = [(link["name"], *(number(link[key]) for key in keys)) for link in links]
+    print_table("Links", ("link", "mass [kg]", "given", "distance"), rows)
     print(f"written to {options.output}")
     return 0

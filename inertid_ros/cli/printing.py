@@ -35,9 +35,8 @@ def print_json(content: Any) -> None:
     sys.stdout.write(json_text(content))
 
 
-def deliver(
-    options: argparse.Namespace, content: Mapping[str, Any], file: str, show: Callable[[], None], notices: Iterable[str]
-) -> None:
+def deliver(options: argparse.Namespace, content: Mapping[str, Any], file: str, show: Callable[[], None],
+        notices: Iterable[str]) -> None:
     """Write a file if ``--output`` names one, print JSON or the tables of ``show``, and warn of notices."""
     if options.output:
         write_file(options.output, file.encode(), options.force)
@@ -179,10 +178,8 @@ def print_report(report: Mapping[str, Any]) -> None:
     if cutoff:
         print(f"all channels are low-passed at {number(cutoff)} Hz (prepare.cutoff_hz)")
     base, solver = report["base_parameters"], report["solver"]
-    print(
-        f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
-        f" {solver['name']}: {solver['status']} after {solver['iterations']} iterations"
-    )
+    print(f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
+        f" {solver['name']}: {solver['status']} after {solver['iterations']} iterations")
     confidence, rounds = report.get("confidence"), report.get("rounds")
     if confidence:
         share, joint = percent(confidence["deviation"]), confidence["joint"]
@@ -198,16 +195,12 @@ def _print_drives(joints: Sequence[Mapping[str, Any]], couplings: Sequence[Mappi
     """Print drive terms of joints, and of drives that move several joints."""
     terms = list(joints[0]["standard_deviation"]) if joints else []
     if terms:
-        rows = [
-            (joint["name"], *(_uncertain(joint[term], joint["standard_deviation"][term]) for term in terms))
-            for joint in joints
-        ]
+        rows = [(joint["name"], *(_uncertain(joint[term], joint["standard_deviation"][term]) for term in terms))
+            for joint in joints]
         print_table("Joints (standard deviation)", ("joint", *(term.replace("_", " ") for term in terms)), rows)
     for drive in couplings:
-        values = ", ".join(
-            f"{term.replace('_', ' ')} {_uncertain(drive[term], deviation)}"
-            for term, deviation in drive["standard_deviation"].items()
-        )
+        values = ", ".join(f"{term.replace('_', ' ')} {_uncertain(drive[term], deviation)}"
+            for term, deviation in drive["standard_deviation"].items())
         print(f"{drive['name']} (turns with {', '.join(drive['joints'])}): {values}")
 
 

@@ -193,8 +193,7 @@ class ExcitationOptions:
         if (self.validation_kind, self.validation_seed, duration) == (self.kind, self.seed, self.duration_s):
             raise ConfigurationError(
                 f"excitation.seed and excitation.validation_seed are both {self.seed}, so that the held-out motion"
-                " would be the one that is fitted; change one of them"
-            )
+                " would be the one that is fitted; change one of them")
         return attrs.evolve(self, kind=self.validation_kind, seed=self.validation_seed, duration_s=duration)
 
 
@@ -233,8 +232,7 @@ class ExecutionOptions:
         if self.latency_s + self.period_s >= self.horizon_s:
             raise ConfigurationError(
                 f"latency_s {self.latency_s} and period_s {self.period_s} together are not below horizon_s"
-                f" {self.horizon_s}; lower them"
-            )
+                f" {self.horizon_s}; lower them")
 
 
 @attrs.frozen

@@ -85,9 +85,8 @@ class Option:
                 raise ConfigurationError(f"{name} is {element!r}; choose from {', '.join(self.choices)}")
 
 
-def option(
-    default: Any, description: str, minimum: float | None = None, maximum: float | None = None, *,
-    choices: Sequence[str] = (), length: int | None = None, of: type | None = None, many: bool = False) -> Any:
+def option(default: Any, description: str, minimum: float | None = None, maximum: float | None = None, *,
+        choices: Sequence[str] = (), length: int | None = None, of: type | None = None, many: bool = False) -> Any:
     """A field that is a number, a truth value, a text, or a tuple of those.
 
     Parameters

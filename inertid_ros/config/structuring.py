@@ -17,9 +17,8 @@ _MIN_SIMILARITY = 0.85  # of difflib, between keys of different sections
 _MAX_KEYS_LISTED = 20  # more known keys than this are no help in a line
 
 
-def structure(
-    tree: type[T], values: Mapping[Any, Any], where: str = "options", prefix: str = "", listed: bool = False
-) -> T:
+def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", prefix: str = "",
+        listed: bool = False) -> T:
     """An option class from nested mappings; keys that are absent keep their default.
 
     Parameters
@@ -118,8 +117,7 @@ def _elements(field: Any, value: object, names: Any, where: str, prefix: str, li
             content = {inner: content}
         if not isinstance(content, Mapping | None):
             raise ConfigurationError(
-                f"{where}: {key}.{name} is {content!r}, expected a mapping with {', '.join(_names(element))}"
-            )
+                f"{where}: {key}.{name} is {content!r}, expected a mapping with {', '.join(_names(element))}")
         elements[str(name)] = {**elements.get(str(name), {}), **(content or {})}
     if names is not None or (listed and elements):
         _agree(field, elements, names or (), where, prefix)
@@ -134,10 +132,8 @@ def _agree(field: Any, elements: dict[str, Any], names: object, where: str, pref
     names = [name for name in names if name]
     for name in elements:
         if name not in names:
-            raise ConfigurationError(
-                f"{where}: {key}.{name} is given, but {listing} does not list it; write"
-                f" {field.metadata['names']}: {flow([*names, name])}"
-            )
+            raise ConfigurationError(f"{where}: {key}.{name} is given, but {listing} does not list it; write"
+                f" {field.metadata['names']}: {flow([*names, name])}")
     for name in names:
         if name not in elements and not attrs.has(field.metadata["element"]):
             raise ConfigurationError(f"{where}: {listing} lists {name}, but {key}.{name} is missing; give it")

@@ -102,8 +102,7 @@ def check_parameter(key: str, node: str, where: str) -> None:
         return
     if owners := owners_of(key):
         raise ConfigurationError(
-            f"{where}: {key} is a parameter of {' and '.join(owners)}, not of {node}; move it below /**/{owners[0]}"
-        )
+            f"{where}: {key} is a parameter of {' and '.join(owners)}, not of {node}; move it below /**/{owners[0]}")
     if (nearest := known_keys().nearest(key)) and node and nearest not in known_keys(node):
         owner = " and ".join(owners_of(nearest))
         raise ConfigurationError(f"{where}: {key} is not an option of {node}; did you mean {nearest} of {owner}?")
@@ -152,8 +151,7 @@ def _check_sections(values: Mapping[Any, Any], where: str) -> None:
         if owners := owners_of(key):
             raise ConfigurationError(
                 f"{where}: {key} is not an option of commands, but of nodes; write it below '/**/{owners[0]}:' and"
-                " 'ros__parameters:'"
-            )
+                " 'ros__parameters:'")
         KnownKeys(chain.from_iterable(options(tree) for tree in _TREES)).check((key,), where)
 
 

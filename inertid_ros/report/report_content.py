@@ -21,6 +21,7 @@ from inertid_ros.robot.layout import COUPLING_TERMS
 from inertid_ros.robot.urdf.text import urdf_changes
 
 REPORT_FORMAT = 1  # of report.json and parameters.yaml
+_SOLUTION_KEYS = ("status", "iterations", "seconds", "objective", "gap")
 _BODY_KEYS = ("mass", "com", "inertia")
 _Curve = TypeVar("_Curve")
 
@@ -43,20 +44,11 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "drive_gains": _drive_gains(outcome),
         "base_parameters": _base_parameters(estimate),
         "statements": estimate.identifiability,
-        "solver": {
-            "name": solution.solver,
-            **{key: getattr(solution, key) for key in ("status", "iterations", "seconds", "objective", "gap")},
-            "prior_spread": estimate.prior_spread,
-        },
+        "solver": {"name": solution.solver, **{key: getattr(solution, key) for key in _SOLUTION_KEYS},
+            "prior_spread": estimate.prior_spread},
         # Standard deviation of predicted torque at random states of the robot, per joint.
-        "confidence": None
-        if confidence is None
-        else {
-            "deviation": confidence.share,
-            "joint": confidence.joint,
-            "torque_deviation": confidence.deviation,
-            "rms_torque": confidence.torque,
-        },
+        "confidence": None if confidence is None else {"deviation": confidence.share, "joint": confidence.joint,
+            "torque_deviation": confidence.deviation, "rms_torque": confidence.torque},
         "rounds": _rounds(outcome),
         "effort_delay_s": estimate.delay,
         "timing": outcome.timing,
@@ -68,13 +60,8 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "feasibility": assessment.feasibility,
         "correlated_pairs": assessment.correlated,
         "urdf_changes": urdf_changes(estimate.model.urdf, outcome.urdf),
-        "delay": None
-        if estimate.delay_found is None
-        else {
-            **asdict(estimate.delay_found),
-            "significant": estimate.delay_found.significant,
-            "removed": estimate.delay,
-        },
+        "delay": None if estimate.delay_found is None else {**asdict(estimate.delay_found),
+            "significant": estimate.delay_found.significant, "removed": estimate.delay},
         "health": [health.figures for health in outcome.health],
     }
     report: dict[str, Any] = plain(content)

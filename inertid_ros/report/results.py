@@ -254,10 +254,8 @@ def _robot_content(model: RobotModel) -> dict[str, Any]:
         "base": options.base,
         "contacts": model.contacts,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
-        "wheels": [
-            {"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
-            for name, wheel in options.wheels.items()
-        ],
+        "wheels": [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
+            for name, wheel in options.wheels.items()],
         "effort_scale": options.effort_scale,
         "terms": layout.terms,
         "without_stribeck": layout.without_stribeck,
