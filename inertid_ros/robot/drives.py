@@ -38,8 +38,7 @@ def friction_torque(
 
     Parameters
     ----------
-    terms : mapping of str to ndarray, shape (d,)
-        ``viscous``, ``coulomb`` and ``stribeck`` [N m s/rad, N m, N m; or in m and N].
+    terms : (d,), ``viscous``, ``coulomb`` and ``stribeck`` [N m s/rad, N m, N m; or in m and N].
     """
     dry = dry_friction(velocity, terms["coulomb"], terms["stribeck"], stribeck_speed)
     return terms["viscous"] * velocity + dry * friction_direction(velocity, transition_speed)
@@ -85,8 +84,7 @@ def term_columns(
     Parameters
     ----------
     joint_names : ``n`` names, one per column of the signals.
-    signals : mapping of str to ndarray, shape (N, n)
-        Signals of :data:`~inertid_ros.config.robot.TERM_SIGNALS` that the terms use.
+    signals : (N, n), signals of :data:`~inertid_ros.config.robot.TERM_SIGNALS` that the terms use.
     """
     joint_signals = {name: dict(zip(joint_names, np.transpose(array), strict=True)) for name, array in signals.items()}
     columns = []

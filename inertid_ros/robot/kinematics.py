@@ -91,14 +91,9 @@ def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
         parent = int(kinematics.parents[index + 1]) - 1
         before = joints[parent].rotation if parent >= 0 else np.eye(3)
         placement = kinematics.jointPlacements[index + 1]
-        joints.append(
-            TreeJoint(
-                parent=parent, prismatic=prismatic,
-                ancestors=(*(joints[parent].ancestors if parent >= 0 else ()), kinematics.joints[index + 1].idx_v),
-                rotation=rotation, placement_rotation=before.T @ placement.rotation @ rotation,
-                placement_translation=before.T @ placement.translation,
-            )
-        )
+        ancestors = (*(joints[parent].ancestors if parent >= 0 else ()), kinematics.joints[index + 1].idx_v)
+        turned, translation = before.T @ placement.rotation @ rotation, before.T @ placement.translation
+        joints.append(TreeJoint(parent, prismatic, ancestors, rotation, turned, translation))
     return tuple(joints)
 
 

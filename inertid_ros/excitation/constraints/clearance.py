@@ -40,17 +40,13 @@ class ClearanceConstraint(constraint.Constraint):
 
     Parameters
     ----------
-    limits : MotionLimits
-        Range of poses in which pairs that cannot be kept apart are detected.
-    floor : float, optional
-        Height of the floor in the root frame [m]; -inf for none.
+    limits : range of poses in which pairs that cannot be kept apart are detected.
+    floor : height of the floor in the root frame [m]; -inf for none.
 
     Attributes
     ----------
-    needed : ndarray, shape (P,)
-        Distance that each pair must keep [m]; pairs that are close by design may touch.
-    close_by_design : frozenset
-        Pairs of names, of two links or a link and the floor, that are only kept from touching.
+    needed : (P,), distance that each pair must keep [m]; pairs that are close by design may touch.
+    close_by_design : pairs of names, of two links or a link and the floor, that are only kept from touching.
 
     Raises
     ------
@@ -149,9 +145,7 @@ class ClearanceConstraint(constraint.Constraint):
     def rates(self, bounds: constraint.DerivativeBounds) -> Array:
         return np.asarray(bounds.velocity @ self.scene.lever_arms.T, dtype=float)
 
-    def undecided(
-        self, curve: PiecewiseQuintic, rates: Array
-    ) -> tuple[constraint.Indices, constraint.Indices]:
+    def undecided(self, curve: PiecewiseQuintic, rates: Array) -> tuple[constraint.Indices, constraint.Indices]:
         """Balls decide most pairs, capsules most of the rest; only the remaining ones are measured exactly."""
         placements, swept = self.scene.chain.placements(curve.position), rates * np.diff(curve.time)[:, None]
         bound = self.scene.ball_distances(placements)

@@ -73,20 +73,13 @@ def _rods(model: RobotModel, body: int) -> tuple[CollisionShape, ...]:
     """Capsules of no width from a body's joint to the joints and frames fixed to it."""
     robot, joint = model.pinocchio, body + 1
     ends = [np.array(robot.jointPlacements[child].translation) for child in robot.children[joint]]
-    ends += [
-        np.array(frame.placement.translation)
-        for frame in robot.frames
-        if frame.parentJoint == joint and frame.type == pin.FrameType.BODY
-    ]
+    fixed = (frame for frame in robot.frames if frame.parentJoint == joint and frame.type == pin.FrameType.BODY)
+    ends += [np.array(frame.placement.translation) for frame in fixed]
     along = pin.Quaternion.FromTwoVectors
     turns = [along(np.array([0.0, 0.0, 1.0]), end).matrix() if end.any() else np.eye(3) for end in ends]
-    return tuple(
-        CollisionShape(
-            model.link_names[body], body, pin.SE3(turn, 0.5 * end).homogeneous, "capsule",
-            (0.0, float(np.linalg.norm(end))),
-        )  # fmt: skip
-        for turn, end in zip(turns, ends, strict=True)
-    )
+    placements = (pin.SE3(turn, 0.5 * end).homogeneous for turn, end in zip(turns, ends, strict=True))
+    sizes, name = ((0.0, float(np.linalg.norm(end))) for end in ends), model.link_names[body]
+    return tuple(CollisionShape(name, body, at, "capsule", size) for at, size in zip(placements, sizes, strict=True))
 
 
 def obstacle_objects(obstacles: Mapping[str, ObstacleOptions]) -> tuple[CollisionObject, ...]:

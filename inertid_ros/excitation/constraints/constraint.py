@@ -74,8 +74,7 @@ class Penalty:
 
     Attributes
     ----------
-    position, velocity, acceleration : ndarray or float, shape (N, n)
-        Derivative with respect to the samples.
+    position, velocity, acceleration : (N, n), derivative with respect to the samples.
     joint_weights : ndarray or float, shape (N, n, 10 nb)
         Derivative with respect to the elements of the joint torque regressor of the bodies, in the order of
         ``model.body_prior.ravel()``; counted in addition.

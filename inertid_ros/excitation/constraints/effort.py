@@ -46,13 +46,9 @@ class EffortConstraint(constraint.Constraint):
             return constraint.Penalty(0.0)
         push = _EFFORT_PENALTY * 2 * excess * np.sign(ratio) / self._limits / len(motion)
         drives = self._model.drive_prior
-        return constraint.Penalty(
-            value,
-            velocity=push * drives["viscous"],
-            acceleration=push * drives["rotor_inertia"],
-            # The effort of the bodies is the regressor times the prior.
-            joint_weights=push[:, :, None] * self._model.body_prior.ravel(),
-        )
+        # The effort of the bodies is the regressor times the prior.
+        joint_weights = push[:, :, None] * self._model.body_prior.ravel()
+        return constraint.Penalty(value, 0.0, push * drives["viscous"], push * drives["rotor_inertia"], joint_weights)
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
         return 1.0 - np.abs(prior_effort(self._model, q, v, a)) / self._limits
@@ -153,9 +149,8 @@ class _MotionNorms:
     def at(self, distance: float) -> "_MotionNorms":
         """Norms at another point of the same body."""
         W, A, B = self.angular, self.turn, self.turn_rate
-        return _MotionNorms(
-            W, A, B, self.linear + distance * (A + W**2), self.jerk + distance * (B + 3 * A * W + W**3)
-        )
+        linear, jerk = self.linear + distance * (A + W**2), self.jerk + distance * (B + 3 * A * W + W**3)
+        return _MotionNorms(W, A, B, linear, jerk)
 
     def turning(self, v: Array, a: Array, j: Array) -> "_MotionNorms":
         """Norms of the body behind a revolute joint."""

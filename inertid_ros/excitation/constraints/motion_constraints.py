@@ -55,14 +55,10 @@ class Surroundings:
 
     Attributes
     ----------
-    floor_m : float
-        Height in the root frame below which no part of a moving link goes [m]; -inf for no floor.
-    floor : str
-        Sentence: what was assumed or configured.
-    unknown : bool
-        Whether the height of the floor is unknown although the options do not exclude a floor.
-    others : tuple of str
-        Sentences: obstacles, and what is not checked.
+    floor_m : height in the root frame below which no part of a moving link goes [m]; -inf for no floor.
+    floor : sentence: what was assumed or configured.
+    unknown : whether the height of the floor is unknown although the options do not exclude a floor.
+    others : sentences: obstacles, and what is not checked.
     """
 
     floor_m: float

@@ -63,15 +63,12 @@ class Scene:
 
     Parameters
     ----------
-    pairs : sequence of Pair
-        Indices of objects; -1 is the floor, always the second.
-    height : float
-        Height of the floor in the root frame [m].
+    pairs : indices of objects; -1 is the floor, always the second.
+    height : height of the floor in the root frame [m].
 
     Attributes
     ----------
-    lever_arms : ndarray, shape (P, n)
-        Bounds of how much a distance changes per radian (metre) of each joint, in any pose [m].
+    lever_arms : (P, n), bounds of how much a distance changes per radian (metre) of each joint, in any pose [m].
     """
 
     def __init__(

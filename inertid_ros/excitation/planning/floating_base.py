@@ -7,7 +7,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.planning.interval_planner import IntervalPlanningProblem
-from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
@@ -18,30 +18,23 @@ def with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOpt
     count = len(model.wheels.names)
     wide = np.full(count, (options.offered + 1) * options.wheel_range)
     fast = np.full(count, 2 * options.wheel_range / options.interval_s)
-    return MotionLimits(
-        limits.joint_names + model.wheels.names,
-        np.concatenate([limits.lower, -wide]),
-        np.concatenate([limits.upper, wide]),
-        np.concatenate([limits.velocity, fast]),
-        np.concatenate([limits.acceleration, np.pi / options.interval_s * fast]),
-        np.concatenate([limits.effort, np.full(count, 1e9)]),
-    )
+    of_joints = (limits.lower, limits.upper, limits.velocity, limits.acceleration, limits.effort)
+    of_wheels = (-wide, wide, fast, np.pi / options.interval_s * fast, np.full(count, 1e9))
+    bounds = map(np.concatenate, zip(of_joints, of_wheels, strict=True))
+    return MotionLimits(limits.joint_names + model.wheels.names, *bounds)
 
 
 def floating_problem(model: RobotModel, limits: MotionLimits, options: CombinationOptions) -> IntervalPlanningProblem:
     """The planning problem: start and range of the joints; those of the wheels are fixed ([Naveen2019]_ sec. 6.2.2).
 
-    Raises
-    ------
-    ExcitationError
-        The robot has no wheels.
+    ExcitationError if the robot has no wheels.
     """
     if not model.wheels.names:
         raise ExcitationError(
             f"robot '{model.name}': floats and has no reaction wheels, so that momentum has no scale; name them in"
             " robot.wheels"
         )
-    columns = base_parameters_of_robot(model).independent
+    columns = closed_form_base_parameters(model).independent
     columns = columns[columns < model.layout.body_size]
     fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
     base, joints = BaseMotion(model.tree, model.body_prior, model.wheels), model.joints

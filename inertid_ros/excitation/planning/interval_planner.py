@@ -61,10 +61,8 @@ class IntervalPlanningProblem:
     fixed_range : ndarray, shape (n,)
         Range per interval of joints for which it is fixed, NaN if start and range are variables; a joint of fixed range
         starts at zero and has no limits of position.
-    unit_columns : bool
-        Whether columns are scaled to unit norm for the condition number; the source does not.
-    penalty : callable
-        Penalty of samples that violate a constraint; the cost is multiplied by one plus this.
+    unit_columns : whether columns are scaled to unit norm for the condition number; the source does not.
+    penalty : penalty of samples that violate a constraint; the cost is multiplied by one plus this.
     """
 
     regressor: MotionRegressor
@@ -106,27 +104,21 @@ class IntervalPlanningProblem:
 
 
 def plan_intervals(
-    problem: IntervalPlanningProblem,
-    seed: int,
-    deadline: float = np.inf,
+    problem: IntervalPlanningProblem, seed: int, deadline: float = np.inf,
     report: ConditionReport = lambda fraction, condition: None,
 ) -> IntervalPlan:
     """Plan with several orders of the combinations, and take the best.
 
     The same ``seed`` gives the same motion unless the deadline [s, monotonic] passes; at least one order is tried.
     """
-    options, rng = problem.options, np.random.default_rng(seed)
+    options, rng, joints = problem.options, np.random.default_rng(seed), np.arange(len(problem.free))
     plans: list[IntervalPlan] = []
     while not plans or (len(plans) < options.orders and time.monotonic() <= deadline):
-        plans.append(_with_order(problem, _random_order(problem.free, rng), rng, deadline))
+        # Slowest first; joints of fixed range, which have no limits of position, reverse most often.
+        order = [*rng.permutation(joints[problem.free]).tolist(), *rng.permutation(joints[~problem.free]).tolist()]
+        plans.append(_with_order(problem, order, rng, deadline))
         report(len(plans) / options.orders, min(plan.condition_number for plan in plans))
     return min(plans, key=lambda plan: plan.condition_number)
-
-
-def _random_order(free: np.ndarray, rng: np.random.Generator) -> list[int]:
-    """A random order, slowest first; joints of fixed range, which have no limits of position, reverse most often."""
-    joints = np.arange(len(free))
-    return [*rng.permutation(joints[free]).tolist(), *rng.permutation(joints[~free]).tolist()]
 
 
 def _with_order(
@@ -147,9 +139,7 @@ def _with_order(
 
 
 def _best_start(
-    problem: IntervalPlanningProblem,
-    directions: intervals.Directions,
-    rng: np.random.Generator,
+    problem: IntervalPlanningProblem, directions: intervals.Directions, rng: np.random.Generator,
     previous: intervals.IntervalMotion | None = None,
 ) -> intervals.IntervalMotion:
     """The best of random starts and ranges, and of the nearest feasible ones to a previous motion."""
@@ -188,9 +178,7 @@ def improve_motion(
     settings = {"maxiter": iterations, "ftol": 1e-4}
     if iterations:
         with contextlib.suppress(OutOfTimeError):
-            scipy.optimize.minimize(
-                cost, begin, method="SLSQP", bounds=bounds, constraints=[linear], options=settings
-            )
+            scipy.optimize.minimize(cost, begin, method="SLSQP", bounds=bounds, constraints=[linear], options=settings)
     return best
 
 
@@ -214,10 +202,7 @@ def fixed_base_problem(
 
 
 def plan_fixed_base(
-    model: RobotModel,
-    limits: MotionLimits,
-    start: Array,
-    options: ExcitationOptions,
+    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
     report: ConditionReport = lambda fraction, condition: None,
 ) -> tuple[Plan, IntervalPlan]:
     """Plan from ``start`` ``(n,)`` to the first waypoint, through the intervals, and back.
@@ -236,9 +221,8 @@ def plan_fixed_base(
     ramp_limits = _RAMP_LIMIT_USE * problem.limits.velocity, _RAMP_LIMIT_USE * problem.limits.acceleration
 
     def plan(share: float) -> Plan:
-        motion = replace(
-            best.motion, start=start + share * (best.motion.start - start), range=share * best.motion.range
-        )
+        begin = start + share * (best.motion.start - start)
+        motion = replace(best.motion, start=begin, range=share * best.motion.range)
         there = QuinticRamp.within(start, motion.waypoints[0], *ramp_limits)
         back = QuinticRamp.within(motion.waypoints[-1], start, *ramp_limits)
         whole = Concatenation([there, motion.trajectory, back])

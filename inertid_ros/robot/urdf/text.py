@@ -82,8 +82,7 @@ def with_children(text: str, children: Mapping[tuple[str, str, str], Sequence[st
 
     Parameters
     ----------
-    children : mapping of (str, str, str) to sequence of str
-        Tag and name of a link or joint, and tag of the child, to the lines of that child.
+    children : tag and name of a link or joint, and tag of the child, to the lines of that child.
     """
     content = text.encode()
     parents = {(element.tag, element.attributes.get("name")): element for element in locate(content).children}
