@@ -12,7 +12,7 @@ from inertid_ros.core.errors import RecordingError
 
 from .blocks import Block, recording_from_blocks
 from .messages import JOINT_CHANNELS, WIDTHS
-from .recording import WRENCH_PREFIX, Recording
+from .recording import Recording
 
 _WRENCH_WIDTH = 6
 _EARLIEST_NS = -(2**63)
@@ -277,19 +277,11 @@ class RecordingAssembler:
             for stream in self._streams.values():  # the last one before is still needed
                 stream.drop(max(bisect_right(stream.stamps_ns, int(stamps[-1])) - 1, 0))
         self.dropped += int(ready - keep.sum())
-        return Block(
-            self.joint_names,
-            stamps[keep],
-            joints[:, 0],
-            joints[:, 1] if self._has_velocity else None,
-            joints[:, 2],
-            {
-                channel.removeprefix(WRENCH_PREFIX): values
-                for channel, values in interpolated.items()
-                if channel.startswith(WRENCH_PREFIX)
-            },
-            {channel: values for channel, values in interpolated.items() if channel in WIDTHS},
-        )
+        channels = dict(zip(JOINT_CHANNELS, np.moveaxis(joints, 1, 0), strict=True))
+        if not self._has_velocity:
+            del channels["velocity"]
+        channels |= {channel: values for channel, values in interpolated.items() if channel not in self._parts}
+        return Block(self.joint_names, stamps[keep], channels)
 
     def recording(self, notices: tuple[str, ...] = ()) -> Recording:
         """Return all samples that were not taken yet as one recording, with ``notices`` on how it was obtained.

@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from .recording import LOST_SAMPLE_PERIODS, Recording
+from .recording import LOST_SAMPLE_PERIODS, Recording, split_wrenches
 
 KEPT_PARTS = 5
 KEPT_CONTEXT_SAMPLES = 5_000
@@ -128,20 +128,14 @@ def _between(before: Recording | None, part: Recording, following: Recording | N
         pieces.append((following, slice(behind)))
     if len(pieces) == 1:
         return part
-    channels: dict[str, Any] = {
-        name: np.concatenate([getattr(piece, name)[rows] for piece, rows in pieces]) for name in part.arrays
-    }
-    wrenches = {
-        frame: np.concatenate([piece.wrenches[frame][rows] for piece, rows in pieces]) for frame in part.wrenches
-    }
-    return replace(part, **channels, wrenches=wrenches, context=(ahead, behind))
+    channels = {key: np.concatenate([piece.channels[key][rows] for piece, rows in pieces]) for key in part.channels}
+    return replace(part, **split_wrenches(channels), context=(ahead, behind))
 
 
 def _joins(part: Recording, following: Recording) -> bool:
     return (
         part.joint_names == following.joint_names
-        and part.arrays == following.arrays
-        and set(part.wrenches) == set(following.wrenches)
+        and part.channels.keys() == following.channels.keys()
         and bool(part.time[-1] < following.time[0])
     )
 

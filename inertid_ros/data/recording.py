@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -218,16 +218,16 @@ class Recording:
 
     def select(self, rows: NDArray[np.bool_]) -> "Recording":
         """Samples flagged in ``rows (N,)``."""
-        channels: dict[str, Any] = {name: getattr(self, name)[rows] for name in self.arrays}
-        wrenches = {frame: wrench[rows] for frame, wrench in self.wrenches.items()}
         ahead, behind = self.context
         context = int(rows[:ahead].sum()), int(rows[len(rows) - behind :].sum())
-        return replace(self, **channels, wrenches=wrenches, context=context)
+        return replace(self, **split_wrenches({key: x[rows] for key, x in self.channels.items()}), context=context)
 
     @property
-    def arrays(self) -> list[str]:
-        """Names of the channels with one row per sample, without wrenches."""
-        return [channel.name for channel in fields(self) if isinstance(getattr(self, channel.name), np.ndarray)]
+    def channels(self) -> dict[str, Array]:
+        """Everything with one row per sample, time included, by its key in an npz file."""
+        arrays = {key: getattr(self, key) for key in ("time", "position", "effort", *OPTIONAL_CHANNELS)}
+        arrays |= {f"{WRENCH_PREFIX}{frame}": wrench for frame, wrench in self.wrenches.items()}
+        return {key: values for key, values in arrays.items() if values is not None}
 
     @property
     def own_rows(self) -> slice:
@@ -248,6 +248,13 @@ class Recording:
         array = array.copy()
         array.flags.writeable = False
         return array
+
+
+def split_wrenches(channels: Mapping[str, Array]) -> dict[str, Any]:
+    """Fields of a :class:`Recording` from channels by their keys in an npz file."""
+    frames = {key: key.removeprefix(WRENCH_PREFIX) for key in channels if key.startswith(WRENCH_PREFIX)}
+    wrenches = {frame: channels[key] for key, frame in frames.items()}
+    return {**{key: values for key, values in channels.items() if key not in frames}, "wrenches": wrenches}
 
 
 def renamed(recording: Recording, joints: RecordedJoints) -> Recording:

@@ -60,11 +60,12 @@ class LiveCoverage:
             return
         names = self._model.recorded_joints.urdf_names(block.joint_names, "joints")
         columns = [names.index(joint) for joint in self._model.joint_names]
-        self._measured |= np.isfinite(block.effort[:, columns]).any(axis=0)
+        position, effort = block.channels["position"], block.channels["effort"]
+        self._measured |= np.isfinite(effort[:, columns]).any(axis=0)
         self._start_ns = self._start_ns or int(block.stamps_ns[0])
         time = 1e-9 * (block.stamps_ns - self._start_ns).astype(float)
-        velocity = np.full_like(block.position, np.nan) if block.velocity is None else block.velocity
-        values = (block.position, velocity, np.nan_to_num(block.effort))
+        velocity = block.channels.get("velocity", np.full_like(position, np.nan))
+        values = (position, velocity, np.nan_to_num(effort))
         self._pending.append(np.column_stack([time, *(channel[:, columns] for channel in values)]))
         if time[-1] - self._pending[0][0, 0] > _STREAM.period:
             self._average()

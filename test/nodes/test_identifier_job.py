@@ -36,7 +36,8 @@ def recordings() -> ReceivedRecordings:
     """Two complete recordings and one that is still being made."""
     received = ReceivedRecordings()
     values = np.arange(40.0).reshape(20, 2)
-    block = Block(("shoulder", "elbow"), np.arange(1, 21) * 5_000_000, values, values, values)
+    channels = dict.fromkeys(("position", "effort", "velocity"), values)
+    block = Block(("shoulder", "elbow"), np.arange(1, 21) * 5_000_000, channels)
     for name, last in (("recording_001", True), ("recording_002", True), ("recording_003", False)):
         received.add(name, 0, last, block)
     return received

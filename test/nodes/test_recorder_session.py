@@ -72,7 +72,7 @@ class Recorder:
             self.session.poll(self.now_ns)
 
     def recorded(self) -> list[float]:
-        return [float(value) for batch in self.batches for value in batch.block.position[:, 0]]
+        return [float(value) for batch in self.batches for value in batch.block.channels["position"][:, 0]]
 
 
 @pytest.fixture

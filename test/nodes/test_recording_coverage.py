@@ -16,7 +16,8 @@ MODEL, _ = two_links()
 def block(names: tuple[str, ...] = MODEL.joint_names, start: float = 0.0) -> Block:
     time = start + np.arange(0.0, 5.0, 0.005)
     q = np.sin(np.outer(time, [2.0, 3.0]))
-    return Block(names, 10**18 + np.round(1e9 * time).astype(np.int64), q, None, 10 * q)
+    stamps = 10**18 + np.round(1e9 * time).astype(np.int64)
+    return Block(names, stamps, {"position": q, "effort": 10 * q})
 
 
 def filled(coverage: RecordingCoverage) -> IdentifierStatus:

@@ -115,7 +115,7 @@ def _lacking_weight(comparison: EffortComparison) -> NDArray[np.bool_]:
 
     A factor of the effort does not show there: an offset would explain it, and bodies without mass as well.
     """
-    with_terms = {term.joint for term in comparison.recorded.robot.layout.terms}
+    with_terms = {term.joint for term in comparison.robot.layout.terms}
     declared = np.array([name in with_terms for name in comparison.names])
     least, most = comparison.weights
     constant = most - least < _CONSTANT_WEIGHT_SHARE * most

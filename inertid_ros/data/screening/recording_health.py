@@ -10,7 +10,7 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import LITTLE_LEAKAGE, Samples
-from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, OPTIONAL_CHANNELS, Recording
+from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, Recording
 from inertid_ros.robot.model import RobotModel
 
 from . import channel_faults
@@ -50,8 +50,7 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
         squares = squares + np.sum(part.effort**2, axis=0)
         notices.update(dict.fromkeys((*part.notices, *map(str, check_repairs(as_measured(part))))))
     effort = np.sqrt(squares / samples)
-    measured = ["position"] if np.isnan(effort).all() else ["position", "effort"]
-    present = [channel for channel in OPTIONAL_CHANNELS if getattr(first, channel) is not None]
+    channels = [key for key in first.channels if key != "time" and not (key == "effort" and np.isnan(effort).all())]
     joints = [
         {"name": name, "lowest": low, "highest": high, "rms_effort": None if np.isnan(size) else size}
         for name, low, high, size in zip(first.joint_names, lowest, highest, effort, strict=True)
@@ -64,7 +63,7 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
         "shortest_step_s": shortest,
         "longest_step_s": longest,
         "gaps": gaps,
-        "channels": [*measured, *present, *(f"wrench/{frame}" for frame in first.wrenches)],
+        "channels": channels,
         "notices": tuple(notices),
         "joints": joints,
     }
