@@ -30,7 +30,7 @@ from support.paths import TEST
 from inertid_ros.nodes import MODULES, end_at_once_on_signals
 
 _SIGNAL_AT_PARENTS_END = 1  # PR_SET_PDEATHSIG of prctl(2)
-_IMPORTED = ("adaptation", "excitation", "identifier", "online", "recorder", "replay", "simulator")
+_IMPORTED = (*MODULES.values(), "support.nodes.fake_robot_process")
 
 
 @dataclass(frozen=True)
@@ -165,9 +165,9 @@ def _serve(connection: Connection) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in _IMPORTED:
-        importlib.import_module(MODULES[name])
-    gc.freeze()
     sys.modules["support.nodes.node_server"] = sys.modules["__main__"]  # where requests are unpickled
+    for name in _IMPORTED:
+        importlib.import_module(name)
+    gc.freeze()
     with Connection(int(sys.argv[1])) as requests, contextlib.suppress(EOFError, ConnectionError):
             _serve(requests)
