@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
@@ -37,7 +36,7 @@ from inertid_ros.ros.conversions import NANOSECONDS, JointSample, from_joint_tra
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import COMMAND, LATCHED
+from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
 from .robot_states import RobotStates, joint_states_status, timing_status
 from .spin import raise_priority, refuse_impossible_transitions, run_node
@@ -116,12 +115,11 @@ class Adaptation(LifecycleNode):
         self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
         self.create_subscription(JointTrajectory, "~/joint_trajectory", self._take_reference, COMMAND)
         self.create_service(Trigger, "~/stop", self._stop_on_request)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.tick_s = 1.0 / self.options.control.rate_hz
-        self.create_timer(_INTERFERENCE_CHECK_PERIOD_S, self._check, clock=steady)
-        self.create_timer(1.0 / self.options.parameters_hz, self._publish_parameters, clock=steady)
+        self.create_timer(_INTERFERENCE_CHECK_PERIOD_S, self._check, clock=STEADY)
+        self.create_timer(1.0 / self.options.parameters_hz, self._publish_parameters, clock=STEADY)
         if self.options.autostart:
-            self.starter = self.create_timer(_AUTOSTART_PERIOD_S, self._start, clock=steady)
+            self.starter = self.create_timer(_AUTOSTART_PERIOD_S, self._start, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
 
     # Lifecycle

@@ -12,7 +12,6 @@ from typing import Any, TextIO, TypeVar
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.client import Client
-from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -23,7 +22,7 @@ from std_srvs.srv import Trigger
 from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.diagnostics import OK, ClientDiscovery, DiagnosticsPublisher, Liveliness, Status
-from inertid_ros.ros.topics import COMMAND, LATCHED
+from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
 from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_signals, init_rclpy
 
@@ -151,7 +150,7 @@ class FlowClient:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._lease = self.node.create_publisher(Empty, "excitation/lease", COMMAND)
-        self.node.create_timer(_LEASE_PERIOD_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.node.create_timer(_LEASE_PERIOD_S, self._renew, clock=STEADY)
         self._line, self._step = ProgressLine(self.node.get_logger().info), "starting"
         self.on_terminal = self._line.on_terminal
         self._servers: dict[str, ServingNode] = {}

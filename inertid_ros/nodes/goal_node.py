@@ -6,11 +6,11 @@ from typing import Any, Protocol
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
 from inertid_ros.core.errors import InertidError, one_line
+from inertid_ros.ros.topics import STEADY
 
 _POLL_PERIOD_S = 0.05
 
@@ -60,7 +60,7 @@ class GoalNode(Node):
             self, action_type, name, self._execute, goal_callback=self._accept,
             cancel_callback=lambda _goal: CancelResponse.ACCEPT, callback_group=ReentrantCallbackGroup(),
         )
-        self._timer = self.create_timer(_POLL_PERIOD_S, self.poll_goal, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = self.create_timer(_POLL_PERIOD_S, self.poll_goal, clock=STEADY)
         self._timer.cancel()  # while there is no goal
 
     @property

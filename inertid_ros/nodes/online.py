@@ -7,7 +7,6 @@ from statistics import median
 
 import numpy as np
 from geometry_msgs.msg import InertiaStamped
-from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState
 
 from inertid_ros.action import IdentifyPayload
@@ -24,7 +23,7 @@ from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import JointOrder, to_nanoseconds, to_time
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import LATCHED, PolledSubscription, recording_profile
+from inertid_ros.ros.topics import LATCHED, STEADY, PolledSubscription, recording_profile
 
 from . import online_messages as messages
 from .goal_node import GoalNode
@@ -133,7 +132,7 @@ class Online(GoalNode):
             self.create_subscription(IdentificationReport, "identifier/report", self._receive_report, LATCHED)
         # Taken in batches: waking an executor for each message costs more than processing it.
         self.states = PolledSubscription(self, JointState, "joint_states", recording_profile("best_effort"))
-        self.create_timer(_STATES_PERIOD_S, self._take_states, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(_STATES_PERIOD_S, self._take_states, clock=STEADY)
         self.serve_goals(IdentifyPayload, "~/identify_payload", "another payload is being identified")
         self.diagnostics = DiagnosticsPublisher(
             self, self._statuses, lambda: self.following.result.model.name if self.following is not None else ""

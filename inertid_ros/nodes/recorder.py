@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -29,7 +28,7 @@ from inertid_ros.ros import diagnostics, topics
 from inertid_ros.ros.conversions import stamp_of_serialized, to_batch, to_wrench
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import BATCH, LATCHED, PolledSubscription
+from inertid_ros.ros.topics import BATCH, LATCHED, STEADY, PolledSubscription
 
 from .recording_session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
 from .spin import run_node
@@ -64,7 +63,6 @@ class Recorder(Node):
         self.session = RecordingSession(self.options, self.sources, self)
         self.failure, self.failure_logged_at = "", -math.inf
         self.waiting: list[tuple[SessionState, Future]] = []  # services that await the end of a state
-        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
         self.streams = [StreamWatch() for _ in self.sources]
@@ -74,8 +72,8 @@ class Recorder(Node):
             self.create_service(Trigger, f"~/{name}", _answering(serve), callback_group=ReentrantCallbackGroup())
         # Taken in batches: waking an executor for each message costs more than processing it.
         self.topics = [self._subscribe(source) for source in self.sources]
-        self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=self.steady)
-        self.create_timer(0.2, self._publish_status, clock=self.steady)
+        self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=STEADY)
+        self.create_timer(0.2, self._publish_status, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses)
         self._publish_status()
 
@@ -255,7 +253,7 @@ class Recorder(Node):
         return [inspect_topic(self, source.name, source.type, self.profile) for source in self.sources]
 
     def _now_ns(self) -> int:
-        return int(self.steady.now().nanoseconds)
+        return int(STEADY.now().nanoseconds)
 
     # Ending
 

@@ -31,7 +31,7 @@ from inertid_ros.ros import conversions
 from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
-from inertid_ros.ros.topics import COMMAND, LATCHED, PolledSubscription
+from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY, PolledSubscription
 from inertid_ros.simulation.example_robots import example_urdf, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot
 from inertid_ros.simulation.sensors import BodySample, FaultyChannel, StateSample
@@ -83,10 +83,9 @@ class Simulation:
     def start(self, robot: SimulatedRobot | LeggedRobot, details: str) -> None:
         """Let the time of a robot begin now."""
         self.diagnostics = DiagnosticsPublisher(self.node, lambda: [self._status(robot)], lambda: self.truth.name)
-        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.zero_ns = self.steady.now().nanoseconds  # steady clock at simulated time zero
+        self.zero_ns = STEADY.now().nanoseconds  # steady clock at simulated time zero
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
-        self.node.create_timer(_FAULTS_PERIOD_S, self._read_faults, clock=self.steady)
+        self.node.create_timer(_FAULTS_PERIOD_S, self._read_faults, clock=STEADY)
         self.node.get_logger().info(f"simulating '{self.truth.name}' with {self.truth.joints} joints{details}")
 
     def _behind(self, time_s: float, kept_s: float) -> tuple[float, int]:
@@ -94,7 +93,7 @@ class Simulation:
 
         The robot then goes on where it was.
         """
-        behind = (self.steady.now().nanoseconds - self.zero_ns) * 1e-9 - time_s
+        behind = (STEADY.now().nanoseconds - self.zero_ns) * 1e-9 - time_s
         if behind <= _MAX_LAG_S:
             return behind, 0
         lost_ns = round((behind - kept_s) * 1e9)

@@ -13,7 +13,6 @@ from typing import Any
 
 import rclpy
 from lifecycle_msgs.srv import ChangeState
-from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
@@ -25,6 +24,7 @@ from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.conversions import NANOSECONDS
 from inertid_ros.ros.parameters import check_given_parameters
+from inertid_ros.ros.topics import STEADY
 
 _SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also if nothing else happens
 _CALLBACK_PERIOD_S = 0.01  # between two looks for callbacks of a node that ticks, unless it has callbacks_s
@@ -228,7 +228,7 @@ class TickedSpin:
 
 def tick_by_timer(node: Any) -> None:
     """Have the executor of a node tick it, for nodes that share one."""
-    node.create_timer(node.tick_s, node.tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    node.create_timer(node.tick_s, node.tick, clock=STEADY)
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> int:

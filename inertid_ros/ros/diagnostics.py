@@ -12,7 +12,6 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.srv import GetParameterTypes
-from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
@@ -21,6 +20,8 @@ from rclpy.task import Future
 from std_msgs.msg import String
 
 from inertid_ros.data.screening.live_watch import StreamReport
+
+from .topics import STEADY
 
 OK, WARN, ERROR, STALE = (
     DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE,
@@ -85,7 +86,7 @@ class DiagnosticsPublisher:
         self._node, self._statuses, self._robot = node, statuses, robot
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         offer_liveliness(node)
-        node.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        node.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish, clock=STEADY)
 
     def _publish(self) -> None:
         name = self._node.get_fully_qualified_name().strip("/")

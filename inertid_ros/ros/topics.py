@@ -10,6 +10,7 @@ from typing import Any
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -17,6 +18,9 @@ from rclpy.subscription import Subscription
 
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.screening.live_watch import ahead_of_steady
+
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+"""Of timers and waits: neither the system's clock nor a simulator moves it."""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """For publishers and subscribers: a late subscriber still receives the last message."""

@@ -2,7 +2,6 @@
 
 import sys
 
-from rclpy.clock import Clock, ClockType
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from std_msgs.msg import String
 
@@ -26,7 +25,7 @@ from inertid_ros.ros.conversions import from_batch
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import BATCH, LATCHED
+from inertid_ros.ros.topics import BATCH, LATCHED, STEADY
 
 from .publication import KeptResult, Publication
 from .recordings import RecordingCoverage, identification_job, next_output
@@ -66,7 +65,7 @@ class Identifier(GoalNode):
         else:
             self.create_subscription(String, "robot_description", lambda m: self._receive_description(m.data), LATCHED)
         self.serve_goals(Identify, "~/identify", "another identification is running")
-        self.create_timer(1.0, self._update_coverage, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(1.0, self._update_coverage, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(
             self,
             lambda: [self._identification_status(), self._result_status()],
