@@ -45,7 +45,7 @@ class MassComInertia(NamedTuple):
 
 
 def second_moments(inertia: Array) -> Array:
-    """Second moments ``(..., 3, 3)`` of a body with an inertia ``(..., 3, 3)`` about the same point: ``tr(I) 1 / 2 - I``."""
+    """Second moments ``tr(I) 1 / 2 - I`` of an inertia, ``(..., 3, 3)`` each about the same point."""
     return np.asarray(0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia)
 
 

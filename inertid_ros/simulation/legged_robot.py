@@ -104,18 +104,9 @@ class LeggedRobot:
         lever, axes = self._imu.translation, self._imu.rotation
         at_sensor = linear + np.cross(a[3:6], lever) + np.cross(angular, np.cross(angular, lever))
         return BodySample(
-            self.time,
-            position=q[7:],
-            velocity=v[6:],
-            effort=self._applied.copy(),
-            base_pose=q[:7],
-            base_twist=v[:6],
-            base_acceleration=a[:6],
-            specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)),
-            rate=axes.T @ angular,
-            wrenches={
-                plate.name: plate_wrench(self.world, self._data, plate) for plate in self.robot.plates
-            },
+            self.time, q[7:], v[6:], self._applied.copy(), base_pose=q[:7], base_twist=v[:6], base_acceleration=a[:6],
+            specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)), rate=axes.T @ angular,
+            wrenches={plate.name: plate_wrench(self.world, self._data, plate) for plate in self.robot.plates},
         )
 
     def coordinates(self) -> tuple[Array, Array, Array]:
@@ -137,9 +128,7 @@ class LeggedRobot:
         model, data = self.model, self.model.createData()
         pin.framesForwardKinematics(model, data, self._start)
         corners = [
-            data.oMf[model.getFrameId(sole.frame)].act(corner)
-            for sole in self.robot.soles
-            for corner in sole.corners
+            data.oMf[model.getFrameId(sole.frame)].act(corner) for sole in self.robot.soles for corner in sole.corners
         ]
         return 0.5 * np.ptp(corners, axis=0)[:2]
 
@@ -235,17 +224,11 @@ def simulate_movements(
         return np.array([getattr(sample, key) for sample in samples])
 
     return Recording(
-        joint_names=robot.joint_names,
-        time=table("time") - samples[0].time,
-        position=table("position"),
-        effort=table("effort"),
-        velocity=table("velocity"),
+        robot.joint_names, table("time") - samples[0].time, table("position"), table("effort"), table("velocity"),
         wrenches={
             plate.name: np.array([sample.wrenches[plate.name] for sample in samples]) for plate in robot.robot.plates
         },
-        base_pose=table("base_pose"),
-        base_twist=table("base_twist"),
+        base_pose=table("base_pose"), base_twist=table("base_twist"),
         base_acceleration=None if noise else table("base_acceleration"),
-        imu=np.hstack([table("specific_force"), table("rate")]),
-        name=name,
+        imu=np.hstack([table("specific_force"), table("rate")]), name=name,
     )

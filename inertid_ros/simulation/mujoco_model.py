@@ -162,11 +162,11 @@ def build_world(
         for plate in plates:
             spec.worldbody.add_geom(
                 name=plate.name, type=mujoco.mjtGeom.mjGEOM_BOX, size=_PLATE_SIZE_M,
-                pos=(plate.origin[0], plate.origin[1], -_PLATE_SIZE_M[2]), **contact,
+                pos=(*plate.placement.translation[:2], -_PLATE_SIZE_M[2]), **contact,
             )
         for sole in soles:
             body = spec.body(sole.frame)
-            inward = sole.rotation[:, 2] * _CORNER_RADIUS_M
+            inward = sole.placement.rotation[:, 2] * _CORNER_RADIUS_M
             for number, corner in enumerate(sole.corners):
                 body.add_geom(
                     name=f"{sole.frame}_corner_{number}", type=mujoco.mjtGeom.mjGEOM_SPHERE,

@@ -100,8 +100,8 @@ class FaultyChannel:
 
 
 @dataclass(frozen=True)
-class BodySample:
-    """State and measurements at one instant.
+class BodySample(StateSample):
+    """State and measurements of a legged robot.
 
     Attributes
     ----------
@@ -113,10 +113,6 @@ class BodySample:
     wrenches : name of the plate to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
-    time: float
-    position: Array
-    velocity: Array
-    effort: Array
     base_pose: Array
     base_twist: Array
     base_acceleration: Array

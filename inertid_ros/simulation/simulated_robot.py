@@ -13,7 +13,7 @@ from inertid_ros.robot.drives import dry_friction
 from inertid_ros.robot.layout import STRIBECK_SPEED
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.controller import Cascade, Follower
-from inertid_ros.simulation.mujoco_model import MujocoRobot, build_mujoco, import_mujoco, set_bodies
+from inertid_ros.simulation.mujoco_model import build_mujoco, import_mujoco, set_bodies
 from inertid_ros.simulation.sensors import Sensors, StateSample
 
 _DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stribeck")
@@ -96,7 +96,8 @@ class SimulatedRobot:
         self.drives = drives or typical_drives(robot, self.options.drives, drive_rng)
         self.bodies = np.array(robot.consistent_body_prior)
         self._mujoco = import_mujoco()
-        self._compiled = self._with_drives(build_mujoco(robot, self.options.timestep_s))
+        self._compiled = build_mujoco(robot, self.options.timestep_s)
+        self._set_drives()
         self._data = self._mujoco.MjData(self._compiled.model)
         self._sensors = Sensors(self.options.sensors, self.effort_limit, sensor_rng)
         controller = self.options.controller
@@ -163,12 +164,12 @@ class SimulatedRobot:
                 raise ModelError("simulation: a robot cannot become one of other joints; exchange its bodies")
             self.robot, self.bodies = robot, np.array(robot.consistent_body_prior)
             set_bodies(self._compiled, self.bodies)
-        self._compiled = self._with_drives(self._compiled)
+        self._set_drives()
         self._set_gains()
 
-    def _with_drives(self, compiled: MujocoRobot) -> MujocoRobot:
-        """The compiled robot with the friction and rotor inertia of its drives."""
-        model, dof = compiled.model, compiled.dof
+    def _set_drives(self) -> None:
+        """Set friction and rotor inertia of the drives."""
+        model, dof = self._compiled.model, self._compiled.dof
         model.dof_armature[dof] = self.drives.rotor_inertia
         model.dof_frictionloss[dof] = self.drives.dry_friction(np.zeros(len(dof)))
         # MuJoCo's default friction is so soft that a joint creeps at rad/s below its breakaway torque. This holds it
@@ -176,7 +177,6 @@ class SimulatedRobot:
         model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
         model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
         self._varying_friction = bool(np.any(self.drives.stribeck))
-        return compiled
 
     def follow(self, points: PiecewiseQuintic, start: float | None = None) -> None:
         """Follow a trajectory from now on; its time zero is ``start`` [s, simulated], by default now.
