@@ -15,7 +15,7 @@ from inertid_ros.ros.parameter_messages import from_inertial_parameters
 
 
 def test_identification_of_replayed_topics_equals_that_of_the_bag(tmp_path: Path) -> None:
-    case, urdf = synthetic_case(6, recordings=1, duration=8.0), tmp_path / "given.urdf"
+    case, urdf = synthetic_case(5, recordings=1, duration=8.0), tmp_path / "given.urdf"
     urdf.write_text(case.given.urdf)
     bag = write_bag(case.recordings[0], tmp_path / "bag")
     with ros_client_in(tmp_path) as ros:
