@@ -81,11 +81,10 @@ def fit(terms: tuple[str, ...], held: Sequence[str]) -> list[object]:
     equations = ForceEquations(model)
     information = compress(equations, [states(model, SAMPLES)])
     given = MapFit.of(FitData(equations, (), information), IdentifyOptions(), Constraints())
-    weighting = given.weighting
-    R, z = given.map_problem.coordinates.normalise(*information.whitened(1 / weighting.deviation))
+    R, z = given.map_problem.coordinates.normalise(*information.whitened(1 / given.deviation))
     times = (
-        seconds(lambda: information.whitened(1 / weighting.deviation)),
-        seconds(lambda: given.map_problem.solve(R, z, weighting.regularization)),
+        seconds(lambda: information.whitened(1 / given.deviation)),
+        seconds(lambda: given.map_problem.solve(R, z, given.regularization)),
         seconds(lambda: given.reweighted()),
     )
     return [len(model.link_names), model.layout.size, *(f"{1e3 * value:.0f}" for value in times)]

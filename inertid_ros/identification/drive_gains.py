@@ -110,16 +110,12 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
         raise IdentificationError(
             "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off"
         )
-    by_load = {load.tobytes(): load for load in loads}
-    if len(by_load) < 2:
+    if len({load.tobytes() for load in loads}) < 2:
         raise IdentificationError(
             "identify.drive_gains: all recordings have the same load, or none, so that gains are determined up to a"
             " common factor; add a recording with a known load (robot.loads)"
         )
-    reported = [
-        replace(samples, tau=samples.tau + load_torque(model, load, samples))
-        for samples, load in zip(recordings, loads, strict=True)
-    ]
+    reported = _with_loads(equations, recordings, loads)
     padded = [np.append(load, np.zeros(model.layout.size - load.size)) for load in loads]
     blocks = [
         (load, compress(equations, [block]))
@@ -144,14 +140,16 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
 
 def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
     """``(n, p)`` products ``A_j^T g_j e_j`` of recordings with gains applied and loads taken off."""
-    model = equations.model
-    products = np.zeros((equations.count, model.layout.size))
-    for key in {load.tobytes() for load in loads}:
-        pairs = [(s, load) for s, load in zip(recordings, loads, strict=True) if load.tobytes() == key]
-        torque = [replace(s, tau=s.tau + load_torque(model, load, s)) for s, load in pairs]
-        for joint, channel in enumerate(compress(equations, torque).channels):
-            products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
+    products = np.zeros((equations.count, equations.model.layout.size))
+    for joint, channel in enumerate(compress(equations, _with_loads(equations, recordings, loads)).channels):
+        products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
     return products
+
+
+def _with_loads(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> list[Samples]:
+    """Recordings with the torque of their loads, which had been taken off."""
+    pairs = zip(recordings, loads, strict=True)
+    return [replace(samples, tau=samples.tau + load_torque(equations.model, load, samples)) for samples, load in pairs]
 
 
 @dataclass(frozen=True)

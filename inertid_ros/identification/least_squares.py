@@ -101,40 +101,25 @@ def least_squares(
     rank, scores = choose_rank(linear_problem, fit, recordings)
     solution = replace(_solution(fit, rank, options.name), seconds=time.perf_counter() - began)
     estimate = LeastSquaresEstimate(
-        equations=equations,
-        parameters=solution.x,
-        covariance=linear_problem.covariance(fit, rank),
+        equations=equations, parameters=solution.x, covariance=linear_problem.covariance(fit, rank),
         residual_deviation=linear_problem.deviation(fit.information, fit.weights, fit.spectrum, rank),
-        effective_counts=fit.fraction * fit.information.counts,
-        base=linear_problem.base,
-        train_relative_error=information.relative_error(solution.x),
-        prior_spread=TYPICAL_PRIOR_SPREAD,
-        solution=solution,
-        recordings=tuple(samples.name for samples in recordings),
-        information=fit.information,
-        weights=fit.weights,
-        rank=rank,
-        spectrum=fit.spectrum,
-        variances=fit.variances,
-        scores=scores,
+        effective_counts=fit.fraction * fit.information.counts, base=linear_problem.base,
+        train_relative_error=information.relative_error(solution.x), prior_spread=TYPICAL_PRIOR_SPREAD,
+        solution=solution, recordings=tuple(samples.name for samples in recordings), information=fit.information,
+        weights=fit.weights, rank=rank, spectrum=fit.spectrum, variances=fit.variances, scores=scores,
         clipped=fit.clipped,
     )
     return with_identifiability(estimate)
 
 
 def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
-    parameters = fit.spectrum.solution(rank)
+    parameters = fit.spectrum.solutions[rank]
     errors = [channel.squared_error(parameters) for channel in fit.information.channels]
     R, z = fit.information.whitened(fit.weights)
     gradient = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
     return Solution(
-        x=parameters,
-        hessian=R.T @ R,
-        objective=0.5 * float(fit.weights**2 @ errors),
-        gap=fit.gap + 0.5 * float(gradient @ gradient),
-        solver=name,
-        iterations=fit.iterations,
-        seconds=0.0,
+        x=parameters, hessian=R.T @ R, objective=0.5 * float(fit.weights**2 @ errors),
+        gap=fit.gap + 0.5 * float(gradient @ gradient), solver=name, iterations=fit.iterations, seconds=0.0,
     )
 
 

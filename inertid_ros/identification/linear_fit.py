@@ -53,17 +53,12 @@ class ParameterSpectrum:
 
     @cached_property
     def solutions(self) -> Array:
-        """Solutions ``(r + 1, p)`` of every rank from zero."""
+        """Solutions ``(r + 1, p)`` of every rank from zero: least squares along the first directions, the centre along
+        all others ([vanDerGaag2024]_ eq. 20-23; [Lee2019]_ eq. 4.5.60).
+        """
         excited = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
         steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=excited)
         return np.vstack([self.centre, self.centre + np.cumsum(steps[:, None] * self.directions.T, axis=0)])
-
-    def solution(self, rank: int) -> Array:
-        """Least squares ``(p,)`` along the first directions, the centre along all others.
-
-        See [vanDerGaag2024]_ eq. 20-23 and [Lee2019]_ eq. 4.5.60.
-        """
-        return self.solutions[rank]
 
     def roots(self, rank: int) -> Array:
         """``(p, rank)`` with ``roots @ roots.T`` the covariance of the solution under noise of variance one."""
@@ -109,7 +104,7 @@ class LinearFit:
 
     @property
     def parameters(self) -> Array:
-        return self.spectrum.solution(self.spectrum.count)
+        return self.spectrum.solutions[-1]
 
     @property
     def noise(self) -> Array:
@@ -209,7 +204,7 @@ class LinearProblem:
 
     def deviation(self, information: Information, weights: Array, spectrum: ParameterSpectrum, rank: int) -> Array:
         """``(n,)`` residual deviation per joint, less the degrees of freedom of its fit ([vanDerGaag2024]_ eq. 30)."""
-        roots, parameters = spectrum.roots(rank), spectrum.solution(rank)
+        roots, parameters = spectrum.roots(rank), spectrum.solutions[rank]
         free = []
         for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
             if channel.count == 0:

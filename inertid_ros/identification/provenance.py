@@ -110,14 +110,9 @@ def provenance(
 ) -> Provenance:
     """Provenance of a result made now, on this machine; the cutoff is that of the first recording."""
     return Provenance(
-        robot=model.name,
-        model_hash=model.hash,
-        urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
-        recordings=recordings,
-        configuration=attrs.asdict(configuration),
-        versions=_versions(),
-        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        cutoff_hz=recordings[0].cutoff_hz,
+        robot=model.name, model_hash=model.hash, urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
+        recordings=recordings, configuration=attrs.asdict(configuration), versions=_versions(),
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"), cutoff_hz=recordings[0].cutoff_hz,
         earlier=earlier,
     )
 
@@ -125,13 +120,8 @@ def provenance(
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
     """Source entry of a recording and its prepared samples."""
     return RecordingSource(
-        name=recording.name,
-        role=role,
-        samples=len(recording),
-        seconds=recording.duration,
-        used_samples=int(samples.usable.sum()),
-        cutoff_hz=samples.cutoff_hz,
-        sha256=checksum(recording),
+        name=recording.name, role=role, samples=len(recording), seconds=recording.duration,
+        used_samples=int(samples.usable.sum()), cutoff_hz=samples.cutoff_hz, sha256=checksum(recording),
         notices=recording.notices,
     )
 

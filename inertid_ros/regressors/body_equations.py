@@ -222,13 +222,7 @@ def body_segment_model(
     nothing = np.zeros(0)
     x, y, z = map(float, gravity)
     return RobotModel(
-        name=name,
-        urdf="",
-        pinocchio=model,
-        layout=ParameterLayout(tuple(segments), (), ()),
-        body_prior=prior,
-        body_locked=np.zeros_like(prior),
-        drive_prior={},
-        limits=JointLimits(nothing, nothing, nothing, nothing),
+        name=name, urdf="", pinocchio=model, layout=ParameterLayout(tuple(segments), (), ()), body_prior=prior,
+        body_locked=np.zeros_like(prior), drive_prior={}, limits=JointLimits(nothing, nothing, nothing, nothing),
         options=RobotOptions(drive_terms=(), gravity=(x, y, z), base="free"),
     )

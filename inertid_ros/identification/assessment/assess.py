@@ -82,27 +82,19 @@ def assess(
     realizable = all(finding.cause != "inconsistent" for finding in solution)
     decision = GateDecision.from_findings(
         [
-            *findings,
-            *solution,
-            *gate.check_borders(estimate, constraints),
+            *findings, *solution, *gate.check_borders(estimate, constraints),
             *gate.plausibility(estimate, subjects_of(findings, "undeclared_load")),
-            *gate.check_excitation(estimate, confidence),
-            *check_change(estimate, train),
+            *gate.check_excitation(estimate, confidence), *check_change(estimate, train),
             *(tested.findings if tested is not None else ()),
             *((NOT_VALIDATED,) if tested is None or tested.blocks else ()),
         ]
     )
     return Assessment(
         train_errors=torque_errors(estimate.equations, estimate.parameters, train),
-        train_errors_of_prior=torque_errors(estimate.equations, estimate.prior, train),
-        confidence=confidence,
-        gate=decision,
-        realizable=realizable,
-        urdf=_calibrated_urdf(estimate) if realizable else estimate.model.urdf,
-        bodies=of_bodies.body_intervals(estimate),
-        ellipsoids=of_bodies.inertia_ellipsoids(estimate),
-        feasibility=of_bodies.feasibility_margins(estimate),
-        correlated=of_bodies.correlated_pairs(estimate),
+        train_errors_of_prior=torque_errors(estimate.equations, estimate.prior, train), confidence=confidence,
+        gate=decision, realizable=realizable, urdf=_calibrated_urdf(estimate) if realizable else estimate.model.urdf,
+        bodies=of_bodies.body_intervals(estimate), ellipsoids=of_bodies.inertia_ellipsoids(estimate),
+        feasibility=of_bodies.feasibility_margins(estimate), correlated=of_bodies.correlated_pairs(estimate),
         predictions=curves.prediction_curves(estimate, held_out or train),
         friction=curves.friction_curves(estimate, train),
         coverage=curves.motion_coverage(estimate.model, train, confidence),

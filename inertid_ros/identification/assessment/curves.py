@@ -192,11 +192,8 @@ class MotionExtent:
         q, v, a = (values[used][:, values.shape[1] - joints :] for values in (samples.q, samples.v, samples.a))
         direction = np.sign(v)
         return cls(
-            q.min(axis=0, initial=np.inf),
-            q.max(axis=0, initial=-np.inf),
-            np.abs(v).max(axis=0, initial=0.0),
-            np.abs(a).max(axis=0, initial=0.0),
-            np.sum(direction[1:] * direction[:-1] < 0, axis=0),
+            q.min(axis=0, initial=np.inf), q.max(axis=0, initial=-np.inf), np.abs(v).max(axis=0, initial=0.0),
+            np.abs(a).max(axis=0, initial=0.0), np.sum(direction[1:] * direction[:-1] < 0, axis=0),
         )
 
     def __or__(self, other: "MotionExtent") -> "MotionExtent":

@@ -155,14 +155,9 @@ def errors_of_each(
         )
     return TorqueErrors(
         relative_error=float(np.linalg.norm(residual) / np.linalg.norm(tau)),
-        rms_torque=np.nan_to_num(_rms(tau, every)),
-        rms_error=np.nan_to_num(_rms(residual, every)),
-        rms_error_sliding=_rms(residual, slides),
-        rms_error_resting=_rms(residual, every & ~slides),
-        samples=len(tau),
-        recordings=tuple(names),
-        quantity=equations.quantity[0],
-        unit=equations.quantity[1],
+        rms_torque=np.nan_to_num(_rms(tau, every)), rms_error=np.nan_to_num(_rms(residual, every)),
+        rms_error_sliding=_rms(residual, slides), rms_error_resting=_rms(residual, every & ~slides), samples=len(tau),
+        recordings=tuple(names), quantity=equations.quantity[0], unit=equations.quantity[1],
         r_squared=_explained(tau, residual, every),
         noise=_noise(equations, [samples for _, samples in predictions], tau),
     )

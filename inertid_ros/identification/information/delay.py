@@ -78,11 +78,8 @@ class ShiftedTorque:
                 energy[channel] += stride * np.sum(b**2, axis=0)
         expanded = list(zip(gram, moments, writer.expansions, strict=True))
         return cls(
-            equations.columns,
-            tuple(expansion.T @ squares @ expansion for squares, _, expansion in expanded),
-            tuple(products @ expansion for _, products, expansion in expanded),
-            energy,
-            stride * mask.sum(axis=0),
+            equations.columns, tuple(expansion.T @ squares @ expansion for squares, _, expansion in expanded),
+            tuple(products @ expansion for _, products, expansion in expanded), energy, stride * mask.sum(axis=0),
         )
 
     @classmethod

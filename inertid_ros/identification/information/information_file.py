@@ -34,11 +34,8 @@ def write_information(information: Information, path: str | Path) -> Path:
 def information_bytes(information: Information) -> bytes:
     """Content of the file of :func:`write_information`."""
     content: dict[str, Any] = {
-        "format": INFORMATION_FORMAT,
-        "layout": json.dumps(dataclasses.asdict(information.layout)),
-        "robot": information.robot,
-        "names": np.array(information.names),
-        "counts": information.counts,
+        "format": INFORMATION_FORMAT, "layout": json.dumps(dataclasses.asdict(information.layout)),
+        "robot": information.robot, "names": np.array(information.names), "counts": information.counts,
     }
     for index, channel in enumerate(information.channels):
         content |= {f"columns/{index}": channel.columns, f"triangle/{index}": channel.r_factor}

@@ -224,7 +224,7 @@ def project(S: Array, planes: Hyperplanes) -> Projections:
     With eigenvalues s of ``S^1/2 X S^1/2`` and Lambert's W, the nearest point solves
     ``sum s exp(-W(lambda s)) = b``, a decreasing function of lambda.
     """
-    root = matrix_root(S)
+    root = matrix_function(S, np.sqrt)
     values, vectors = np.linalg.eigh(root @ planes.X @ root)
     flat = values.reshape(len(values), -1)
     scale = np.maximum(np.abs(flat).max(axis=1), 1e-300)  # per row, so that lambda is of the order of one
@@ -288,22 +288,8 @@ def _root_of(sigma: Array, target: Array, low: Array, high: Array) -> Array:
     return x
 
 
-def matrix_root(S: Array) -> Array:
-    """Square root of positive definite matrices ``(..., n, n)``."""
-    return _of_eigenvalues(S, np.sqrt)
-
-
-def logarithm(S: Array) -> Array:
-    """Logarithm of positive definite matrices ``(..., n, n)``."""
-    return _of_eigenvalues(S, np.log)
-
-
-def exponential(S: Array) -> Array:
-    """Exponential of symmetric matrices ``(..., n, n)``."""
-    return _of_eigenvalues(S, np.exp)
-
-
-def _of_eigenvalues(S: Array, function: np.ufunc) -> Array:
+def matrix_function(S: Array, function: np.ufunc) -> Array:
+    """Function, such as ``numpy.sqrt`` or ``numpy.log``, of symmetric matrices ``(..., n, n)``."""
     values, vectors = np.linalg.eigh(S)
     return np.asarray((vectors * function(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
@@ -333,13 +319,8 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
         step, gap = state.newton()
         if gap <= _GEODESIC_TOLERANCE * (1 + state.value):
             return Solution(
-                x=from_pseudo_inertia(state.S).ravel(),
-                hessian=state.parameter_hessian(),
-                objective=state.value,
-                gap=gap,
-                solver="geodesic least squares",
-                iterations=iteration,
-                seconds=time.perf_counter() - began,
+                x=from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(), objective=state.value,
+                gap=gap, solver="geodesic least squares", iterations=iteration, seconds=time.perf_counter() - began,
             )
         state = state.line_search(step, gap)
     raise IdentificationError(
@@ -354,7 +335,7 @@ class _State:
     def __init__(self, S: Array, planes: Hyperplanes, weight: float) -> None:
         self.S, self.planes, self.weight = S, planes, weight
         projections = project(S, planes)
-        self.to_prior = -logarithm(S)  # tangent that leads to the prior
+        self.to_prior = -matrix_function(S, np.log)  # tangent that leads to the prior
         self.exists, self.value = projections.exists, np.inf
         if not self.exists.all():
             return
@@ -380,10 +361,10 @@ class _State:
         A hyperplane that would block the step, because it has no nearest point even a small part of the step from here,
         is discarded instead.
         """
-        root = matrix_root(self.S)
+        root = matrix_function(self.S, np.sqrt)
         length = 1.0
         for _ in range(_MAX_GEODESIC_HALVINGS):
-            moved = root @ exponential(length * step) @ root
+            moved = root @ matrix_function(length * step, np.exp) @ root
             state = _State(0.5 * (moved + np.swapaxes(moved, 1, 2)), self.planes, self.weight)
             if state.value <= self.value - 1e-4 * length * expected_decrease + 1e-12 * (1 + self.value):
                 return state
@@ -394,7 +375,7 @@ class _State:
 
     def parameter_hessian(self) -> Array:
         """Hessian of the model by the parameters: ``d xi = S^-1/2 dS S^-1/2``."""
-        inverse = np.linalg.inv(matrix_root(self.S))[:, None]
+        inverse = np.linalg.inv(matrix_function(self.S, np.sqrt))[:, None]
         maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL_BASIS)
         change = block_diag(*maps)
         rows = self.rows @ change

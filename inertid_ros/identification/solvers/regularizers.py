@@ -258,11 +258,7 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         rows.append(root)
         targets.append(root[:, :inertial] @ centre.ravel())
     return ConvexProgram(
-        R=np.vstack(rows),
-        z=np.concatenate(targets),
-        linear=linear,
-        body_weights=body_weights,
-        positive=positive,
+        R=np.vstack(rows), z=np.concatenate(targets), linear=linear, body_weights=body_weights, positive=positive,
         positive_weights=np.full(len(positive), _DRIVE_BARRIER_SHARE * regularization.drive_weight),
         constant=constant,
     )

@@ -78,13 +78,8 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
         if problem.constraints or not gap <= _CLARABEL_ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
     return Solution(
-        x=solution,
-        hessian=hessian,
-        objective=objective,
-        gap=gap,
-        solver="clarabel",
-        iterations=int(problem.solver_stats.num_iters or 0),
-        seconds=time.perf_counter() - began,
+        x=solution, hessian=hessian, objective=objective, gap=gap, solver="clarabel",
+        iterations=int(problem.solver_stats.num_iters or 0), seconds=time.perf_counter() - began,
     )
 
 
@@ -145,12 +140,8 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     expansion = block_diag(points.matrix, others)  # unknowns to parameters: masses of all points, then the drives
     solver = _imported("osqp", "regularizer 'point_mass'", "OSQP").OSQP()
     solver.setup(
-        *_matrices(convex_program, points, weight, expansion),
-        eps_abs=_OSQP_TOLERANCE,
-        eps_rel=_OSQP_TOLERANCE,
-        max_iter=_OSQP_ITERATIONS,
-        polishing=True,
-        verbose=False,
+        *_matrices(convex_program, points, weight, expansion), eps_abs=_OSQP_TOLERANCE, eps_rel=_OSQP_TOLERANCE,
+        max_iter=_OSQP_ITERATIONS, polishing=True, verbose=False,
     )
     result = solver.solve(raise_error=False)
     if "infeasible" in result.info.status:
@@ -172,12 +163,7 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     hessian = convex_program.gram.copy()
     hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
     return Solution(
-        x=x,
-        hessian=hessian,
-        objective=objective,
-        gap=gap,
-        solver="osqp",
-        iterations=int(result.info.iter),
+        x=x, hessian=hessian, objective=objective, gap=gap, solver="osqp", iterations=int(result.info.iter),
         seconds=time.perf_counter() - began,
     )
 
