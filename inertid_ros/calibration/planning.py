@@ -26,7 +26,6 @@ from inertid_ros.excitation.motions import Concatenation, QuinticRamp
 from inertid_ros.excitation.plan import Plan, plan_of, slower
 from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.excitation.planning.criterion import EarlierInformation
-from inertid_ros.excitation.planning.floating_base import floating_problem, with_wheels
 from inertid_ros.excitation.planning.inspection import (
     Inspection,
     closest_approach,
@@ -35,7 +34,12 @@ from inertid_ros.excitation.planning.inspection import (
     motion_findings,
     motion_summary,
 )
-from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_intervals
+from inertid_ros.excitation.planning.interval_planner import (
+    IntervalPlan,
+    floating_problem,
+    plan_intervals,
+    with_wheels,
+)
 from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
 from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.robot.model import RobotModel, load_model

@@ -60,9 +60,8 @@ class Rotor:
             across = rotor.radius**2 / 4 + rotor.length**2 / 12
             cylinder = rotor.mass * (0.5 * rotor.radius**2 * along + across * (np.eye(3) - along))
             inertia = tuple(cylinder[np.triu_indices(3)])
-        return cls(
-            name, rotor.joint, rotor.link, rotor.ratio, rotor.mass, inertia, rotor.com, rotor.xyz, rotor.rpy, rotor.axis
-        )
+        others = attrs.asdict(rotor, filter=lambda field, _: field.name not in ("inertia", "radius", "length"))
+        return cls(name, inertia=inertia, **others)
 
     @property
     def parameters(self) -> Array:

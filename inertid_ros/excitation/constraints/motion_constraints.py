@@ -7,7 +7,7 @@ import numpy as np
 
 from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, ZeroMomentPointConstraint, polygon
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
@@ -17,7 +17,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.urdf.shapes import CollisionShape, corners
+from inertid_ros.robot.urdf.shapes import CollisionShape, corners_in_body
 
 # A limb is a leg if it reaches this far below the base, as a fraction of its length and in m: arms on a table do not,
 # but for some centimetres if they lie stretched.
@@ -146,7 +146,7 @@ def _check_gravity(model: RobotModel, mounting: str) -> None:
 
 def _lowest_of_base(model: RobotModel, shapes: Shapes, problems: Mapping[str, str]) -> tuple[float, str] | None:
     """Height [m] and link of the lowest point of the root link; of a link's origin if its mesh is missing."""
-    points = [(float(_points(shape)[:, 2].min()), shape.link) for shape in shapes if shape.body < 0]
+    points = [(float(corners_in_body(shape)[:, 2].min()), shape.link) for shape in shapes if shape.body < 0]
     robot = model.pinocchio
     for name in problems:
         frame = robot.frames[robot.getFrameId(name)]
@@ -165,7 +165,7 @@ def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
         poses = np.zeros((_WHEEL_ANGLES, model.joints))
         poses[:, body] = 2 * np.pi * np.arange(_WHEEL_ANGLES) / _WHEEL_ANGLES
         placements = TreeKinematics.of(model).placements(poses)[:, body]
-        lowest = _heights(placements, [_points(shape) for shape in shapes if shape.body == body]).min(axis=1)
+        lowest = _heights(placements, [corners_in_body(shape) for shape in shapes if shape.body == body]).min(axis=1)
         if np.ptp(lowest) < _MAX_WHEEL_RUNOUT_M:
             wheels.append((float(lowest.min()), model.link_names[body]))
     return wheels
@@ -181,7 +181,7 @@ def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float)
         parent = int(robot.parents[body + 1]) - 1
         if parent >= 0:
             lengths[body] = lengths[parent] + np.linalg.norm(robot.jointPlacements[body + 1].translation)
-        points = [np.zeros((1, 3)), *(_points(shape) for shape in shapes if shape.body == body)]
+        points = [np.zeros((1, 3)), *(corners_in_body(shape) for shape in shapes if shape.body == body)]
         depth = height - float(_heights(placements[:, body], points).min())
         length = lengths[body] + float(np.linalg.norm(np.vstack(points), axis=1).max())
         if depth > max(_MIN_LEG_SHARE * length, _MIN_LEG_M):
@@ -192,12 +192,3 @@ def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float)
 def _heights(placements: Array, points: list[Array]) -> Array:
     """``(N, K)`` heights in the root frame [m] of points of a body, from its placements ``(N, 4, 4)``."""
     return np.asarray(placements[:, 2, :3] @ np.vstack(points).T + placements[:, 2, 3, None], dtype=float)
-
-
-def _points(shape: CollisionShape) -> Array:
-    """``(K, 3)`` points in the body frame whose convex hull contains the shape; its origin if it cannot be read."""
-    try:
-        points = corners(shape)
-    except ModelError:
-        points = np.zeros((1, 3))
-    return np.asarray(points @ shape.placement[:3, :3].T + shape.placement[:3, 3], dtype=float)

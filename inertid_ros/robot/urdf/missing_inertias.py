@@ -16,7 +16,7 @@ from inertid_ros.core.inertial_parameters import from_pseudo_inertia
 from . import parsing
 from . import text as markup
 from .joints import rigidly_joined
-from .shapes import corners, read_shapes
+from .shapes import corners_in_body, read_shapes
 
 DENSITY = 1200.0  # kg/m^3; median of mass over volume of convex hulls of 946 links of example-robot-data is 1190
 _BAR_WIDTH_RATIO = 0.2  # of its length, for the bar instead of a link without shape
@@ -60,8 +60,7 @@ def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) ->
         log_once(logging.WARNING, problem)
     out: dict[str, Array] = {}
     for shape in shapes:
-        points = corners(shape) @ shape.placement[:3, :3].T + shape.placement[:3, 3]
-        out[shape.link] = out.get(shape.link, np.zeros(10)) + convex_hull(points, DENSITY)
+        out[shape.link] = out.get(shape.link, np.zeros(10)) + convex_hull(corners_in_body(shape), DENSITY)
     return out
 
 

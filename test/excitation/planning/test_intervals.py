@@ -13,7 +13,6 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.planning.floating_base import floating_problem
 from inertid_ros.excitation.planning.interval_motion import (
     IntervalLimits,
     IntervalMotion,
@@ -24,6 +23,7 @@ from inertid_ros.excitation.planning.interval_motion import (
 )
 from inertid_ros.excitation.planning.interval_planner import (
     fixed_base_problem,
+    floating_problem,
     improve_motion,
     plan_fixed_base,
     plan_intervals,
