@@ -202,6 +202,8 @@ class ControlledArm:
     ----------
     fault : str
         Reason of a stop by a fault, until :meth:`resume`; else empty.
+    accepts : bool
+        Whether trajectories are accepted and parameters adapt.
     largest_error : float
         Largest distance from the reference since the last trajectory was accepted [rad or m].
 
@@ -231,7 +233,7 @@ class ControlledArm:
         self._limits, self._options = motion, options
         effort = np.asarray(controller.options.effort_limit)
         self._watch = EffortWatch(model.joint_names, speed, effort, options.saturation_s)
-        self._accepts = True  # trajectories and adaptation
+        self.accepts = True
         self._state, self._seen = begin, begin.time
         self._reference = ReferenceMotion(motion, begin.position, np.zeros_like(begin.position), begin.time,
                                           options.brake)  # fmt: skip
@@ -245,16 +247,12 @@ class ControlledArm:
     def stage(self) -> Stage:
         if self.at_rest:
             return Stage.HOLDING
-        return Stage.FOLLOWING if self._accepts else Stage.STOPPING
+        return Stage.FOLLOWING if self.accepts else Stage.STOPPING
 
     @property
     def at_rest(self) -> bool:
         """Whether the reference is at rest."""
         return self._reference.at_rest(self._ticked)
-
-    @property
-    def accepts(self) -> bool:
-        return self._accepts
 
     @property
     def error(self) -> Array:
@@ -279,7 +277,7 @@ class ControlledArm:
         ExcitationError
             It is not accepted now, or breaks a limit; see :func:`.way_along`. The one before continues.
         """
-        if not self._accepts:
+        if not self.accepts:
             raise ExcitationError(f"reference: refused, {self.fault or 'adaptation is not active'}")
         curve = way_along(sent, self._reference.at(now), now, self._limits)
         self._reference.follow(curve, now)
@@ -297,12 +295,12 @@ class ControlledArm:
             self.stop(now, f"the controller was held up for {step:.3f} s")
             self._elsewhere = True
         sees = self._sees(now)
-        if self._accepts:
+        if self.accepts:
             problem = self.monitor.check(now, self._commanded(self._state.time))
             problem = problem or (self._watch.check(now, self._state.velocity) if sees else "")
             if problem:
                 self.stop(now, self._watch.explained(problem))
-        if not (sees or self._accepts):
+        if not (sees or self.accepts):
             self._elsewhere = True
             if self._reference.at_rest(now):
                 return None
@@ -312,9 +310,9 @@ class ControlledArm:
     def stop(self, now: float, fault: str = "") -> None:
         """Come to rest and hold, without adaptation; ``fault`` is the reason if it is a fault."""
         self.fault = self.fault or fault
-        if not self._accepts:
+        if not self.accepts:
             return
-        self._accepts = False
+        self.accepts = False
         if self._sees(now) and np.abs(self.error).max() > _MAX_PATH_ERROR:
             self._reference.rest_from(self._state.at(now), self._state.velocity, now)
         else:
@@ -322,13 +320,13 @@ class ControlledArm:
 
     def resume(self, now: float) -> str:
         """Accept trajectories again, and adapt; return why not, or an empty text."""
-        if not self._accepts and not self.at_rest:
+        if not self.accepts and not self.at_rest:
             return "the arm is still coming to rest; try again"
         if not self._sees(now):
             return "no joint states tell where the arm is; check the robot's driver"
-        if not self._accepts:
+        if not self.accepts:
             self._reference.rest_from(self._asked.position, np.zeros_like(self._asked.position), now)
-        self.fault, self._accepts = "", True
+        self.fault, self.accepts = "", True
         return ""
 
     def _effort(self, now: float, step: float, sees: bool) -> Array:
@@ -338,7 +336,7 @@ class ControlledArm:
         asked = self._asked = self._reference.at(now)
         if not sees:
             return self._effort_without_states()
-        adapt = self._accepts and self._transition.ended(now)
+        adapt = self.accepts and self._transition.ended(now)
         effort = self.controller.step(
             self._state.at(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt
         )

@@ -151,6 +151,12 @@ def nearest_consistent(pi: ArrayLike) -> Array:
     return np.where(thick[..., None], pi, from_mass_com_inertia(mass, com, inertia_of_moments(lifted)))
 
 
+def relative_pseudo_inertia(lower: Array, pi: Array) -> Array:
+    """``L^-1 J L^-T``, ``(..., 4, 4)``, of bodies ``(..., 10)`` and Cholesky factors of other pseudo-inertias."""
+    inner = np.linalg.solve(lower, pseudo_inertia(pi))
+    return np.asarray(np.linalg.solve(lower, np.swapaxes(inner, -1, -2)))
+
+
 def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
     """Affine-invariant Riemannian distance of two bodies, ``(...)``, free of units and frames ([Lee2019]_
     eq. 3.3.25).
@@ -161,8 +167,7 @@ def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
     valid = is_consistent(first) & is_consistent(second)
     unit = from_pseudo_inertia(np.eye(4))
     lower = np.linalg.cholesky(pseudo_inertia(np.where(valid[..., None], first, unit)))
-    inner = np.linalg.solve(lower, pseudo_inertia(np.where(valid[..., None], second, unit)))
-    whitened = np.linalg.solve(lower, np.swapaxes(inner, -1, -2))
+    whitened = relative_pseudo_inertia(lower, np.where(valid[..., None], second, unit))
     eigenvalues = np.linalg.eigvalsh(0.5 * (whitened + np.swapaxes(whitened, -1, -2)))
     distance = np.sqrt(0.5 * np.sum(np.log(np.maximum(eigenvalues, np.finfo(float).tiny)) ** 2, axis=-1))
     return np.where(valid, distance, np.inf)

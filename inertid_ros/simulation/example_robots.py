@@ -62,6 +62,15 @@ class Sole:
         around = 0.5 * signs * np.array([self.length, self.width, 0.0]) @ self.placement.rotation.T
         return np.asarray(self.placement.translation + around)
 
+    def pose(self, model: pin.Model, data: pin.Data) -> pin.SE3:
+        """Place of the sole in the world; ``data`` has the placements of frames."""
+        return data.oMf[model.getFrameId(self.frame)] * self.placement
+
+    def jacobian(self, model: pin.Model, data: pin.Data) -> Array:
+        """``(6, nv)`` in the sole's own axes; ``data`` has the Jacobians of joints."""
+        jacobian = pin.getFrameJacobian(model, data, model.getFrameId(self.frame), pin.ReferenceFrame.LOCAL)
+        return np.asarray(self.placement.toActionMatrixInverse() @ jacobian)
+
 
 @dataclass(frozen=True)
 class SimulatedPlate:

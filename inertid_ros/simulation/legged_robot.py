@@ -167,9 +167,8 @@ def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
         There is no such configuration.
     """
     data, start = model.createData(), q.copy()
-    frames = [model.getFrameId(sole.frame) for sole in soles]
     pin.framesForwardKinematics(model, data, q)
-    poses = [data.oMf[frame] * sole.placement for frame, sole in zip(frames, soles, strict=True)]
+    poses = [sole.pose(model, data) for sole in soles]
     middle = np.mean([pose.translation for pose in poses], axis=0)
     lift = pin.SE3(poses[0].rotation.T, -poses[0].rotation.T @ middle)
     q[:3] = (lift * pin.SE3(pin.Quaternion(q[3:7]).toRotationMatrix(), q[:3])).translation
@@ -180,16 +179,13 @@ def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     for _ in range(200):
         pin.computeJointJacobians(model, data, q)
         pin.updateFramePlacements(model, data)
-        rows, errors = [], []
-        for frame, sole, target in zip(frames, soles, targets, strict=True):
-            pose = data.oMf[frame] * sole.placement
-            jacobian = pin.getFrameJacobian(model, data, frame, pin.ReferenceFrame.LOCAL)
-            rows.append(sole.placement.toActionMatrixInverse() @ jacobian)
-            errors.append(pin.log6(pose.actInv(target)).vector)
+        rows = [sole.jacobian(model, data) for sole in soles]
+        errors = [
+            pin.log6(sole.pose(model, data).actInv(target)).vector for sole, target in zip(soles, targets, strict=True)
+        ]
         rows.append(pin.jacobianCenterOfMass(model, data, q)[:2])
         errors.append(-data.com[0][:2])
-        weak = 1e-3 * np.eye(model.nv)
-        A = np.vstack([*rows, weak])
+        A = np.vstack([*rows, 1e-3 * np.eye(model.nv)])
         b = np.concatenate([*errors, 1e-3 * pin.difference(model, q, start)])
         step = np.linalg.solve(A.T @ A, A.T @ b)
         q = pin.integrate(model, q, step)
