@@ -135,21 +135,13 @@ class CalibrationFlow:
         if output and options.rounds > 1:
             output = str(Path(output) / f"round_{len(train)}")
         goal = Identify.Goal(
-            train=list(train),
-            validation=[held_out],
-            output_directory=output,
-            previous=previous,
-            rounds=options.rounds,
-            wanted_deviation=options.wanted_deviation,
-            least_gain=options.least_gain,
+            train=list(train), validation=[held_out], output_directory=output, previous=previous, rounds=options.rounds,
+            wanted_deviation=options.wanted_deviation, least_gain=options.least_gain,
         )
 
         status, result = client.run_action(
-            Identify,
-            "identifier/identify",
-            goal,
-            lambda feedback: (f"identifying: {feedback.stage or 'starting'}", feedback.fraction),
-            _IDENTIFY_TIMEOUT_S,
+            Identify, "identifier/identify", goal,
+            lambda feedback: (f"identifying: {feedback.stage or 'starting'}", feedback.fraction), _IDENTIFY_TIMEOUT_S,
         )
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")

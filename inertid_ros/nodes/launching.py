@@ -36,14 +36,8 @@ def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **k
     win over them. ``keywords`` are of the launch action.
     """
     return Node(
-        package="inertid_ros",
-        executable=executable,
-        name=executable,
-        namespace=LaunchConfiguration("namespace"),
-        parameters=[*common, parameters],
-        output="screen",
-        additional_env={"PYTHONUNBUFFERED": "1"},
-        **keywords,
+        package="inertid_ros", executable=executable, name=executable, namespace=LaunchConfiguration("namespace"),
+        parameters=[*common, parameters], output="screen", additional_env={"PYTHONUNBUFFERED": "1"}, **keywords,
     )
 
 

@@ -23,14 +23,10 @@ def followed_parameters(
 ) -> InertialParameters:
     """Make a message of parameters that are not validated on held-out data, and are to be used with care."""
     return InertialParameters(
-        header=Header(stamp=stamp),
-        sequence=sequence,
-        model_hash=model.hash,
-        validation_status=InertialParameters.NOT_VALIDATED,
-        verdict=InertialParameters.USE_WITH_CARE,
+        header=Header(stamp=stamp), sequence=sequence, model_hash=model.hash,
+        validation_status=InertialParameters.NOT_VALIDATED, verdict=InertialParameters.USE_WITH_CARE,
         reasons=["followed while the robot moves: not validated on held-out data"],
-        validation_relative_error=float("nan"),
-        **value_fields(model, estimate.parameters, estimate.covariance),
+        validation_relative_error=float("nan"), **value_fields(model, estimate.parameters, estimate.covariance),
     )
 
 
@@ -65,15 +61,12 @@ def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Re
     low, high = payload.mass.interval
     inertia = to_inertia([quantity.value for quantity in quantities])
     return IdentifyPayload.Result(
-        success=True,
-        message=f"{payload.mass.value:.3f} kg ({low:.3f} to {high:.3f}) on {payload.tool.name}",
+        success=True, message=f"{payload.mass.value:.3f} kg ({low:.3f} to {high:.3f}) on {payload.tool.name}",
         payload=InertiaStamped(header=Header(stamp=stamp, frame_id=payload.tool.name), inertia=inertia),
         standard_deviation=[quantity.deviation for quantity in quantities],
         lower=[quantity.interval[0] for quantity in quantities],
-        upper=[quantity.interval[1] for quantity in quantities],
-        notices=list(result.content["notices"]),
-        set_target_payload=commands["set_target_payload"]["script"],
-        set_load=commands["setLoad"]["call"],
+        upper=[quantity.interval[1] for quantity in quantities], notices=list(result.content["notices"]),
+        set_target_payload=commands["set_target_payload"]["script"], set_load=commands["setLoad"]["call"],
         payload_json=json.dumps(result.content, allow_nan=False),
     )
 
@@ -81,13 +74,8 @@ def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Re
 def to_payload_feedback(stage: str, fraction: float, progress: PayloadProgress) -> IdentifyPayload.Feedback:
     """Make the feedback of the action."""
     return IdentifyPayload.Feedback(
-        stage=stage,
-        fraction=fraction,
-        mass=progress.mass,
-        mass_standard_deviation=progress.mass_deviation,
-        com=_vector(progress.com),
-        com_standard_deviation=_vector(progress.com_deviation),
-        uncertain=progress.uncertain,
+        stage=stage, fraction=fraction, mass=progress.mass, mass_standard_deviation=progress.mass_deviation,
+        com=_vector(progress.com), com_standard_deviation=_vector(progress.com_deviation), uncertain=progress.uncertain,
     )
 
 

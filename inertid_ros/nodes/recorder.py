@@ -61,8 +61,8 @@ class Recorder(Node):
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)
         self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
         self.session = RecordingSession(self.options, self.sources, self)
+        self.changed = Future()  # which services await, with the next state as its result
         self.failure, self.failure_logged_at = "", -math.inf
-        self.waiting: list[tuple[SessionState, Future]] = []  # services that await the end of a state
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
         self.streams = [StreamWatch() for _ in self.sources]
@@ -111,9 +111,7 @@ class Recorder(Node):
         """Wait for the state that follows ``state``; return the present one if that has been left already."""
         if self.session.state is not state:
             return self.session.state
-        left = Future()
-        self.waiting.append((state, left))
-        following: SessionState = await left
+        following: SessionState = await self.changed
         return following
 
     # RecorderEnvironment
@@ -137,11 +135,8 @@ class Recorder(Node):
 
     def session_changed(self) -> None:
         """Answer the services that await the end of a state, and publish the status."""
-        session, waiting = self.session, self.waiting
-        self.waiting = [(state, left) for state, left in waiting if state is session.state]
-        for state, left in waiting:
-            if state is not session.state:
-                left.set_result(session.state)
+        session, changed, self.changed = self.session, self.changed, Future()
+        changed.set_result(session.state)
         if session.state is SessionState.FAILED:
             self._log_failure(session.message)
         elif session.state is SessionState.IDLE:
@@ -262,9 +257,7 @@ class Recorder(Node):
         self.session.close()
 
 
-def _answering(
-    serve: Callable[[], Awaitable[str]],
-) -> Callable[[Trigger.Request, Trigger.Response], Awaitable[Trigger.Response]]:
+def _answering(serve: Callable[[], Awaitable[str]]) -> Callable[..., Awaitable[Trigger.Response]]:
     """Return a callback that answers what ``serve`` returns, or the InertidError that it raises."""
 
     async def answer(_request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

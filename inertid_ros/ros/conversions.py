@@ -68,10 +68,7 @@ def to_joint_state(
 ) -> JointState:
     """Make a JointState of arrays ``(n,)``."""
     return JointState(
-        header=Header(stamp=stamp),
-        name=list(joint_names),
-        position=position.tolist(),
-        velocity=velocity.tolist(),
+        header=Header(stamp=stamp), name=list(joint_names), position=position.tolist(), velocity=velocity.tolist(),
         effort=effort.tolist(),
     )
 
@@ -180,13 +177,9 @@ def to_batch(batch: Batch) -> SampleBatch:
     wrenches = {key: values for key, values in block.channels.items() if key.startswith(WRENCH_PREFIX)}
     wrench = np.stack(list(wrenches.values()), axis=1) if wrenches else np.zeros(0)
     message = SampleBatch(
-        recording=batch.recording,
-        sequence=batch.sequence,
-        last=batch.last,
-        joint_names=list(block.joint_names),
+        recording=batch.recording, sequence=batch.sequence, last=batch.last, joint_names=list(block.joint_names),
         stamps=[to_time(stamp) for stamp in block.stamps_ns],
-        wrench_frames=[key.removeprefix(WRENCH_PREFIX) for key in wrenches],
-        wrench=wrench.ravel().tolist(),
+        wrench_frames=[key.removeprefix(WRENCH_PREFIX) for key in wrenches], wrench=wrench.ravel().tolist(),
         flags=np.where(batch.gaps, SampleBatch.AFTER_GAP, SampleBatch.OK).astype(np.uint8).tolist(),
         **{key: values.ravel().tolist() for key, values in block.channels.items() if key not in wrenches},
     )
@@ -224,10 +217,7 @@ class JointOrder:
     """
 
     def __init__(
-        self,
-        joint_names: Sequence[str],
-        effort_scale: Array | float = 1.0,
-        recorded: RecordedJoints | None = None,
+        self, joint_names: Sequence[str], effort_scale: Array | float = 1.0, recorded: RecordedJoints | None = None,
         held_joints: Sequence[str] = (),
     ) -> None:
         self.joint_names, self._held_joints = tuple(joint_names), tuple(held_joints)

@@ -141,9 +141,7 @@ class ClientDiscovery:
 
 def _alive_profile(lease_s: float) -> QoSProfile:
     return QoSProfile(
-        depth=1,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL,
-        liveliness=LivelinessPolicy.AUTOMATIC,
+        depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, liveliness=LivelinessPolicy.AUTOMATIC,
         liveliness_lease_duration=Duration(seconds=lease_s),
     )
 

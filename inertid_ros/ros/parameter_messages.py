@@ -42,12 +42,9 @@ def to_inertial_parameters(
     model = estimate.model
     status = InertialParameters.NOT_VALIDATED if validation is None else InertialParameters.PASSED
     return InertialParameters(
-        header=Header(stamp=stamp),
-        sequence=sequence,
-        model_hash=model.hash,
+        header=Header(stamp=stamp), sequence=sequence, model_hash=model.hash,
         validation_status=InertialParameters.REJECTED if gate.verdict is Verdict.REJECT else status,
-        verdict=_VERDICT_CONSTANTS[gate.verdict],
-        reasons=[str(reason) for reason in gate.reasons],
+        verdict=_VERDICT_CONSTANTS[gate.verdict], reasons=[str(reason) for reason in gate.reasons],
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
         **value_fields(model, estimate.parameters, estimate.covariance),
         knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability],
@@ -74,11 +71,8 @@ def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dic
 def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
     """Make a message of parameters that were not estimated: bodies ``(nb, 10)``, and drive terms to ``(n,)``."""
     return InertialParameters(
-        header=Header(stamp=stamp),
-        model_hash=model.hash,
-        validation_relative_error=float("nan"),
-        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)),
-        joints=_joints(model.layout, drives, {}),
+        header=Header(stamp=stamp), model_hash=model.hash, validation_relative_error=float("nan"),
+        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)), joints=_joints(model.layout, drives, {}),
     )
 
 
@@ -87,11 +81,9 @@ def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[
     rows, columns = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)
     return [
         LinkInertia(
-            name=name,
-            mass=float(split.mass[index]),
+            name=name, mass=float(split.mass[index]),
             com=Point(**dict(zip("xyz", split.com[index].tolist(), strict=True))),
-            inertia=split.inertia[index][rows, columns],
-            standard_deviation=deviations[index],
+            inertia=split.inertia[index][rows, columns], standard_deviation=deviations[index],
         )
         for index, name in enumerate(link_names)
     ]
@@ -104,11 +96,9 @@ def _joints(
     unknown = np.full(len(layout.joints), np.nan)
     return [
         JointDynamics(
-            name=name,
-            **{term: float(drives[term][index]) for term in DRIVE_TERMS},
+            name=name, **{term: float(drives[term][index]) for term in DRIVE_TERMS},
             standard_deviation=np.array([deviations.get(term, unknown)[index] for term in DRIVE_TERMS]),
-            stribeck_speed=float(layout.stribeck_speed[index]),
-            transition_speed=float(layout.transition_speed[index]),
+            stribeck_speed=float(layout.stribeck_speed[index]), transition_speed=float(layout.transition_speed[index]),
         )
         for index, name in enumerate(layout.joints)
     ]
@@ -200,17 +190,11 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
     channels = report.get("channels", report["joint_names"])
     joint_rows = [channels.index(name) for name in report["joint_names"] if name in channels]
     return IdentificationReport(
-        header=parameters.header,
-        sequence=parameters.sequence,
-        model_hash=parameters.model_hash,
-        validation_status=parameters.validation_status,
-        verdict=parameters.verdict,
-        reasons=parameters.reasons,
-        message=report["message"],
-        train=[source["name"] for source in sources if source["role"] == "train"],
+        header=parameters.header, sequence=parameters.sequence, model_hash=parameters.model_hash,
+        validation_status=parameters.validation_status, verdict=parameters.verdict, reasons=parameters.reasons,
+        message=report["message"], train=[source["name"] for source in sources if source["role"] == "train"],
         validation=[source["name"] for source in sources if source["role"] == "validation"],
-        joint_names=report["joint_names"],
-        link_names=[link["name"] for link in links],
+        joint_names=report["joint_names"], link_names=[link["name"] for link in links],
         train_relative_error=_number(report["train"]["relative_error"]),
         validation_relative_error=parameters.validation_relative_error,
         prior_relative_error=_number(prior["relative_error"]),
@@ -219,14 +203,9 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
         rms_error_prior=[_number(prior["rms_error"][row]) for row in joint_rows],
         min_pseudo_inertia_eigenvalue=[_number(link["min_pseudo_inertia_eigenvalue"]) for link in links],
         geodesic_distance_to_prior=[_number(link["geodesic_distance_to_prior"]) for link in links],
-        base_parameter_count=int(base["count"]),
-        condition_number=_number(base["condition_number"]),
-        solver=str(solver["name"]),
-        solver_status=str(solver["status"]),
-        solver_iterations=int(solver["iterations"]),
-        solver_seconds=_number(solver["seconds"]),
-        report_json=json.dumps(report),
-        result_directory=directory,
+        base_parameter_count=int(base["count"]), condition_number=_number(base["condition_number"]),
+        solver=str(solver["name"]), solver_status=str(solver["status"]), solver_iterations=int(solver["iterations"]),
+        solver_seconds=_number(solver["seconds"]), report_json=json.dumps(report), result_directory=directory,
     )
 
 

@@ -149,12 +149,7 @@ class PolledSubscription:
     """
 
     def __init__(
-        self,
-        node: Node,
-        message_type: Any,
-        topic: str,
-        qos: QoSProfile,
-        raw: bool = False,
+        self, node: Node, message_type: Any, topic: str, qos: QoSProfile, raw: bool = False,
         events: SubscriptionEventCallbacks | None = None,
     ) -> None:
         self._type, self._depth, self._raw = message_type, qos.depth, raw

@@ -25,10 +25,7 @@ if TYPE_CHECKING:  # of ROS, which this does not need
 
 
 def identification_job(
-    request: "Identify.Goal",
-    model: RobotModel,
-    configuration: Configuration,
-    recordings: ReceivedRecordings,
+    request: "Identify.Goal", model: RobotModel, configuration: Configuration, recordings: ReceivedRecordings,
     default_output: str,
 ) -> IdentificationJob:
     """Return the job for a goal of the identifier.
@@ -47,11 +44,8 @@ def identification_job(
     if output is not None:
         check_directory(output, RESULT)
     return IdentificationJob(
-        urdf=model.urdf,
-        configuration=configuration,
-        train=tuple(_source(name, recordings) for name in train),
-        held_out=tuple(_source(name, recordings) for name in request.validation),
-        output=output,
+        urdf=model.urdf, configuration=configuration, train=tuple(_source(name, recordings) for name in train),
+        held_out=tuple(_source(name, recordings) for name in request.validation), output=output,
         rounds=RoundsOptions(request.rounds or 1, request.wanted_deviation, request.least_gain),
         previous=request.previous,
     )
