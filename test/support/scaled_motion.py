@@ -11,7 +11,7 @@ from itertools import repeat
 import numpy as np
 from support.robots.quick_plans import quick_plan, simple_limits
 
-from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.config.excitation import ExcitationOptions, MonitorOptions
 from inertid_ros.config.simulation import FaultOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
@@ -31,10 +31,10 @@ LIMITS = simple_limits(2)
 Scaling = Callable[[float], float]  # of the time since the begin of the motion
 
 
-def table(seed: int, joints: int = 2) -> HorizonTable:
+def table(seed: int, joints: int = 2, duration_s: float = 10.0) -> HorizonTable:
     """A random motion that touches its limits."""
-    limits = simple_limits(joints)
-    return HorizonTable(quick_plan(limits, np.zeros(joints), seed), limits)
+    limits, options = simple_limits(joints), ExcitationOptions(duration_s=duration_s, base_frequency_hz=1 / duration_s)
+    return HorizonTable(quick_plan(limits, np.zeros(joints), seed, options), limits)
 
 
 class ScaledController:
