@@ -27,6 +27,9 @@ _CARE_EXCESS = 0.25  # of the range; many URDFs state limits that their robot do
 _LOCKED_TOLERANCE = 1e-3  # rad or m; less is noise
 _CARE_TORQUE_SHARE, _REFUSE_TORQUE_SHARE = 0.002, 0.02  # change of a joint's torque; URDFs err by more
 _TORQUE_SAMPLES = 200  # some for each period of a motion
+# Efforts whose sign is read as a bit of the number.
+_MIN_GAP_SHARE = 0.05  # of a joint's range of efforts, without any value
+_MIN_SIDE_SHARE, _MIN_SIDE_SPREAD = 0.02, 0.05  # of the values, and of their range, to either side of the gap
 # Speeds.
 _SPEED_WINDOW_S = 0.05
 _SPEED_LIMIT_RATIO = 1.1  # drives exceed their limit a little
@@ -37,7 +40,7 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
     stamps, findings = check_stamps(recording), check_repairs(recording)
     if stamps:
         return (*findings, *stamps)
-    checks = check_positions, check_limits, check_locked
+    checks = check_positions, check_limits, check_locked, check_sign_bits
     found = (finding for check in checks for finding in check(recording, model))
     return (*findings, *(replace(finding, recording=recording.name) for finding in found))
 
@@ -125,6 +128,36 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
         words = {"case": "mimicked" if followers else "", "joint": joint, "followers": ", ".join(followers)}
         findings.append(Finding.with_remedy("locked_joint_moves", severity, evidence, joint, **words))
     return tuple(findings)
+
+
+def check_sign_bits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding ``effort_magnitude`` on efforts of a bus whose sign is a bit that is read as a part of the number.
+
+    None is negative, and some have a gap: magnitudes up to the bit, which none reaches, and negative ones from it on.
+    """
+    bits = dict[str, float]()
+    if (recording.effort < 0).any():
+        return ()
+    for joint in model.joint_names:
+        if joint not in recording.joint_names:
+            continue
+        values = recording.effort[:, recording.joint_names.index(joint)]
+        values = np.sort(values[np.isfinite(values)])
+        few = round(_MIN_SIDE_SHARE * len(values))
+        if len(values) < 2 / _MIN_SIDE_SHARE:
+            continue
+        steps = np.diff(values[few:-few])
+        below = few + int(np.argmax(steps))
+        span, low, bit = values[-1] - values[0], values[below], values[below + 1]
+        spreads = min(low - values[0], values[-1] - bit)
+        if steps.max() > _MIN_GAP_SHARE * span and spreads > _MIN_SIDE_SPREAD * span and values[-1] < 2 * bit:
+            bits[joint] = float(bit)
+    if not bits:
+        return ()
+    joint, bit = next(iter(bits.items()))
+    evidence = f"no effort is negative, and those of {', '.join(bits)} have a gap, of {joint} before {bit:.4g}, from"
+    evidence += " where on they look like negative ones whose sign is a bit of the number"
+    return (Finding.with_remedy("effort_magnitude", Severity.REFUSE, evidence, *bits),)
 
 
 @dataclass(frozen=True)

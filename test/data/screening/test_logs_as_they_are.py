@@ -47,6 +47,21 @@ def test_joined_logs_are_moved_apart_where_they_join(seed: int):
     np.testing.assert_array_equal(measured.position, recording.position)
 
 
+@pytest.mark.parametrize("joints", [1, 2, 5])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pauses_between_logs_are_found_with_any_number_of_joints(seed: int, joints: int):
+    recording = moving(seed, joints=joints)
+    share = recording.time / recording.duration
+    kept = (share < 0.3) | (share > 0.34)
+    assert causes(replace(recording.select(kept), time=PERIOD * np.arange(kept.sum()))) == ["joined_logs"]
+
+
+def test_speeds_that_turn_round_at_once_are_no_joined_logs():
+    time = PERIOD * np.arange(4000)
+    position = np.abs((time[:, None] + [0.0, 0.3]) % 2.0 - 1.0) + 1e-6 * np.random.default_rng(0).normal(size=(4000, 2))
+    assert not causes(Recording(("one", "other"), time, position, position, name="log"))
+
+
 def test_a_joint_that_jumps_alone_and_spikes_of_all_are_no_joined_logs():
     recording = moving(0)
     alone, spike = recording.position.copy(), recording.position.copy()
