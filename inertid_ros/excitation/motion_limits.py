@@ -60,12 +60,8 @@ class MotionLimits:
 def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> MotionLimits:
     """Limits of the model's joints after margins and fractions.
 
-    Raises
-    ------
-    ExcitationError
-        An option names an unknown joint, or a limit is missing.
-    ModelError
-        Ranges of joints look like degrees or millimetres, and no option states them.
+    ExcitationError if an option names an unknown joint or a limit is missing; ModelError if ranges look like degrees or
+    millimetres, and no option states them.
     """
     options = options or LimitOptions()
     names, urdf, unlimited = model.joint_names, model.limits, np.isinf(model.limits.velocity)
@@ -169,13 +165,7 @@ def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> list[Array]:
 
 
 def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
-    """Reject a curve that leaves its limits anywhere, between knots too.
-
-    Raises
-    ------
-    ExcitationError
-        Names joint, time, value and limit.
-    """
+    """Reject a curve that leaves its limits anywhere, between knots too, by joint, time, value and limit."""
     for order, (lower, upper) in enumerate(limits.bounds):
         channel, unit = _CHANNEL_UNITS[order]
         slack = _CURVE_SLACK * np.maximum(np.abs(lower), np.abs(upper))

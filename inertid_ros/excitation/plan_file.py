@@ -53,13 +53,7 @@ def joint_trajectory_text(plan: Plan) -> str:
 
 
 def load_motion(path: str | Path, limits: MotionLimits | None = None) -> Plan:
-    """Read a plan, or a ``trajectory_msgs/JointTrajectory`` in YAML if there are ``limits`` that apply to it.
-
-    Raises
-    ------
-    ExcitationError
-        No such file, neither of them, or a plan that :class:`.Plan` refuses.
-    """
+    """Read a plan, or a ``trajectory_msgs/JointTrajectory`` in YAML if there are ``limits`` that apply to it."""
     try:
         content = _read(Path(path))
         if limits is not None and "format" not in content and {"joint_names", "points"} <= set(content):

@@ -21,15 +21,8 @@ _DRAWS_PER_MASS_CHANGE = 100  # before less mass is taken away
 def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: str) -> Array:
     """``(nb, 10)`` parameters that the loads of a recording add to the links.
 
-    Parameters
-    ----------
-    loads : name to load.
-    recording : name of the recording; patterns match the whole or its last part, with or without suffix.
-
-    Raises
-    ------
-    ModelError
-        The link of a load is unknown or does not move, or no body can have its inertia.
+    Patterns match the name of the recording, or its last part, with or without suffix. ModelError if the link of a load
+    is unknown or does not move, or no body can have its inertia.
     """
     bodies = np.zeros((len(model.link_names), inertial.BODY_PARAMETERS))
     names = {recording, Path(recording).name, Path(recording).stem}
@@ -41,7 +34,7 @@ def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: 
 
 
 def _placed(model: RobotModel, name: str, load: LoadOptions) -> tuple[int, Array]:
-    """Index of the body that a load moves with, and the parameters of the load in the frame of that body."""
+    """Body that a load moves with, and parameters of the load in its frame."""
     tree = model.pinocchio
     if not tree.existFrame(load.link):
         raise ModelError(f"load '{name}': the URDF has no link '{load.link}'; name the link that holds it")

@@ -74,10 +74,7 @@ def contacts_of(options: RobotOptions) -> tuple[Contact, ...]:
 def ground_of(contacts: Sequence[Contact]) -> Plate | None:
     """Plate in whose frame the forces on the base are expressed: the first partial one; None if all are complete.
 
-    Raises
-    ------
-    ModelError
-        Partial plates in several planes: unmeasured components of one would enter measured components of another.
+    ModelError for partial plates in several planes: unmeasured components of one would enter measured ones of another.
     """
     partial = [(contact.name, contact.plate) for contact in contacts if contact.plate and contact.plate.partial]
     if not partial:
@@ -109,21 +106,12 @@ def check_contacts(kinematics: pin.Model, contacts: Sequence[Contact]) -> None:
 
 
 def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array]) -> Array:
-    """Generalized force of measured external wrenches on a robot.
+    """Generalized force ``(N, nv)`` of measured external wrenches on a robot; RecordingError for an unknown contact.
 
     Parameters
     ----------
-    wrenches : mapping of str to ndarray, shape (N, 6)
-        Name of a contact of the model to force [N] and torque [N m] on the robot, in the frame of the measurement.
-
-    Returns
-    -------
-    ndarray, shape (N, nv)
-
-    Raises
-    ------
-    RecordingError
-        Unknown contact.
+    wrenches : name of a contact of the model to ``(N, 6)`` force [N] and torque [N m] on the robot, in the frame of the
+        measurement.
     """
     by_name = {contact.name: contact for contact in model.contacts}
     for name in wrenches:
@@ -208,13 +196,7 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
 
     Returns
     -------
-    dict of str to ndarray, shape (N, 6)
-        Contact name to wrench in the frame of the measurement.
-
-    Raises
-    ------
-    ModelError
-        The model has no contacts.
+    Contact name to ``(N, 6)`` wrench in the frame of the measurement.
     """
     contacts = model.contacts
     if not contacts:

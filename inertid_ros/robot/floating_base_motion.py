@@ -36,18 +36,9 @@ class BaseMotion:
         self._wheels = wheels or MountedWheels()
 
     def momentum(self, q: Array, v: Array, speeds: Array) -> tuple[Array, Array]:
-        """Inertia of the robot with its joints held, and its momentum while the base stands still.
+        """Inertia ``(N, 6, 6)`` with the joints held, and momentum ``(N, 6)`` [N s, N m s] while the base stands still.
 
-        Parameters
-        ----------
-        q, v : (N, n), of the joints [rad or m, per s].
-        speeds : (N, w), of the wheels [rad/s].
-
-        Returns
-        -------
-        inertia : ndarray, shape (N, 6, 6)
-        momentum : ndarray, shape (N, 6)
-            Linear [N s], angular [N m s].
+        From positions and velocities of the joints ``(N, n)``, and speeds of the wheels ``(N, w)`` [rad/s].
         """
         placements, _, velocity = self._kinematics.motion(q, v)
         # The pseudo-inertia of a body with the placement P is P J P^T; that of its velocities and points, dP/dt J P^T.
@@ -99,14 +90,7 @@ class FloatingPrediction:
 def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array) -> FloatingPrediction:
     """Motion of the base and torques of the joints if robot and wheels together have no momentum.
 
-    Parameters
-    ----------
-    q, v, a : (N, n + w), of joints, then wheels.
-
-    Raises
-    ------
-    ModelError
-        The base is fixed.
+    ``q, v, a`` ``(N, n + w)`` are those of joints, then wheels.
     """
     if not model.free:
         raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")

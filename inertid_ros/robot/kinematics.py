@@ -40,8 +40,7 @@ class TreeJoint:
     prismatic : whether it slides along z; otherwise it turns about z.
     ancestors : velocities that move the body, root first, its own last: six of a free base, one of every joint.
     rotation : (3, 3), this frame in the joint frame.
-    placement_rotation, placement_translation : ndarray
-        This frame at zero position in that of the parent, ``(3, 3)``, ``(3,)``.
+    placement_rotation, placement_translation : (3, 3), (3,), this frame at zero position in that of the parent.
     free : whether it is a base that moves freely instead of a joint; only the first body can be.
     """
 
@@ -135,16 +134,9 @@ def force_cross(V: Array, F: Array) -> Array:
 
 
 def turned_forces(placements: Array, forces: Array) -> Array:
-    """Spatial forces about the root origin, in the root frame.
+    """``(..., 6, k)`` spatial forces about the root origin, in the root frame.
 
-    Parameters
-    ----------
-    placements : (..., 4, 4), of frames in the root frame.
-    forces : (..., 6, k), ``k`` forces (force, torque) in each of the frames, about its origin.
-
-    Returns
-    -------
-    ndarray, shape (..., 6, k)
+    From ``k`` forces (force, torque) in each of the frames with ``placements (..., 4, 4)``, about its origin.
     """
     R, x = placements[..., :3, :3], placements[..., :3, 3]
     split = forces.reshape(*forces.shape[:-2], 2, 3, forces.shape[-1])

@@ -103,8 +103,8 @@ class ParameterLayout:
     couplings : drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
     stribeck_speeds : ``n`` speeds ``v_s`` [rad/s or m/s]; empty: all are :data:`STRIBECK_SPEED`.
     without_stribeck : joints without Stribeck friction in their equations.
-    transition_speeds : tuple of float
-        ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. These two follow from recordings and are not compared.
+    transition_speeds : ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. The last two follow from recordings
+        and are not compared.
     """
 
     links: tuple[str, ...]

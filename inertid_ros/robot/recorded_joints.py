@@ -24,22 +24,15 @@ class RecordedJoints:
     Attributes
     ----------
     joints : names in the URDF; empty if the robot is unknown.
-    names : mapping of str to str
-        Name in recordings to name in the URDF. Both may hold one ``*``, which stands for the same text in both. Names
-        without ``*`` take precedence over patterns, which are tried in their order; other names are not translated.
+    names : name in recordings to name in the URDF. Both may hold one ``*``, which stands for the same text in both.
+        Names without ``*`` take precedence over patterns, which are tried in their order; others are not translated.
     """
 
     joints: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
     def urdf_names(self, recorded: Sequence[str], where: str) -> tuple[str, ...]:
-        """Names in the URDF of names in recordings; ``where`` is the start of messages.
-
-        Raises
-        ------
-        RecordingError
-            Two names become one.
-        """
+        """Names in the URDF of names in recordings; RecordingError, which begins with ``where``, if two become one."""
         names = tuple(_translated(name, self.names) for name in recorded)
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice and len(set(recorded)) == len(recorded):
@@ -70,12 +63,8 @@ def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, 
     """Proposal for ``robot.joint_names`` if a recording lacks joints of the robot; empty if none fits.
 
     A pattern if one gives all joints in their order; single names if there are as many and the numbers in them do not
-    contradict their order.
-
-    Parameters
-    ----------
-    recorded : names in the recording that are unknown to the robot.
-    joints : joints of the robot that the recording lacks, in the order of the URDF.
+    contradict their order. ``recorded`` are names that the robot does not know, ``joints`` those that the recording
+    lacks, in the order of the URDF.
     """
     if not joints or len(recorded) < len(joints):
         return {}

@@ -74,13 +74,7 @@ class Rotor:
 
 
 def with_rotors(kinematics: pin.Model, rotors: Sequence[Rotor]) -> pin.Model:
-    """Copy of a model with every rotor as a body behind a revolute joint of its own, after the other joints.
-
-    Raises
-    ------
-    ModelError
-        A rotor's joint or link does not exist.
-    """
+    """Copy of a model with every rotor as a body behind a revolute joint of its own, after the other joints."""
     extended = pin.Model(kinematics)
     for rotor in rotors:
         if not kinematics.existJointName(rotor.joint):
@@ -120,12 +114,8 @@ def completed(root: etree._Element, wheels: Mapping[str, WheelOptions]) -> dict[
     """Wheels by name, completed from the joints of their names in the URDF.
 
     A wheel is balanced, and its mass and inertia at rest belong to the link that carries it. In recordings the velocity
-    of the joint of its name is its speed relative to that link [rad/s].
-
-    Raises
-    ------
-    ModelError
-        Inertia, link or axis is neither given nor in the URDF, or the wheel in the URDF is out of balance.
+    of the joint of its name is its speed relative to that link [rad/s]. ModelError for what neither the options nor the
+    URDF state, and for a wheel that the URDF has out of balance.
     """
     joints, links = parsing.by_name(root, "joint"), parsing.by_name(root, "link")
     return {name: _completed(name, wheel, joints.get(name), links) for name, wheel in wheels.items()}

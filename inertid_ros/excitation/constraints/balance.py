@@ -38,13 +38,7 @@ class Polygon:
 
 
 def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
-    """Hull of the corners of an area, less a margin [m].
-
-    Raises
-    ------
-    ExcitationError
-        Fewer than three corners, or an area that is empty after the margin.
-    """
+    """Hull of the corners of an area, less a margin [m]; ExcitationError if it is empty."""
     corners = np.column_stack([area.x, area.y])
     if len(corners) < 3:
         raise ExcitationError(f"{key}: the area has {len(corners)} corners and is empty; give three or more")

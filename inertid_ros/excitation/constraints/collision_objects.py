@@ -132,13 +132,7 @@ def _rigid_groups(root: etree._Element) -> tuple[dict[str, str], set[frozenset[s
 
 
 def srdf_pairs(path: str) -> set[frozenset[str]]:
-    """Pairs of links for which an SRDF disables collision checks.
-
-    Raises
-    ------
-    ExcitationError
-        No such file, or not an SRDF.
-    """
+    """Pairs of links for which an SRDF disables collision checks."""
     try:
         if Path(path).stat().st_size > _MAX_SRDF_BYTES:
             raise ExcitationError(f"{path}: larger than {_MAX_SRDF_BYTES // 2**20} MiB; this is not an SRDF")

@@ -82,12 +82,7 @@ def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOpt
     """Surroundings of the robot according to its options and its base.
 
     A robot is mounted by the lowest point of its root link, or of its wheels, unless its limbs reach farther down, as
-    legs do.
-
-    Raises
-    ------
-    ExcitationError
-        The direction of gravity contradicts the mounting.
+    legs do. The direction of gravity must not contradict the mounting.
     """
     shapes, problems = collision_shapes(model, options.collision.mesh_folders)
     return replace(_floor(model, limits, options, shapes, problems), others=_others(model, options.collision, shapes))

@@ -72,12 +72,7 @@ def earlier_information(
     """Information of an identification, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
 
     ``deviation`` is that of the residual [N m or N], ``effective_counts`` the number of independent samples, ``(c,)``
-    per channel; ``seconds`` is the length of the recordings.
-
-    Raises
-    ------
-    ExcitationError
-        The information is of another robot or of other parameters, or a joint has none.
+    per channel; ``seconds`` is the length of the recordings. Information of another robot is refused.
     """
     if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
         raise ExcitationError(
@@ -283,15 +278,9 @@ def make_criterion(
 ) -> Criterion:
     """The criterion that the options name, for base parameters that show within ``limits``.
 
-    By default it is the condition number by which all motions of a robot are compared.
-
-    Torques are weighted by the residual deviations of ``earlier``, else by the limits of effort; a wrench at the base
-    by the deviations in the options.
-
-    Raises
-    ------
-    ExcitationError
-        Nothing is measured or can be identified.
+    By default it is the condition number by which all motions of a robot are compared. Torques are weighted by the
+    residual deviations of ``earlier``, else by the limits of effort; a wrench at the base by the deviations in the
+    options.
     """
     options = options or ExcitationOptions()
     joints = np.zeros(0)

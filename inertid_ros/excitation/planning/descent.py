@@ -132,10 +132,7 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
 def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constraint]) -> float:
     """Largest share of a motion at which ``plan(share)`` keeps every constraint, by bisection from the whole.
 
-    Raises
-    ------
-    ExcitationError
-        Even a thousandth of the motion violates a constraint.
+    ExcitationError if even a thousandth of the motion violates one.
     """
 
     def violation(share: float) -> str:
@@ -175,13 +172,7 @@ def run_descent(
 def improve_shapes(
     problem: PlanningProblem, shapes: Sequence[Array], deadline: float, report: DescentReport
 ) -> Iterator[tuple[int, Candidate]]:
-    """Index and candidate of each shape, in any order; none begins after the deadline, except the first.
-
-    Raises
-    ------
-    InertidError
-        A process failed, or no motion fits.
-    """
+    """Index and candidate of each shape, in any order; none begins after the deadline, except the first."""
     workers = min(problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))
     short = deadline - time.monotonic() < _MIN_WORKER_TIME_S
     # Whether linear algebra in this process has one thread, according to its environment.

@@ -73,13 +73,7 @@ def inspect_plan(
     plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = (),
     earlier: EarlierInformation | None = None, around: Surroundings | None = None,
 ) -> Inspection:
-    """Inspect a plan that has passed its checks; every horizon and brake that execution would send is verified too.
-
-    Raises
-    ------
-    ExcitationError
-        The plan cannot be executed from some phase within the limits.
-    """
+    """Inspect a plan that has passed its checks; every horizon and brake that execution would send is verified too."""
     usages = _usage(constraints, plan)
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]

@@ -62,9 +62,8 @@ class IntervalPlanningProblem:
 
     Attributes
     ----------
-    fixed_range : ndarray, shape (n,)
-        Range per interval of joints for which it is fixed, NaN if start and range are variables; a joint of fixed range
-        starts at zero and has no limits of position.
+    fixed_range : (n,), range per interval of joints for which it is fixed, NaN if start and range are variables; a
+        joint of fixed range starts at zero and has no limits of position.
     unit_columns : whether columns are scaled to unit norm for the condition number; the source does not.
     penalty : penalty of samples that violate a constraint; the cost is multiplied by one plus this.
     """
@@ -209,13 +208,7 @@ def plan_fixed_base(
     model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
     report: ConditionReport = lambda fraction, condition: None,
 ) -> tuple[Plan, IntervalPlan]:
-    """Plan from ``start`` ``(n,)`` to the first waypoint, through the intervals, and back.
-
-    Raises
-    ------
-    ExcitationError
-        The start is outside the limits or violates a constraint, or there are too few combinations.
-    """
+    """Plan from ``start`` ``(n,)`` to the first waypoint, through the intervals, and back."""
     constraints = motion_constraints(model, limits, options)
     for constraint in constraints:
         constraint.check_start(start)

@@ -68,11 +68,8 @@ def plan_excitation(
     start : (n,), pose at which the motion starts and ends [rad or m].
     earlier : information of earlier recordings, which the motion complements; direction combinations do not use it.
 
-    Raises
-    ------
-    ExcitationError
-        The start is outside the limits or violates a constraint, there is no space to move, or the bound of the
-        criterion cannot be reached.
+    ExcitationError if the start is outside the limits or violates a constraint, if there is no space to move, or the
+    bound of the criterion cannot be reached.
     """
     options = options or ExcitationOptions()
     if options.kind == "combinations":

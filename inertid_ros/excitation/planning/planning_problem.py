@@ -40,11 +40,6 @@ class PlanningProblem:
     planning_limits : limits of position, velocity and acceleration that motions touch.
     position_constrained : whether positions are constrained further than by the limits of joints; the best motion may
         touch few of these.
-
-    Raises
-    ------
-    ExcitationError
-        The start is outside the limits or violates a constraint.
     """
 
     def __init__(

@@ -30,13 +30,7 @@ class JointLimits:
 
 
 def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str, float]:
-    """Positions [rad or m] of joints to lock, with those of the joints that mimic them.
-
-    Raises
-    ------
-    ModelError
-        A joint does not exist or cannot move.
-    """
+    """Positions [rad or m] of joints to lock, which must be movable, with those of the joints that mimic them."""
     joints, mimics = parsing.by_name(root, "joint"), _mimics(root)
     movable = [name for name, joint in joints.items() if joint.get("type") in parsing.MOVABLE]
     for name in wanted:
@@ -57,12 +51,7 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
     """Joints that others mimic and that are not locked yet, with the position nearest to zero that they can have.
 
     They are held together with their followers, because a joint that another one drives has no torque to fit. Chains of
-    mimic joints lead to the first leader; a joint whose leader does not exist is held itself.
-
-    Raises
-    ------
-    ModelError
-        Joints mimic one another in a circle.
+    mimic joints lead to the first leader; a joint whose leader does not exist is held itself. Circles are refused.
     """
     joints = parsing.by_name(root, "joint")
     held, leaders = {}, {name: str(mimic.get("joint")) for name, mimic in _mimics(root).items()}

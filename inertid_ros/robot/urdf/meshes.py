@@ -34,7 +34,7 @@ _MAX_CACHED_MESHES = 512  # of processes that read one description after another
 
 
 def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_folder: Path | None = None) -> Path:
-    """File of a mesh's URL.
+    """File of a mesh's URL; ModelError if it is not found.
 
     Searched are, in this order, the given folders, the folders above the URDF, ``AMENT_PREFIX_PATH`` and
     ``ROS_PACKAGE_PATH``, and the cache of the Python package ``robot_descriptions``. A folder above the URDF counts as
@@ -46,11 +46,6 @@ def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_fo
     where : element of the URDF, for the message.
     packages : folders of packages, or folders that hold them.
     urdf_folder : folder of the URDF, if it is a file.
-
-    Raises
-    ------
-    ModelError
-        Not found.
     """
     for name in dict.fromkeys((filename, unquote(filename))):
         for candidate in _candidates(name, packages, urdf_folder):

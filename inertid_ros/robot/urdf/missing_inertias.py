@@ -80,11 +80,6 @@ def convex_hull(points: Array, density: float) -> Array:
     """``(10,)`` parameters of the convex hull of points ``(V, 3)`` [m] in their frame, of a density [kg/m^3].
 
     The hull is cut into tetrahedra from its middle to its triangles, whose second moments are exact.
-
-    Raises
-    ------
-    ModelError
-        The points are too far apart, or too far away for their size.
     """
     try:
         hull = scipy.spatial.ConvexHull(points)

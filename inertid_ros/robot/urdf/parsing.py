@@ -232,16 +232,7 @@ def axis(joint: etree._Element) -> np.ndarray:
 
 def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
     """Expand a xacro file by the library of ROS 2, which evaluates expressions of the file and reads its includes: only
-    for trusted files.
-
-    Parameters
-    ----------
-    arguments : ``xacro:arg`` to value.
-
-    Raises
-    ------
-    ModelError
-        The library is not installed, or the file does not exist or cannot be expanded.
+    for trusted files. ``arguments`` maps every ``xacro:arg`` to its value.
     """
     try:
         import xacro

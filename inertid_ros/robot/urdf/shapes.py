@@ -87,18 +87,12 @@ def read_shapes(
     root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]], folders: tuple[Sequence[str], Path | None],
     visual: bool = False,
 ) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
-    """Shapes of links, with their meshes.
+    """Shapes of links, and links with a problem: with a mesh file, and with a geometry or the place of a mesh.
 
     Parameters
     ----------
     frames : link to its frame as in :func:`collision_shape`; other links are left out.
     visual : whether links without ``<collision>`` have the shapes of their ``<visual>``.
-
-    Returns
-    -------
-    shapes : list of CollisionShape
-    unreadable, unusable : dict of str to str
-        Link to a problem with a mesh file, and to one with a geometry or with the place of a mesh.
     """
     placed: list[CollisionShape] = []
     unusable: dict[str, str] = {}

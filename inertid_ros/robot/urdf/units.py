@@ -44,16 +44,9 @@ _SPEEDS = (("rad/s", "degrees per second", DEGREES), ("m/s", "millimetres per se
 
 
 def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None:
-    """Refuse inertias that are impossible for the size of the robot; warn of unlikely masses.
+    """Refuse inertias that are impossible for the size of the robot, naming the worst; warn of unlikely masses.
 
-    Parameters
-    ----------
-    bodies : (nb, 10), parameters of the moving links about their joint frames.
-
-    Raises
-    ------
-    ModelError
-        With the worst link and the factor.
+    ``bodies`` ``(nb, 10)`` are the parameters of the moving links about their joint frames.
     """
     length = longest_chain(model)
     if length <= 0:
