@@ -36,7 +36,7 @@ docs:  ## build the documentation in .build/docs; warnings are errors
 	@$(enter); $(documentation); echo "ready: .build/docs/index.html"
 
 # Tests that look at a moving robot from outside run after all others, two files at once, or alone where torques are
-# commanded; those of other running nodes run one after another, beside the rest, see test/conftest.py. Status 5: ARGS
+# commanded; those of other running nodes run in two rows, beside the rest, see test/conftest.py. Status 5: ARGS
 # selects none of these tests.
 test:  ## check style and types, build the documentation and run all tests; ARGS is given to pytest
 	@$(enter); status=0 others=0 realtime=0 alone=0; ruff check . || status=1; \

@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order and groups for several workers (``--dist loadgroup``).
 
     Tests that move a robot in real time come first, file by file, then those of other running nodes, of which no two
-    run at once, then all others, file by file.
+    run at once but for one of FLOWS and one of single nodes, then all others, file by file.
     """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:  # tests of several files that share what is slow to make

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import attrs
 import numpy as np
-from support.nodes.ros_client import ros_client_in
+from support.nodes.ros_client import FLOWS, ros_client_in
 from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.action import Identify
@@ -22,6 +22,7 @@ from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
+pytestmark = FLOWS
 WHEELS = {f"wheel_{axis}": WheelOptions(0.1, "L0", tuple(row)) for axis, row in zip("xyz", np.eye(3), strict=True)}
 
 

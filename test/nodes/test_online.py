@@ -18,7 +18,7 @@ from rcl_interfaces.srv import SetParameters  # noqa: E402
 from rclpy.action import ActionClient  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from support.latencies import Latencies  # noqa: E402
-from support.nodes.ros_client import RosClient, ros_client_in  # noqa: E402
+from support.nodes.ros_client import FLOWS, RosClient, ros_client_in  # noqa: E402
 from support.recordings.simulated_arms import simulated_case  # noqa: E402
 from support.recordings.synthetic_calibration import synthetic_case  # noqa: E402
 from support.robots.quick_plans import FINGERS, PANDA_START  # noqa: E402
@@ -37,6 +37,7 @@ from inertid_ros.ros.parameter_messages import from_inertial_parameters  # noqa:
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE  # noqa: E402
 from inertid_ros.simulation.plan_recording import homogeneous_box  # noqa: E402
 
+pytestmark = FLOWS
 LINK, MASS, BLOCK_S = "panda_link8", 2.0, 0.125
 
 

@@ -10,10 +10,11 @@ import pytest
 from support.nodes.fake_robot import FakeRobot
 from support.nodes.processes import NodeProcess
 from support.nodes.quick_parameters import SHORT_MOTION
-from support.nodes.ros_client import RosClient, ros_client_in
+from support.nodes.ros_client import FLOWS, RosClient, ros_client_in
 from support.nodes.two_links import write_plan
 from trajectory_msgs.msg import JointTrajectory
 
+pytestmark = FLOWS
 TOPIC = "arm/joint_trajectory"
 OTHER_NAMES = {"robot.joint_names.shoulder": "right_shoulder", "robot.joint_names.elbow": "right_elbow"}
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from support.nodes.ros_client import ros_client_in
+from support.nodes.ros_client import FLOWS, ros_client_in
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.action import Identify
@@ -12,6 +12,8 @@ from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
+
+pytestmark = FLOWS
 
 
 def test_identification_of_replayed_topics_equals_that_of_the_bag(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.nodes.processes import raise_priority
 from support.nodes.quick_parameters import MANY_NODES, STATE_HZ
-from support.nodes.ros_client import ros_client_in
+from support.nodes.ros_client import FLOWS, ros_client_in
 from support.nodes.two_links import URDF
 from support.paths import SUPPORT
 
@@ -19,6 +19,7 @@ from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import ExcitationStatus, IdentifierStatus, InertialParameters
 from inertid_ros.nodes.tools.access_policy import FLOW_REQUESTS
 
+pytestmark = FLOWS
 ROUNDS = 2
 
 

@@ -19,6 +19,9 @@ from support.nodes.processes import NodeProcess  # noqa: E402
 from inertid_ros.ros.diagnostics import ClientDiscovery  # noqa: E402
 from inertid_ros.ros.topics import LATCHED  # noqa: E402
 
+# Tests in which several nodes work for long: one after another, beside those of single nodes.
+FLOWS = pytest.mark.xdist_group("flows")
+
 
 class RosClient:
     """Services, actions and topics from the test's own thread. Timeouts only end a test that fails [s]."""
