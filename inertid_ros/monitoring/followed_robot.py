@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inertid_ros.config.nodes import OnlineNodeOptions
-from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import JointSample, Samples
@@ -60,6 +59,8 @@ class FollowedRobot:
     ----------
     filter : CausalFilter
         Its delay is that of all results.
+    weights : ndarray, shape (c,)
+        Make errors independent with unit variance [1 / (N m or N)].
     """
 
     def __init__(
@@ -71,13 +72,8 @@ class FollowedRobot:
         self.changes, self.faults = ChangeHistory(), Counter[StreamFault]()
         self._checks = StreamChecks(model, self.filter.longest_gap)
         self._online = OnlineIdentification(robot, options, stream.independent_share)
-        self._detector = ChangeDetector(robot, options)
+        self.weights, self._detector = self._online.weights, ChangeDetector(robot, options)
         self._solved = 0.0
-
-    @property
-    def weights(self) -> Array:
-        """Weights ``(c,)`` that make errors independent with unit variance [1 / (N m or N)]."""
-        return self._online.weights
 
     def stamp_ns(self, time: float) -> int:
         """Joint state stamp [ns] of a time of samples, estimates or changes [s]."""

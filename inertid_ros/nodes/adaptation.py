@@ -33,7 +33,7 @@ from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.controller import CommandTopic, ControllerManager
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, from_joint_trajectory, to_nanoseconds
-from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
@@ -274,18 +274,18 @@ class Adaptation(LifecycleNode):
             "Largest tracking error (rad or m)": None if arm is None else arm.largest_error,
             "Joint states rejected": None if arm is None else sum(arm.monitor.counts.rejected.values()),
         }
-        return Status("motion", *gravest((ERROR, fault), (WARN, self.refused), otherwise=state), values)
+        return judged("motion", values, (ERROR, fault), (WARN, self.refused), otherwise=state)
 
     def _controller_status(self) -> Status:
         """Status of the controller; a missing one is an error only while the node is in control."""
         robot = self.robot
-        level_and_message = gravest(
+        values = {"Topic": robot.commands.name, "Discovered": robot.commands.has_controller}
+        return judged(
+            "controller", values,
             (STALE, "" if robot.name else "no robot description"),
             (WARN if self.arm is None else ERROR, robot.commands.problem() or robot.manager.problem()),
             otherwise="commands arrive",
         )
-        values = {"Topic": robot.commands.name, "Discovered": robot.commands.has_controller}
-        return Status("controller", *level_and_message, values)
 
     def _parameters_status(self) -> Status:
         """Status of the estimate: its distance from the first."""

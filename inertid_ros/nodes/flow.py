@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any
 
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State, Transition
@@ -31,25 +31,12 @@ _TRANSITION_VERBS = {
     Transition.TRANSITION_DEACTIVATE: "deactivate",
 }
 
-T = TypeVar("T")
+def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -> int:
+    """Run a flow as the node of that name, with its parameters; its errors become one line and an exit status.
 
-
-class Flow(Protocol):
-    """Steps in order, each of which raises FlowError with one line that names the remedy."""
-
-    mover: "Mover"
-
-    def run(self) -> int:
-        """Run all of them and return the exit status."""
-        ...
-
-    def leave(self) -> None:
-        """Leave nothing armed, recording or running after a failure or an interruption."""
-        ...
-
-
-def run_flow(name: str, options: type[T], flow: Callable[[FlowClient, T], Flow]) -> int:
-    """Run a flow as the node of that name, with its parameters; its errors become one line and an exit status."""
+    A flow has ``run()``, which returns the exit status and whose steps raise FlowError with one line that names the
+    remedy; ``leave()``, after which nothing is armed, recording or running; and its ``mover``.
+    """
     try:
         with FlowClient(name) as client:
             status = FAILED
@@ -66,7 +53,7 @@ def run_flow(name: str, options: type[T], flow: Callable[[FlowClient, T], Flow])
         return FAILED
 
 
-def _run(client: FlowClient, flow: Flow) -> int:
+def _run(client: FlowClient, flow: Any) -> int:
     try:
         return flow.run()
     except (InertidError, Interrupted) as error:

@@ -1,7 +1,7 @@
 """Nodes whose action serves one long goal at a time."""
 
 import traceback
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
@@ -15,30 +15,20 @@ from inertid_ros.ros.topics import STEADY
 _POLL_PERIOD_S = 0.05
 
 
-class Work(Protocol):
-    """Work on a goal, which goes on in another process or as messages come."""
-
-    def poll(self) -> bool:
-        """Return whether it is over, successful or not."""
-        ...
-
-    def cancel(self) -> None: ...
-
-
 class GoalNode(Node):
     """Node with an action of one goal at a time; answers have the fields ``success`` and ``message``.
 
     Attributes
     ----------
-    work : Work or None
-        Work on the present goal.
+    work : on the present goal, in another process or as messages come; None without a goal. It has ``poll()``, which
+        returns whether it is over, successful or not, and ``cancel()``.
     """
 
     work: Any = None
     _ended: Future | None = None  # of the present goal
     _goal: ServerGoalHandle | None = None
 
-    def begin(self, request: Any) -> Work:
+    def begin(self, request: Any) -> Any:
         """Begin what a goal asks for; raise InertidError if that is impossible."""
         raise NotImplementedError
 

@@ -21,7 +21,7 @@ from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChang
 from inertid_ros.report.results import Result
 from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import JointOrder, to_nanoseconds, to_time
-from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import LATCHED, STEADY, PolledSubscription, recording_profile
 
@@ -249,23 +249,17 @@ class Online(GoalNode):
                 faults = ", ".join(f"{fault.value} {count}" for fault, count in robot.faults.most_common())
                 filters = {"Filter restarts": robot.filter.restarts, "Filter delay (s)": robot.filter.delay}
                 counts |= {**filters, "Fault counts": faults}
-        level_and_message = gravest(
+        return judged(
+            "joint states", {**diagnostics.stream_values(report, names), **counts},
             (STALE, silent if report.silent else ""),
             (ERROR, problem),
             (WARN, diagnostics.wrong_clock(report)),
             (WARN, diagnostics.gaps_between("joint states", report)),
             otherwise=f"{report.rate_hz:.0f} Hz",
         )
-        return Status("joint states", *level_and_message, {**diagnostics.stream_values(report, names), **counts})
 
     def _parameters_status(self) -> Status:
         estimate, unknown = self.estimate, "no calibrated robot; set the parameter result, or identify one"
-        level_and_message = gravest(
-            (ERROR, self.problem),
-            (STALE, unknown if self.following is None else ""),
-            (STALE, "waiting for joint states" if estimate is None else ""),
-            otherwise="published",
-        )
         age_s = (self.get_clock().now().nanoseconds - self.solved_ns) * 1e-9
         values = {
             "Result": str(self.following.result.directory) if self.following is not None else None,
@@ -273,7 +267,13 @@ class Online(GoalNode):
             "Newton steps": estimate.steps if estimate is not None else None,
             "Solution (ms)": 1e3 * estimate.seconds if estimate is not None else None,
         }
-        return Status("parameters", *level_and_message, values)
+        return judged(
+            "parameters", values,
+            (ERROR, self.problem),
+            (STALE, unknown if self.following is None else ""),
+            (STALE, "waiting for joint states" if estimate is None else ""),
+            otherwise="published",
+        )
 
     def _robot_status(self) -> Status:
         robot = self.following.robot if self.following is not None else None
@@ -289,7 +289,7 @@ class Online(GoalNode):
     def _payload_status(self) -> Status:
         state, failure = self.payload_state, self.payload_failure
         values = {"State": state, "Mass (kg)": self.payload_mass, "Last fault": failure}
-        return Status("payload", *gravest((WARN, failure), otherwise=state), values)
+        return judged("payload", values, (WARN, failure), otherwise=state)
 
 
 def main() -> int:

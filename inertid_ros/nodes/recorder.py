@@ -26,7 +26,7 @@ from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, Wre
 from inertid_ros.msg import RecorderStatus, SampleBatch
 from inertid_ros.ros import diagnostics, topics
 from inertid_ros.ros.conversions import stamp_of_serialized, to_batch, to_wrench
-from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import BATCH, LATCHED, STEADY, PolledSubscription
 
@@ -300,22 +300,22 @@ def recording_status(session: RecordingSession) -> Status:
         "Last fault": session.last_fault,
     }
     failed = session.message if session.state is SessionState.FAILED else ""
-    return Status("recording", *gravest((ERROR, failed), (WARN, session.warning), otherwise=session.message), values)
+    return judged("recording", values, (ERROR, failed), (WARN, session.warning), otherwise=session.message)
 
 
 def disk_status(options: RecorderOptions) -> Status:
     """Status of the space for recordings."""
     required, free = options.min_free_mb, free_space_mb(options.directory)
     space = f"{free:.0f} MiB are free in {options.directory}"
-    level_and_message = gravest(
+    values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": required}
+    return judged(
+        "disk", values,
         (OK, "" if options.write_bag else "no bags are written"),
         (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
         (ERROR, f"{space}, below min_free_mb {required}; no recording begins" if free < required else ""),
         (WARN, space if free < _SCARCE_SPACE_FACTOR * required else ""),
         otherwise=space,
     )
-    values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": required}
-    return Status("disk", *level_and_message, values)
 
 
 def topic_status(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
@@ -324,7 +324,8 @@ def topic_status(source: Source, state: TopicState, report: StreamReport, joints
     values = {"Type": source.type, "Publishers": state.publishers, **diagnostics.stream_values(report, channels)}
     saturated = values["Saturated"]
     mixed = f"{state.publishers} publishers on {source.name}, whose data is mixed; stop all but one"
-    level_and_message = gravest(
+    return judged(
+        f"topic {source.name}", values,
         (ERROR if state.publishers else STALE, state.problem),
         (STALE, f"{source.name} is published but no message arrives" if report.silent else ""),
         (WARN, mixed if state.publishers > 1 else ""),
@@ -333,7 +334,6 @@ def topic_status(source: Source, state: TopicState, report: StreamReport, joints
         (WARN, f"{saturated} at the largest value; check the sensor's range" if saturated else ""),
         otherwise=f"{report.rate_hz:.0f} Hz",
     )
-    return Status(f"topic {source.name}", *level_and_message, values)
 
 
 def main() -> int:

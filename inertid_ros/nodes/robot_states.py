@@ -19,7 +19,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to_nanoseconds
-from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, judged
 from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, Publishers
 
 # Simulated time: the limits of its speed
@@ -316,7 +316,8 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
     }
     saturated, is_slow = values["Saturated"], report.rate_hz < options.min_rate_hz
     slow = f"{report.rate_hz:.0f} Hz are below monitor.min_rate_hz {options.min_rate_hz:g}"
-    level_and_message = gravest(
+    return judged(
+        "joint states", values,
         (ERROR, rejection),
         (STALE, "no joint states of the robot; start its driver, or remap joint_states" if report.silent else ""),
         (ERROR, robot.several_publishers()),
@@ -326,7 +327,6 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
         (WARN, f"effort of {saturated} stays at its largest value; check for a collision" if saturated else ""),
         otherwise=f"{report.rate_hz:.0f} Hz",
     )
-    return Status("joint states", *level_and_message, values)
 
 
 def timing_status(ticks: StreamReport, period: float) -> Status:
@@ -338,4 +338,4 @@ def timing_status(ticks: StreamReport, period: float) -> Status:
         "Expected frequency (Hz)": 1.0 / period,
         "Longest step (s)": ticks.longest_step_s,
     }
-    return Status("timing", *gravest((WARN, late if is_late else ""), otherwise=f"{ticks.rate_hz:.0f} Hz"), values)
+    return judged("timing", values, (WARN, late if is_late else ""), otherwise=f"{ticks.rate_hz:.0f} Hz")

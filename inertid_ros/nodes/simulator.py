@@ -28,7 +28,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros import conversions
-from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY, PolledSubscription
@@ -123,13 +123,13 @@ class Simulation:
         defaults, faults = attrs.asdict(FaultOptions()), attrs.asdict(self.faults)
         asked = ", ".join(f"fault.{name}" for name, value in faults.items() if value != defaults[name])
         slow = f"{self.lost_s:.1f} s behind the clock; take other work off this machine"
-        level_and_message = gravest(
+        values = {"Simulated time (s)": robot.time, "Lost time (s)": self.lost_s, "Faults": asked}
+        return judged(
+            "robot", values,
             (WARN, asked and f"faults on request: {asked}"),
             (WARN, slow if self.lost_s > _MAX_LOST_S else ""),
             otherwise="simulating",
         )
-        values = {"Simulated time (s)": robot.time, "Lost time (s)": self.lost_s, "Faults": asked}
-        return Status("robot", *level_and_message, values)
 
 
 class SimulatedArm(Simulation):

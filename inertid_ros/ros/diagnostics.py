@@ -48,6 +48,11 @@ def gravest(*objections: tuple[bytes, str], otherwise: str) -> tuple[bytes, str]
     return next(((level, message) for level, message in objections if message), (OK, otherwise))
 
 
+def judged(aspect: str, values: Mapping[str, object], *objections: tuple[bytes, str], otherwise: str) -> Status:
+    """Return the status of an aspect by its gravest objection."""
+    return Status(aspect, *gravest(*objections, otherwise=otherwise), values)
+
+
 def wrong_clock(report: StreamReport, max_delay_s: float = 1.0, max_advance_s: float = 0.01) -> str:
     """Why the stamps of a stream are of another clock, empty if they are not; no network delays for a second."""
     if report.delay_s > max_delay_s or report.delay_s < -max_advance_s:
@@ -75,7 +80,7 @@ def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[st
 
 
 class DiagnosticsPublisher:
-    """Publishes all statuses of a node on ``/diagnostics`` once a second, and its liveliness on ``~/alive``.
+    """Publishes all statuses of a node on ``/diagnostics`` once a second, and its process on the latched ``~/alive``.
 
     ``robot`` returns the name of the robot, which is the hardware; empty if unknown.
     """
@@ -85,7 +90,9 @@ class DiagnosticsPublisher:
     ) -> None:
         self._node, self._statuses, self._robot = node, statuses, robot
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        offer_liveliness(node)
+        # The middleware renews its liveliness from a thread of its own, also while Python is busy.
+        alive = node.create_publisher(String, "~/alive", _alive_profile(_LIVELINESS_PERIOD_S))
+        alive.publish(String(data=f"{_system()} {os.getpid()}"))
         node.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish, clock=STEADY)
 
     def _publish(self) -> None:
@@ -153,15 +160,6 @@ def _system() -> str:
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
     except OSError:
         return ""
-
-
-def offer_liveliness(node: Node) -> None:
-    """Show others that a node lives by its latched topic ``~/alive``, which names the process.
-
-    The middleware renews the publisher's liveliness from a thread of its own, also while Python is busy.
-    """
-    publisher = node.create_publisher(String, "~/alive", _alive_profile(_LIVELINESS_PERIOD_S))
-    publisher.publish(String(data=f"{_system()} {os.getpid()}"))
 
 
 class Liveliness:

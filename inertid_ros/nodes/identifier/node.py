@@ -22,7 +22,7 @@ from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_batch
-from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import BATCH, LATCHED, STEADY
@@ -192,22 +192,22 @@ class Identifier(GoalNode):
         published, problem = self.publication.accepted, self.publication.problem
         if published is None:
             keys = ("Sequence", "Verdict", "Age (s)", "Validation error (%)")
-            return Status("result", *gravest((WARN, problem), otherwise="no result yet"), dict.fromkeys(keys))
+            return judged("result", dict.fromkeys(keys), (WARN, problem), otherwise="no result yet")
         foreign = self.model is not None and published.model_hash != self.model.hash
         care = "; ".join(published.reasons) if published.verdict == InertialParameters.USE_WITH_CARE else ""
-        level_and_message = gravest(
-            (ERROR, "the result is of another robot than described now; run the identification again" * foreign),
-            (WARN, problem),
-            (WARN, care and f"use with care: {care}"),
-            otherwise=f"result {published.sequence} is in use",
-        )
         values = {
             "Sequence": published.sequence,
             "Verdict": _VERDICT_NAMES.get(published.verdict, "none"),
             "Age (s)": self.publication.age,
             "Validation error (%)": 100.0 * published.validation_relative_error,
         }
-        return Status("result", *level_and_message, values)
+        return judged(
+            "result", values,
+            (ERROR, "the result is of another robot than described now; run the identification again" * foreign),
+            (WARN, problem),
+            (WARN, care and f"use with care: {care}"),
+            otherwise=f"result {published.sequence} is in use",
+        )
 
 
 def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:
