@@ -61,16 +61,11 @@ class Payload:
 
     Attributes
     ----------
-    mass : Quantity
-        [kg].
-    com : tuple of Quantity
-        Centre of mass, x, y, z [m].
-    inertia : tuple of Quantity
-        About the centre of mass: xx, xy, xz, yy, yz, zz [kg m^2].
-    covariance : ndarray, shape (10, 10)
-        Covariance of :attr:`parameters`.
-    residual_deviation : ndarray, shape (c,)
-        Standard deviation of the residual with the payload per channel [N m or N].
+    mass : [kg]
+    com : centre of mass, x, y, z [m].
+    inertia : about the centre of mass: xx, xy, xz, yy, yz, zz [kg m^2].
+    covariance : (10, 10), of :attr:`parameters`.
+    residual_deviation : (c,), standard deviation of the residual with the payload per channel [N m or N].
     """
 
     tool: ToolFrame
@@ -129,10 +124,8 @@ def identify_payload(
 
     Parameters
     ----------
-    loaded : sequence of Samples
-        Recordings with the payload, filtered as those of the calibration.
-    reference : sequence of Samples, optional
-        Recordings of the same session without it.
+    loaded : recordings with the payload, filtered as those of the calibration.
+    reference : recordings of the same session without it.
 
     Raises
     ------
@@ -304,7 +297,6 @@ def _log_density(equations: PayloadEquations, x: Array) -> Array:
 
 
 def _bodies(x: Array) -> MassComInertia:
-    """Bodies of coordinates ``(k, 10)``."""
     logarithm = np.zeros((len(x), 3, 3))
     logarithm[:, _MOMENT_ROWS, _MOMENT_COLUMNS] = logarithm[:, _MOMENT_COLUMNS, _MOMENT_ROWS] = x[:, 4:]
     values, vectors = np.linalg.eigh(logarithm)
