@@ -33,7 +33,7 @@ from inertid_ros.core.errors import ConfigurationError
 
 OF_NODES = [(node, entry) for node in NODES for entry in declared(node)]
 SEEDS = st.integers(0, 2**32 - 1)
-OWN_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120, deadline=None)
+OWN_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 CONTRADICTIONS = [
     (tree, effect, option)
     for tree in TREES
@@ -91,7 +91,7 @@ def test_what_was_meant_is_proposed():
     assert right > 0.9 * len(slips)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=st.sampled_from(CONTRADICTIONS), seed=SEEDS)
 def test_an_option_without_effect_beside_another_one(tmp_path, case, seed):
     tree, effect, option = case
@@ -109,7 +109,7 @@ def test_an_option_without_effect_beside_another_one(tmp_path, case, seed):
         assert any(named_both(str(caught.value), key, EFFECTS) for key in values), str(caught.value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(case=st.sampled_from(CONTRADICTIONS), seed=SEEDS)
 def test_a_default_says_nothing(case, seed):
     """Written down or not: files that hold every value, as those that ship, would contradict themselves otherwise."""
