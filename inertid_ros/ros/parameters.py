@@ -41,13 +41,12 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
     _accept_dumped_values(node)
     where = node.get_fully_qualified_name()
     _list_single_values(node, tree, prefix)
-    for entry in options(tree, prefix):
-        for single in _singles(node, entry):
-            try:
-                _declare(node, single, read_only or bool(entry.lists))
-            except Exception as error:
-                reason = " ".join(str(error).split())
-                raise ConfigurationError(f"{where}: {single.key}: {reason}; correct the parameter") from None
+    for entry in _parameters(node, tree, prefix):
+        try:
+            _declare(node, entry, read_only or bool(entry.lists))
+        except Exception as error:
+            reason = " ".join(str(error).split())
+            raise ConfigurationError(f"{where}: {entry.key}: {reason}; correct the parameter") from None
     elements = {f"{entry.lists}.": entry.key for entry in options(tree, prefix) if entry.lists}
     # rclpy has no public way to see the values given for parameters that are not declared.
     for name, given in node._parameter_overrides.items():
@@ -75,7 +74,7 @@ def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = ""
             if reason:
                 raise ConfigurationError(reason)
             values = _values(node, tree, prefix)
-            keys = {single.key for entry in options(tree, prefix) for single in _singles(node, entry)}
+            keys = {entry.key for entry in _parameters(node, tree, prefix)}
             values |= {new.name.removeprefix(prefix): new.value for new in parameters if new.name in keys}
             structure(tree, values, node.get_fully_qualified_name(), prefix, listed=True)
         except InertidError as error:
@@ -187,14 +186,13 @@ def _list_single_values(node: Node, tree: type, prefix: str) -> None:
             overrides[entry.names] = Parameter(entry.names, Parameter.Type.STRING_ARRAY, names)
 
 
-def _singles(node: Node, entry: Option) -> Iterator[Option]:
-    """Yield the option itself, or one for every name if it belongs to a named element."""
-    if not entry.names:
-        yield entry
-        return
-    for name in _value(node, entry.names) or ():
-        if name:
-            yield entry.of(name)
+def _parameters(node: Node, tree: type, prefix: str) -> Iterator[Option]:
+    """Yield all options of a tree; one of a named element comes once for every name that is declared by then."""
+    for entry in options(tree, prefix):
+        if entry.names:
+            yield from (entry.of(name) for name in _value(node, entry.names) or () if name)
+        else:
+            yield entry
 
 
 def _declare(node: Node, entry: Option, read_only: bool) -> None:
@@ -220,22 +218,16 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
 
 def _values(node: Node, tree: type, prefix: str) -> dict[str, Any]:
     """Return key without prefix to value, of all parameters that were given or have a default."""
-    values: dict[str, Any] = {}
-    for entry in options(tree, prefix):
-        for single in _singles(node, entry):
-            value = _value(node, single.key)
-            if value is not None:
-                values[single.key.removeprefix(prefix)] = value
-    return values
+    values = ((entry.key.removeprefix(prefix), _value(node, entry.key)) for entry in _parameters(node, tree, prefix))
+    return {key: value for key, value in values if value is not None}
 
 
 def _value(node: Node, key: str) -> Any:
     """Value of a parameter; None if it was never set, which leaves the default."""
     try:
-        value = node.get_parameter(key).value
+        return _plain(node.get_parameter(key).value)
     except ParameterUninitializedException:
         return None
-    return _plain(value)
 
 
 def _plain(value: Any) -> Any:
