@@ -156,8 +156,6 @@ class TorqueTransition:
 
 
 class Stage(Enum):
-    """Motion of the arm."""
-
     HOLDING = "holding"
     FOLLOWING = "following"
     STOPPING = "stopping"
@@ -191,21 +189,15 @@ class ControlledArm:
 
     Parameters
     ----------
-    controller : AdaptiveController
-        Its effort limit bounds all commands.
-    limits : LimitOptions
-        Limits of references.
-    begin : ArmState
-        At rest.
+    controller : its effort limit bounds all commands.
+    limits : of references.
+    begin : at rest.
 
     Attributes
     ----------
-    fault : str
-        Reason of a stop by a fault, until :meth:`resume`; else empty.
-    accepts : bool
-        Whether trajectories are accepted and parameters adapt.
-    largest_error : float
-        Largest distance from the reference since the last trajectory was accepted [rad or m].
+    fault : reason of a stop by a fault, until :meth:`resume`; else empty.
+    accepts : whether trajectories are accepted and parameters adapt.
+    largest_error : largest distance from the reference since the last trajectory was accepted [rad or m].
 
     Raises
     ------

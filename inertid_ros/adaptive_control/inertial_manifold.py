@@ -80,14 +80,7 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
 class HalfSpaces:
     """Bounds ``a_k . phi > b_k`` of one body, kept by barriers ([Lee2019]_ eqs. 5.3.26-29).
 
-    Attributes
-    ----------
-    normals : ndarray, shape (m, 10)
-        a.
-    offsets : ndarray, shape (m,)
-        b.
-    weight : float
-        Of the barriers, free of units.
+    ``a`` are the normals ``(m, 10)``, ``b`` the offsets ``(m,)``; ``weight`` of the barriers is free of units.
     """
 
     normals: Array
@@ -122,13 +115,7 @@ class HalfSpaces:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Friction and stiffness between bounds ([Lee2019]_ eqs. 5.3.30-37); no upper bound where it is infinite.
-
-    Attributes
-    ----------
-    lower, upper : ndarray, shape (k,)
-        Bounds.
-    """
+    """Friction and stiffness between bounds ``(k,)``, upper ones possibly infinite ([Lee2019]_ eqs. 5.3.30-37)."""
 
     lower: Array
     upper: Array
@@ -153,15 +140,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class HalfSpaceProjection:
-    """Keeps a body in ``a . phi <= b`` by projection ([Lee2019]_ props. 5.8, 5.9).
-
-    Attributes
-    ----------
-    normal : ndarray, shape (10,)
-        a.
-    offset : float
-        b.
-    """
+    """Keeps a body in ``a . phi <= b`` by projection ([Lee2019]_ props. 5.8, 5.9); ``a`` is the normal ``(10,)``."""
 
     normal: Array
     offset: float = 0.0

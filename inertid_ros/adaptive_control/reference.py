@@ -29,10 +29,7 @@ class ReferenceMotion:
     ``q = curve(s)`` acceleration is ``curve'(s) s'' + curve''(s) s'^2``. Every step takes the strongest ``s''`` within
     the acceleration limits, with a bounded rate of change: the arm stays on its checked path and within all limits.
 
-    Parameters
-    ----------
-    position, velocity : ndarray, shape (n,)
-        State from which it comes to rest.
+    It begins by coming to rest from a position and velocity ``(n,)``.
     """
 
     def __init__(
@@ -130,7 +127,6 @@ def way_along(sent: PiecewiseQuintic, here: Reference, now: float, limits: Motio
 
 
 def _joined(sent: PiecewiseQuintic, here: Reference) -> PiecewiseQuintic:
-    """Curve that starts from the reference at time zero."""
     time, *values = sent.time, sent.position, sent.velocity, sent.acceleration
     if time[0] < _JOIN_S:
         later = time > _JOIN_S + _MIN_SEGMENT_S
