@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.samples import LITTLE_LEAKAGE
 
-from .filtering import StampedChannels, resample
+from .filtering import resample
+from .recorded_channels import CleanChannels
 
 _log = NoticeLogger(__name__)
 MAX_CUTOFF_PER_RATE = 0.4  # the filter still falls below half of the sample rate
@@ -39,9 +39,6 @@ _MAX_FASTER_RATIO = 8.0  # of a joint's frequency over that of the middle one; a
 _PRODUCT_BAND_RATIO = 5.0  # band of products of velocities, and of gravity, over the frequency of a motion
 _BASE_BAND_RATIO = 3.0  # least band of a noisy free base over the frequency of its motion
 _LINEAR_AMPLITUDE = 0.02  # rad or m, root mean square; torque is linear in a smaller motion, and passes the filter
-# Gaps that are bridged.
-_BRIDGED_CUTOFF_PERIODS = 0.25  # what passes the filter is nearly straight for so long
-_BRIDGED_MOTION_PERIODS = 0.05  # a motion differs by 1 % from a straight line for so long
 
 
 class Spectrum(NamedTuple):
@@ -254,7 +251,7 @@ def _fastest(motion_hz: Array) -> float:
     return float(motion_hz[motion_hz <= _MAX_FASTER_RATIO * usual].max())
 
 
-def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
+def spectra(recordings: Sequence[CleanChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
     """Spectra of the joint positions, and of the channel ``base`` of a free base, over all recordings together.
 
     Positions that keep their values go up in stairs, whose steps would look like motion of a high frequency: their
@@ -293,11 +290,3 @@ def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum
             f" choose it below {MAX_CUTOFF_PER_RATE * joints.rate_hz:.1f}, or 0 for automatic"
         )
     return wanted_hz
-
-
-def longest_gap(period: float, cutoff: float, joints: Spectrum, options: PrepareOptions) -> float:
-    """Longest step of the stamps that is bridged [s]: the longest of a quarter of a period of the cutoff, a twentieth
-    of a period of the motion, and the configured number of sample periods."""
-    fastest = float(joints.motion_hz.max())
-    straight = _BRIDGED_MOTION_PERIODS / fastest if fastest > 0 else 0.0
-    return max(options.max_gap_periods * period, _BRIDGED_CUTOFF_PERIODS / cutoff, straight)

@@ -7,15 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import BASE_MOTION_SOURCES, BaseMotionOptions, PrepareOptions
+from inertid_ros.config.recordings import BaseMotionOptions, PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import body_rate, checked_quaternions, rotate_back
-from inertid_ros.data.recording import WRENCH_PREFIX, Recording
+from inertid_ros.core.rotations import body_rate, rotate_back
+from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .filtering import Segment, derivatives, hardly_interpolated, low_pass, usable_samples
+from .recorded_channels import BASE_SOURCES
 
 _MAX_TWIST_ERROR_SHARE = 0.25  # squared error of a twist over the squared velocity
 _NOISE_SPEED = 0.01  # m/s or rad/s; slower differences are noise
@@ -25,9 +26,6 @@ _MAX_SLOW_WEIGHT = 0.5  # of slow samples in a filtered one; with more, friction
 _CENTRE_SHARES = (0.2, 0.8)  # of the recording's duration
 _TRANSIENT_RATIO = 3.0  # acceleration of a transient over the largest one of the centre
 _MOVING_ACCELERATION_SHARE = 0.02  # of a joint's largest acceleration; with less in the centre it rests there
-_SOURCE_CHANNELS = {
-    "pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration"),
-}  # fmt: skip
 
 
 class FilteredMotion(NamedTuple):
@@ -112,40 +110,6 @@ def _imu_placement(model: RobotModel, frame: str, name: str) -> tuple[Array, Arr
     return np.array(sensor.placement.rotation), np.array(sensor.placement.translation)
 
 
-def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], NDArray[np.bool_]]:
-    """Raw channels of the base that are to be filtered, and flags ``(N,)`` of samples with an invalid pose.
-
-    The quaternions of the pose ``(N, 7)`` are units whose signs do not jump.
-
-    Raises
-    ------
-    RecordingError
-        The pose or the chosen channel was not recorded, or the pose has no unit quaternions.
-    """
-    if recording.base_pose is None:
-        raise RecordingError(
-            f"{recording.name}: base_pose was not recorded, which a free base needs; name its topic in"
-            " topics.odometry or topics.pose"
-        )
-    orientation, invalid = checked_quaternions(recording.base_pose[:, 3:], recording.name)
-    channels = {"base_pose": np.hstack([recording.base_pose[:, :3], orientation])}
-    recorded = {key for keys in _SOURCE_CHANNELS.values() for key in keys if getattr(recording, key) is not None}
-    for key in _SOURCE_CHANNELS[options.motion_from]:
-        if key not in recorded:
-            possible = [source for source in BASE_MOTION_SOURCES if recorded.issuperset(_SOURCE_CHANNELS[source])]
-            raise RecordingError(
-                f"{recording.name}: {key} was not recorded; name its topic in topics, or set prepare.base.motion_from"
-                f" to {' or '.join(possible)}"
-            )
-        channels[key] = getattr(recording, key)
-    return channels, invalid
-
-
-def noisiest_channel(options: BaseMotionOptions) -> str:
-    """Channel that is differentiated for the acceleration of the base, whose noise that has."""
-    return (*_SOURCE_CHANNELS[options.motion_from], "base_pose")[0]
-
-
 def _base_motion(
     name: str, smooth: Mapping[str, Array], period: float, model: RobotModel, options: BaseMotionOptions
 ) -> tuple[Array, Array, Array]:
@@ -158,7 +122,7 @@ def _base_motion(
     position, raw = smooth["base_pose"][:, :3], smooth["base_pose"][:, 3:]
     quaternion = raw / np.linalg.norm(raw, axis=1, keepdims=True)
     q = np.hstack([position, quaternion])
-    if "base_twist" in _SOURCE_CHANNELS[options.motion_from]:
+    if "base_twist" in BASE_SOURCES[options.motion_from]:
         twist = smooth["base_twist"]
         _check_twist(name, twist, q, period)
         if options.motion_from == "acceleration":

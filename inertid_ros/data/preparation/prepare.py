@@ -21,9 +21,9 @@ from inertid_ros.robot.model import RobotModel
 from . import filtered_motion
 from .bandwidth import MAX_CUTOFF_PER_RATE, Spectrum, checked_cutoff, spectra
 from .filtered_motion import FilteredMotion
-from .filtering import EvenGrid, StampedChannels, low_pass
+from .filtering import EvenGrid, even_pieces, low_pass
 from .momentum_samples import momentum_channels, momentum_samples
-from .recorded_channels import BASE_POSE, CleanChannels, force_channels
+from .recorded_channels import BASE_POSE, BASE_SOURCES, CleanChannels, force_channels
 from .wrenches import check_wrenches, slipping
 
 _log = NoticeLogger(__name__)
@@ -91,12 +91,12 @@ class Preparation:
     def base_channel(self) -> str | None:
         """Channel of a free base that shows its noise."""
         of_force = self.equation_type not in MOMENTUM_EQUATIONS
-        return filtered_motion.noisiest_channel(self.options.base) if of_force and self.model.free else None
+        return (*BASE_SOURCES[self.options.base.motion_from], BASE_POSE)[0] if of_force and self.model.free else None
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, Spectrum | None]:
         """Spectra of the joint positions, and of the channel of a free base."""
-        return self.shared.spectra if self.shared else spectra([self.channels.stamped], self.base_channel)
+        return self.shared.spectra if self.shared else spectra([self.channels], self.base_channel)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
         """Prepare samples below a cutoff [Hz]; 0 takes the configured one, or one that suits this recording.
@@ -125,7 +125,8 @@ class Preparation:
         """
         recorded, model, options, shared = self.channels, self.model, self.options, self.shared
         # Even samples in pieces, all channels through one filter.
-        segments, chosen = recorded.even_pieces(joints, cutoff, options, shared.grid if shared else None)
+        grid, motion_hz = shared.grid if shared else None, float(joints.motion_hz.max())
+        segments, chosen = even_pieces(recorded, motion_hz, cutoff, options, grid)
         pieces = [filtered_motion.filter_motion(recorded.name, segment, cutoff, model, options) for segment in segments]
         kept = [piece.select(rows) for piece, rows in zip(pieces, chosen, strict=True)]
         motion = FilteredMotion(*map(np.concatenate, zip(*kept, strict=True)))
@@ -156,7 +157,7 @@ class Preparation:
         tau = np.where(measured, on_ground(model, motion.q, tau), 0.0)
         measured[:, of_joints] &= motion.effort_measured
         mask = usable[:, None] & measured
-        mask[:, of_joints] &= slides & ~_saturated(recorded.stamped, model.joint_names, motion.time, margin)
+        mask[:, of_joints] &= slides & ~_saturated(recorded, model.joint_names, motion.time, margin)
         unused = [joint for joint, used in zip(model.joint_names, mask[:, of_joints].T, strict=True) if not used.any()]
         if unused:
             message = "%s: no usable sample of %s (it rests, or the recording is too short)"
@@ -192,7 +193,7 @@ def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spect
     first = preparations[0]
     if len(preparations) == 1:
         return first.spectra
-    return spectra([preparation.channels.stamped for preparation in preparations], first.base_channel)
+    return spectra([preparation.channels for preparation in preparations], first.base_channel)
 
 
 def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: float, samples: int) -> SharedByParts:
@@ -218,7 +219,7 @@ def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: floa
         name: ChannelNoise(np.median([clean.noise[name].scale for clean in channels], axis=0), samples)
         for name in channels[0].noise
     }
-    grid = EvenGrid(float(channels[0].stamped.time[0]), period)
+    grid = EvenGrid(float(channels[0].time[0]), period)
     return SharedByParts(pooled_spectra(parts), grid, filtered_motion.fast_speeds(speeds, parts[0].model.layout), noise)
 
 
@@ -286,7 +287,7 @@ def _measured(
     return measured
 
 
-def _saturated(recorded: StampedChannels, joints: Sequence[str], instants: Array, margin: float) -> NDArray[np.bool_]:
+def _saturated(recorded: CleanChannels, joints: Sequence[str], instants: Array, margin: float) -> NDArray[np.bool_]:
     """Flag the samples into which the filter mixes saturated effort."""
     flags = saturated(recorded.channels["effort"])
     for joint, count in zip(joints, flags.sum(axis=0), strict=True):
