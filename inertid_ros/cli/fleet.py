@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.cli.printing import Columns, number, print_json, print_records, progress_bar
+from inertid_ros.cli.printing import Columns, deliver, number, print_records, progress_bar
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.fleet.catalogue import read_catalogue
@@ -18,7 +18,7 @@ from inertid_ros.fleet.run import run_fleet
 from inertid_ros.report.report_content import json_text, plain
 
 from .settings import configuration, inputs
-from .stopping import BAD_INPUT, REJECTED
+from .stopping import BAD_INPUT, DONE, REJECTED
 
 _JSON = "fleet.json"
 _MAX_LINES = 20  # of a table
@@ -53,16 +53,10 @@ def run(options: argparse.Namespace) -> int:
     write_tables(tables, directory)
     write_file(directory / _JSON, json_text(content).encode(), force=True)
     write_file(directory / FLEET_PAGE, render_fleet_page(content).encode(), force=True)
-    if options.json:
-        print_json({**content, "directory": str(directory)})
-    else:
-        _print(content)
-        print(f"written to {directory}")
+    deliver(options, {**content, "directory": str(directory)}, lambda: _print(content), directory)
     for problem in outcome.problems:
         sys.stderr.write(f"inertid: {problem}\n")
-    if outcome.failed:
-        return BAD_INPUT
-    return REJECTED if outcome.rejected else 0
+    return BAD_INPUT if outcome.failed else REJECTED if outcome.rejected else DONE
 
 
 def _print(content: dict[str, Any]) -> None:

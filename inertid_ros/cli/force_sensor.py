@@ -11,7 +11,7 @@ from inertid_ros.cli.printing import deliver, print_table, quantity_row
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.outputs import check_file
+from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.recorded_channels import joint_columns
 from inertid_ros.data.recording import Recording
@@ -36,8 +36,9 @@ def run(options: argparse.Namespace) -> int:
         motions.append(sensor_motion(recording, options.sensor, _poses(recording, model, options.frame), gravity))
     load = identify_force_sensor(motions)
     text = _yaml(load, options.frame or "SENSOR_FRAME", gravity)
-    deliver(options, load.content(), text, lambda: _print(load), load.notices)
-    return 0
+    if options.output:
+        write_file(options.output, text.encode(), options.force)
+    return deliver(options, load.content(), lambda: _print(load), options.output, load.notices)
 
 
 def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
