@@ -31,14 +31,10 @@ class StreamOptions:
 
     Attributes
     ----------
-    period : float
-        Sample period after resampling [s].
-    block : int
-        Samples per block.
-    velocity_noise : float
-        Standard deviation of the measured velocity [rad/s or m/s].
-    effort_delay_s : float
-        Delay of effort stamps after the motion [s], see
+    period : sample period after resampling [s].
+    block : samples per block.
+    velocity_noise : standard deviation of the measured velocity [rad/s or m/s].
+    effort_delay_s : delay of effort stamps after the motion [s], see
         :class:`~inertid_ros.identification.information.delay.Delay`.
     """
 
@@ -66,12 +62,9 @@ class CausalFilter:
 
     Attributes
     ----------
-    longest_gap : float
-        Longest interpolated time between two states; a longer one restarts the filter [s].
-    rejected : int
-        Unused states: stamps that repeat or go back, values that are not finite.
-    restarts : int
-        Restarts after a gap.
+    longest_gap : longest interpolated time between two states; a longer one restarts the filter [s].
+    rejected : unused states: stamps that repeat or go back, values that are not finite.
+    restarts : restarts after a gap.
     """
 
     def __init__(self, model: RobotModel, options: StreamOptions) -> None:

@@ -33,12 +33,9 @@ class Followed:
 
     Attributes
     ----------
-    block : Samples or None
-        Completed by the state.
-    estimate : OnlineEstimate or None
-        None if no solution was due.
-    news : bool
-        Whether :attr:`FollowedRobot.changes` is to be reported.
+    block : completed by the state.
+    estimate : None if no solution was due.
+    news : whether :attr:`FollowedRobot.changes` is to be reported.
     """
 
     state: CheckedState
@@ -52,15 +49,12 @@ class FollowedRobot:
 
     Parameters
     ----------
-    robot : CalibratedRobot
-        With the noise of the stream, see :func:`.with_stream_noise`.
+    robot : with the noise of the stream, see :func:`.with_stream_noise`.
 
     Attributes
     ----------
-    filter : CausalFilter
-        Its delay is that of all results.
-    weights : ndarray, shape (c,)
-        Make errors independent with unit variance [1 / (N m or N)].
+    filter : its delay is that of all results.
+    weights : (c,), make errors independent with unit variance [1 / (N m or N)].
     """
 
     def __init__(
@@ -119,11 +113,9 @@ def followed_robot(
 
     Parameters
     ----------
-    rate_hz : float
-        Rate of the joint states [Hz].
-    recordings : sequence of str
-        Paths of recordings of the robot as calibrated, whose residuals are the noise; by default those that the result
-        was fitted to and that still exist.
+    rate_hz : rate of the joint states [Hz].
+    recordings : paths of recordings of the robot as calibrated, whose residuals are the noise; by default those that
+        the result was fitted to and that still exist.
 
     Raises
     ------

@@ -43,8 +43,7 @@ class OnlineInformation:
 
     Parameters
     ----------
-    options : OnlineNodeOptions
-        Its ``window_s``, to a tenth of it, or else ``time_constant_s``; zero forgets nothing.
+    options : its ``window_s``, to a tenth of it, or else ``time_constant_s``; zero forgets nothing.
     """
 
     def __init__(self, equations: Equations, options: OnlineNodeOptions = NOTHING_FORGOTTEN) -> None:
@@ -146,16 +145,11 @@ class OnlineEstimate:
 
     Attributes
     ----------
-    time : float
-        Newest sample [s].
-    parameters : ndarray, shape (p,)
-        Physically consistent.
-    hessian : ndarray, shape (p, p)
-        Hessian of the objective in the normalised ``coordinates``.
-    steps : int
-        Newton steps from the last estimate.
-    seconds : float
-        Solution time.
+    time : newest sample [s].
+    parameters : (p,), physically consistent.
+    hessian : (p, p), Hessian of the objective in the normalised ``coordinates``.
+    steps : Newton steps from the last estimate.
+    seconds : solution time.
     """
 
     time: float
@@ -177,10 +171,8 @@ class OnlineIdentification:
 
     Parameters
     ----------
-    robot : CalibratedRobot
-        Its parameters are the prior, its residuals the weights.
-    independent_share : float
-        Independent share of the samples.
+    robot : its parameters are the prior, its residuals the weights.
+    independent_share : independent share of the samples.
     """
 
     def __init__(

@@ -33,10 +33,8 @@ class PayloadProgress:
 
     Attributes
     ----------
-    mass, mass_deviation : float
-        [kg]
-    com, com_deviation : ndarray, shape (3,)
-        Centre of mass in the tool frame [m].
+    mass, mass_deviation : [kg]
+    com, com_deviation : (3,), centre of mass in the tool frame [m].
     """
 
     mass: float

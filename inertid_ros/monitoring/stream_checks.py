@@ -41,10 +41,8 @@ class CheckedState:
 
     Attributes
     ----------
-    time : float
-        On a scale that only increases [s]; NaN if the state must not be used.
-    position : ndarray, shape (n,)
-        Without jumps by full turns.
+    time : on a scale that only increases [s]; NaN if the state must not be used.
+    position : (n,), without jumps by full turns.
     """
 
     time: float

@@ -20,8 +20,8 @@ class GoalNode(Node):
 
     Attributes
     ----------
-    work : on the present goal, in another process or as messages come; None without a goal. It has ``poll()``, which
-        returns whether it is over, successful or not, and ``cancel()``.
+    work : on the present goal, in another process or as messages come; None without a goal. Its ``poll()`` returns
+        whether it is over, successful or not; it has ``cancel()``.
     """
 
     work: Any = None

@@ -42,14 +42,10 @@ class Following:
 
     Attributes
     ----------
-    robot : FollowedRobot or None
-        None until the rate of the joint states is known.
-    problem : str
-        Why the last message was not used; empty if it was used.
-    foreign : bool
-        Whether the last message had none of the robot's joints.
-    rejected, last_fault : int, str
-        Number of messages that were not used, and why the last of them was not.
+    robot : None until the rate of the joint states is known.
+    problem : why the last message was not used; empty if it was used.
+    foreign : whether the last message had none of the robot's joints.
+    rejected, last_fault : number of messages that were not used, and why the last of them was not.
     """
 
     def __init__(self, directory: str, options: OnlineNodeOptions) -> None:

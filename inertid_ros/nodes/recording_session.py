@@ -102,12 +102,9 @@ class RecordingSession:
 
     Attributes
     ----------
-    message : str
-        One line about the state.
-    lost : int
-        Messages of the present recording that the middleware reports as lost.
-    last_fault : str
-        Why a recording failed last; empty before the first failure.
+    message : one line about the state.
+    lost : messages of the present recording that the middleware reports as lost.
+    last_fault : why a recording failed last; empty before the first failure.
     """
 
     def __init__(self, options: RecorderOptions, sources: Sequence[Source], environment: RecorderEnvironment) -> None:

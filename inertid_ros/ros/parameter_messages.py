@@ -134,14 +134,10 @@ class ReceivedParameters:
 
     Attributes
     ----------
-    bodies : ndarray, shape (nb, 10)
-        Parameters of the links about the joint frame origins.
-    drives : mapping of str to ndarray
-        Drive term to its values ``(n,)``; as ``stribeck_speed`` and ``transition_speed``, by joint.
-    couplings : tuple of tuple
-        Ratio of every joint ``(n,)`` and terms of each coupled drive.
-    terms : tuple of UserTerm
-        Torques that the configuration added, with the values of their parameters.
+    bodies : (nb, 10), parameters of the links about the joint frame origins.
+    drives : drive term to its values ``(n,)``; as ``stribeck_speed`` and ``transition_speed``, by joint.
+    couplings : ratio of every joint ``(n,)`` and terms of each coupled drive.
+    terms : torques that the configuration added, with the values of their parameters.
     """
 
     message: InertialParameters

@@ -30,18 +30,14 @@ class ParameterSubscriber:
 
     Parameters
     ----------
-    node : Node
-        The controller's node, which must be spun.
-    robot : RobotModel
-        The robot, read from its URDF before calibration.
-    model : pinocchio.Model or None
-        Model to update, made from the same URDF with the same joints locked; default a copy of ``robot``'s model.
+    node : the controller's node, which must be spun.
+    robot : the robot, read from its URDF before calibration.
+    model : model to update, made from the same URDF with the same joints locked; default a copy of ``robot``'s model.
 
     Attributes
     ----------
     model : pinocchio.Model
-    refused : int
-        Number of messages that were refused.
+    refused : number of messages that were refused.
     """
 
     def __init__(

@@ -143,9 +143,8 @@ class PolledSubscription:
 
     Attributes
     ----------
-    numbered_since : float
-        Time of the steady clock since which the sequence numbers of messages increase, as those of a single publisher
-        do [s]; infinite if the last message broke the order, or if the middleware gives no numbers.
+    numbered_since : time of the steady clock since which the sequence numbers of messages increase, as those of a
+        single publisher do [s]; infinite if the last message broke the order, or if the middleware gives no numbers.
     """
 
     def __init__(

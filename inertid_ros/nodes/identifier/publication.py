@@ -97,10 +97,8 @@ class Publication:
 
     Attributes
     ----------
-    accepted : InertialParameters or None
-        The last parameters that were published for controllers.
-    problem : str
-        Why the last accepted result is not kept, or was not restored, in one line; empty if all is well.
+    accepted : the last parameters that were published for controllers.
+    problem : why the last accepted result is not kept, or was not restored, in one line; empty if all is well.
     """
 
     def __init__(self, node: Node, state_directory: str) -> None:
