@@ -7,7 +7,14 @@ import attrs
 import numpy as np
 import pytest
 from support.recordings.simulated_arms import simulated_case
-from support.recordings.spoiling import KINDS, ImpossibleMistakeError, counterbalanced, in_unit, with_gripper
+from support.recordings.spoiling import (
+    KINDS,
+    ImpossibleMistakeError,
+    counterbalanced,
+    drawn_mistake,
+    in_unit,
+    with_gripper,
+)
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.dataset import ScreenedRecording
@@ -57,6 +64,31 @@ def test_every_mistake_is_named():
     assert len(named) > 15
     wrong = {name: found for name, found in named.items() if not {found[0], *found[1] * (not found[0])} & set(found[2])}
     assert len(wrong) <= len(named) // 10, wrong
+
+
+def test_turned_axes_and_magnitudes_of_robots_drawn_at_random_are_named():
+    drawn = [(kind, seed) for kind in ("axis turned", "efforts are magnitudes") for seed in range(5)]
+    mistakes = [drawn_mistake(kind, np.random.default_rng(seed))[1] for kind, seed in drawn]
+    named = [_causes(mistake.case)[0] in mistake.causes for mistake in mistakes]
+    assert named.count(False) <= len(drawn) // 10, dict(zip(drawn, named, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_placeholders_and_wrong_material_of_robots_drawn_at_random(seed):
+    rng = np.random.default_rng(seed)
+    _, placeholders = drawn_mistake("placeholder inertias", rng)
+    _, material = drawn_mistake("wrong material", rng)
+    right, wrong = (calibrate(m.case.given, m.case.train, m.case.held_out).gate for m in (placeholders, material))
+    assert right.verdict is Verdict.USE, right.summary
+    assert wrong.verdict is not Verdict.USE and wrong.reasons[0].cause in material.causes, wrong.summary
+
+
+@pytest.mark.parametrize("robot", ["panda", "ur10"])
+def test_who_leans_on_the_robot_for_a_while_is_named_with_the_time(robot):
+    leaned = KINDS["leaned on"](simulated_case(robot), np.random.default_rng(0))
+    gate = calibrate(leaned.case.given, leaned.case.train, leaned.case.held_out).gate
+    assert gate.verdict is Verdict.REJECT
+    assert {finding.cause for finding in gate.reasons} & set(leaned.causes), gate.summary
 
 
 @pytest.mark.parametrize("robot", ["panda", "ur10"])

@@ -1,4 +1,4 @@
-"""A change in time: whether a robot put something down, or took it up, while it was recorded."""
+"""A change in time: whether a robot put something down, or took it up, or met something, while it was recorded."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,6 +16,7 @@ _COMPARED_SAMPLES = 2000  # over all recordings
 _MIN_SIDE_SHARE = 0.05  # of the samples, before and after a change
 _MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; the rest of a change is in the parameters fitted to both sides
 _MIN_ERROR = 0.03  # of the torque of all channels; a change that leaves less error matters to nobody
+_PASSING_SHARE, _MAX_PASSING_TIME = 0.8, 0.35  # of the squared residuals in so little of the samples: not the model's
 _MOMENTS = 4  # mass and first moment of a load; its inertia shows little
 
 
@@ -23,7 +24,7 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     """Finding on a load at an end of the robot that explains most of the residuals if it changes once.
 
     For every instant, the residuals before and after it are fitted by loads of their own, with the friction and the
-    bodies of the estimate.
+    bodies of the estimate. If none explains them, but most are in a short time, the robot met something.
     """
     model, equations = estimate.model, estimate.equations
     if not isinstance(equations, ForceEquations) or model.free or estimate.train_relative_error < _MIN_ERROR:
@@ -35,10 +36,11 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     residual = weight * np.concatenate([part.tau - equations.predict(estimate.parameters, part) for part in parts])
     changes = {
         body: _best_change(weight[..., None] * _torque_of_moments(model, body, parts), residual)
-        for body in model.end_bodies
-    }
+        for body in model.end_bodies}
     body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
-    if explained > _MIN_EXPLAINED_SHARE:
+    if explained <= _MIN_EXPLAINED_SHARE:
+        yield from _passing(residual, parts, train, model.joint_names)
+    else:
         ends = np.cumsum([len(part.time) for part in parts])
         index = int(np.searchsorted(ends, row, side="right"))
         first = row - ends[index] + len(parts[index].time)
@@ -46,9 +48,34 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
         link, more = model.link_names[body], "more" if change[0] > 0 else "less"
         evidence = (
             f"from {since} on {link} carries {abs(change[0]):.2g} kg {more} than before, which explains"
-            f" {100 * explained:.0f} % of the squared errors"
-        )
+            f" {100 * explained:.0f} % of the squared errors")
         yield Finding.with_remedy("load_changed", Severity.REJECT, evidence, link, recording=parts[index].name)
+
+
+def _passing(
+    residual: Array, parts: Sequence[Samples], train: Sequence[Samples], joints: Sequence[str]
+) -> Iterator[Finding]:
+    """Finding on the shortest time that holds most of the squares of residuals ``(N, n)``, if it is short."""
+    states = np.hstack([np.concatenate([getattr(part, key) for part in parts]) for key in ("tau", "v")])
+    activity = np.mean(states**2 / np.maximum(np.mean(states**2, axis=0), 1e-300), axis=1)
+    squares = residual**2 / (1.0 + activity)[:, None]  # errors of a model grow with torque and speed
+    spans, first = [], 0
+    for index, part in enumerate(parts):
+        sums = np.append(0.0, np.cumsum(squares[first : first + len(part.time)].sum(axis=1)))
+        ends = np.searchsorted(sums, sums + _PASSING_SHARE * squares.sum())
+        spans += [(end - begin, index, begin, end, first) for begin, end in enumerate(ends.tolist()) if end < len(sums)]
+        first += len(part.time)
+    length, index, begin, end, first = min(spans, default=(len(residual), 0, 0, 0, 0))
+    if length > _MAX_PASSING_TIME * len(residual):
+        return
+    shares = squares[first + begin : first + end].sum(axis=0) / squares.sum()
+    some = [name for name, share in zip(joints, shares, strict=True) if share > 0.5 * shares.max()]
+    seconds = parts[index].time[[begin, end - 1]] - train[index].time[0]
+    evidence = (
+        f"{100 * shares.sum():.0f} % of the squared errors lie between {seconds[0]:.1f} and {seconds[1]:.1f} s, most of"
+        f" them at {', '.join(some)}"
+    )
+    yield Finding.with_remedy("contact", Severity.REJECT, evidence, *some, recording=parts[index].name)
 
 
 def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -> Array:

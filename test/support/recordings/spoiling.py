@@ -7,6 +7,7 @@ from functools import partial
 
 import attrs
 import numpy as np
+import pinocchio as pin
 from support.robots.drawn_robots import ROBOTS, DrawnRobot, described_robot, drawn_motion, drawn_robot, joint_ranges
 
 from inertid_ros.config.robot import LoadOptions
@@ -293,6 +294,40 @@ def payload_put_down(case: Case, rng: Rng) -> Mistake:
     return Mistake(f"{kilograms:.2g} kg on {link} until {share:.2f}", spoilt, ("load_changed",))
 
 
+def leaned_on(case: Case, rng: Rng) -> Mistake:
+    """Somebody leans on an end of the robot for some seconds, with a force that stays the same in the world."""
+    model, names = case.given, case.given.joint_names
+    body = int(rng.choice(model.end_bodies))
+    begin, length = float(rng.uniform(0.1, 0.7)), float(rng.uniform(0.05, 0.25))
+    effort = np.sqrt(np.mean(case.train[0].effort ** 2, axis=0))
+    force = rng.normal(size=3)
+
+    def push(recording: Recording) -> Array:
+        """Torque ``(N, n)`` in the order of the model."""
+        data, q = model.pinocchio.createData(), recording.position[:, [recording.joint_names.index(n) for n in names]]
+        share = (recording.time - recording.time[0]) / recording.duration
+        torque = np.zeros_like(q)
+        for row in np.flatnonzero((share > begin) & (share < begin + length)):
+            jacobian = pin.computeJointJacobian(model.pinocchio, data, q[row], body + 1)
+            torque[row] = -jacobian[:3].T @ data.oMi[body + 1].rotation.T @ force
+        return torque
+
+    size = float((np.abs(push(case.train[0])).max(axis=0) / np.maximum(effort, _LEAST_SHARE * effort.max())).max())
+    if size < 1e-9:
+        raise ImpossibleMistakeError
+    force = force * float(rng.uniform(0.5, 2.0)) / size  # of some joint's RMS effort
+
+    def change(recording: Recording) -> Recording:
+        columns = [recording.joint_names.index(name) for name in names]
+        pushed = recording.effort.copy()
+        pushed[:, columns] += push(recording)
+        return replace(recording, effort=pushed)
+
+    spoilt = replace(case, train=tuple(map(change, case.train)))
+    drawn = f"{model.link_names[body]} from {begin:.2f} to {begin + length:.2f}"
+    return Mistake(drawn, spoilt, ("contact", "load_changed"))
+
+
 def joined_logs(case: Case, rng: Rng) -> Mistake:
     """Three logs of one motion, with pauses between them, stamped as one."""
     starts = np.sort(rng.uniform([0.25, 0.6], [0.4, 0.75]))
@@ -426,6 +461,7 @@ KINDS: Mapping[str, Callable[[Case, Rng], Mistake]] = {
     "placeholder inertias": placeholder_inertias,
     "wrong material": wrong_material,
     "payload put down": payload_put_down,
+    "leaned on": leaned_on,
     "joined logs": joined_logs,
     "lost rows": lost_rows,
     "friction sweeps with lost rows": friction_sweeps,
