@@ -29,8 +29,7 @@ class StampOrderError(RecordingError):
     def __init__(self, where: str, last_ns: int, stamp_ns: int) -> None:
         super().__init__(
             f"{where}: time goes back or repeats (header.stamp {last_ns} ns, then {stamp_ns} ns);"
-            " check the publisher's clock, or cut the recording there"
-        )
+            " check the publisher's clock, or cut the recording there")
 
 
 @dataclass
@@ -85,9 +84,8 @@ def first_step_back(stamps: NDArray[np.int64]) -> int:
     return int(np.argmax(np.diff(stamps, prepend=stamps[0] - 1) <= 0))
 
 
-def interpolate(
-    stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array, max_gap_ns: int
-) -> tuple[Array, NDArray[np.bool_]]:
+def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array,
+        max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
     """Interpolate values ``(M, k)`` at times ``(M,)`` linearly at stamps ``(N,)`` [ns], and flag the valid results.
 
     A result is valid if there is a value within ``max_gap_ns`` on both sides, or one with exactly the same stamp.
@@ -144,15 +142,8 @@ class RecordingAssembler:
         Samples left out because of a missing channel: in all, and by channel.
     """
 
-    def __init__(
-        self,
-        name: str = "recording",
-        joints: Sequence[str] = (),
-        channels: Sequence[str] = (),
-        max_gap_s: float = 0.05,
-        expected: Sequence[str] = (),
-        late: int = 0,
-    ) -> None:
+    def __init__(self, name: str = "recording", joints: Sequence[str] = (), channels: Sequence[str] = (),
+            max_gap_s: float = 0.05, expected: Sequence[str] = (), late: int = 0) -> None:
         self.name = name
         self.joint_names = tuple(joints)
         self.samples = self.dropped = 0
@@ -169,14 +160,8 @@ class RecordingAssembler:
         self._streams = {channel: self._stream(channel) for channel in channels}  # all that is interpolated
         self._parts: dict[str, NDArray[np.intp]] = {}  # columns of joints that come in messages of their own
 
-    def add_joint_states(
-        self,
-        names: Sequence[str],
-        stamps_ns: ArrayLike,
-        position: ArrayLike,
-        velocity: ArrayLike = (),
-        effort: ArrayLike = (),
-    ) -> bool:
+    def add_joint_states(self, names: Sequence[str], stamps_ns: ArrayLike, position: ArrayLike,
+            velocity: ArrayLike = (), effort: ArrayLike = ()) -> bool:
         """Take one ``sensor_msgs/JointState``, or several of the same joints in the order of their stamps.
 
         Returns False if the messages have none of the wanted joints.
@@ -295,8 +280,7 @@ class RecordingAssembler:
         if block is not None and not len(block) and self.dropped:
             raise RecordingError(
                 f"{self.name}: no sample of {', '.join(self.missing)} within {self._max_gap_ns * 1e-9:g} s of any joint"
-                " state; check its topic and its clock"
-            )
+                " state; check its topic and its clock")
         return recording_from_blocks(self.name, [block] if block else [], (*notices, *self.notices))
 
     @property
@@ -332,15 +316,12 @@ class RecordingAssembler:
             raise JointsError(
                 f"{where}: name holds {', '.join(names) or 'nothing'}, but earlier or wanted are"
                 f" {', '.join(self.joint_names)}; list the joints to take in topics.joints (joints of the"
-                " recorder)"
-            )
+                " recorder)")
         columns = np.array([names.index(name) if name in names else -1 for name in self.joint_names], dtype=np.intp)
         self._columns[names] = None if (columns < 0).all() else columns
         return self._columns[names]
 
-    def _in_order(
-        self, where: str, channel: str, given: ArrayLike, count: int, columns: NDArray[np.intp]
-    ) -> Array:
+    def _in_order(self, where: str, channel: str, given: ArrayLike, count: int, columns: NDArray[np.intp]) -> Array:
         """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``; NaN where there are none."""
         values = np.atleast_2d(np.asarray(given, dtype=float))
         width = values.shape[1]

@@ -51,8 +51,7 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
         raise RecordingError(f"{name}: holds no joint states; record the joint_states topic while the robot moves")
     first = blocks[0]
     if any(
-        block.joint_names != first.joint_names or block.channels.keys() != first.channels.keys() for block in blocks
-    ):
+        block.joint_names != first.joint_names or block.channels.keys() != first.channels.keys() for block in blocks):
         raise RecordingError(f"{name}: joints or channels change within the recording; start a new recording")
     stamps = np.concatenate([block.stamps_ns for block in blocks])
     channels = {key: np.concatenate([block.channels[key] for block in blocks]) for key in first.channels}

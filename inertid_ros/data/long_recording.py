@@ -136,8 +136,7 @@ def _joins(part: Recording, following: Recording) -> bool:
     return (
         part.joint_names == following.joint_names
         and part.channels.keys() == following.channels.keys()
-        and bool(part.time[-1] < following.time[0])
-    )
+        and bool(part.time[-1] < following.time[0]))
 
 
 def ahead(function: Callable[[Item], Outcome], items: Iterable[Item], count: int) -> Iterator[Outcome]:

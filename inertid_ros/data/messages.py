@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import SampleTopics, RecordingTopics
+from inertid_ros.config.recordings import RecordingTopics, SampleTopics
 from inertid_ros.core.arrays import Array
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -33,17 +33,11 @@ _IMU_CHANNEL = ("linear_acceleration", "angular_velocity")  # the specific force
 _NO_ORIENTATION = np.array([0.0, 0.0, 0.0, 1.0, -1.0, *np.zeros(8)])  # -1 by the definition of the message
 # Names and counts of the float64 numbers behind the header. Poses are of the child frame, and twists in its own axes:
 # the header's frame of a TwistStamped must be that of the base. Those without a name are not used.
-_FIXED_FIELDS = {
-    WRENCH_STAMPED: [("wrench", 6)],
-    POSE_STAMPED: [("base_pose", 7)],
-    TWIST_STAMPED: [("base_twist", 6)],
+_FIXED_FIELDS = {WRENCH_STAMPED: [("wrench", 6)], POSE_STAMPED: [("base_pose", 7)], TWIST_STAMPED: [("base_twist", 6)],
     ODOMETRY: [("base_pose", 7), ("", 36), ("base_twist", 6), ("", 36)],
-    IMU: [("orientation", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)],
-}
-_CHANNELS = {
-    JOINT_STATE: JOINT_CHANNELS, WRENCH_STAMPED: ("wrench",), ODOMETRY: ("base_pose", "base_twist"),
-    POSE_STAMPED: ("base_pose",), TWIST_STAMPED: ("base_twist",), IMU: ("imu",),
-}  # fmt: skip
+    IMU: [("orientation", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)]}
+_CHANNELS = {JOINT_STATE: JOINT_CHANNELS, WRENCH_STAMPED: ("wrench",), ODOMETRY: ("base_pose", "base_twist"),
+    POSE_STAMPED: ("base_pose",), TWIST_STAMPED: ("base_twist",), IMU: ("imu",)}
 
 
 def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
@@ -89,9 +83,8 @@ class RawMessages:
     times: NDArray[np.int64]
 
     @classmethod
-    def by_topic(
-        cls, topics: Sequence[str], times: Sequence[int], messages: Sequence[bytes]
-    ) -> list[tuple[str, "RawMessages"]]:
+    def by_topic(cls, topics: Sequence[str], times: Sequence[int],
+            messages: Sequence[bytes]) -> list[tuple[str, "RawMessages"]]:
         """Messages of several topics, ``N`` each; ValueError, TypeError or OverflowError if they are none."""
         lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
         offsets, content = np.cumsum(lengths) - lengths, np.frombuffer(b"".join(messages), dtype=np.uint8)
@@ -244,9 +237,8 @@ class _Cursor:
 # Encoding
 
 
-def encode(
-    message_type: str, stamp_ns: int, values: Mapping[str, Array], frame: str = "", names: Sequence[str] = ()
-) -> bytes:
+def encode(message_type: str, stamp_ns: int, values: Mapping[str, Array], frame: str = "",
+        names: Sequence[str] = ()) -> bytes:
     """Encode a message of a type that makes a recording, as little-endian CDR.
 
     Parameters

@@ -194,8 +194,7 @@ class Recording:
             elif channel not in OPTIONAL_CHANNELS:
                 raise RecordingError(f"{self.name}: {channel} is missing; record joint_states with {channel} filled")
         checked["wrenches"] = {
-            str(frame): self._array(f"{WRENCH_PREFIX}{frame}", wrench, (6,)) for frame, wrench in self.wrenches.items()
-        }
+            str(frame): self._array(f"{WRENCH_PREFIX}{frame}", wrench, (6,)) for frame, wrench in self.wrenches.items()}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         if len(time) < 2:
@@ -205,8 +204,7 @@ class Recording:
             row = int(np.argmax(step <= 0)) + 1
             raise RecordingError(
                 f"{self.name}: time goes back or repeats at sample {row} ({time[row - 1]:.6f} s to"
-                f" {time[row]:.6f} s); check the clock of the publisher or cut the recording there"
-            )
+                f" {time[row]:.6f} s); check the clock of the publisher or cut the recording there")
 
     def __len__(self) -> int:
         return len(self.time)

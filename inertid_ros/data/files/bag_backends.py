@@ -66,8 +66,7 @@ def bag_backend() -> "Rosbag2Backend | RosbagsBackend":
             continue
     raise RecordingError(
         "bags need rosbag2_py, which comes with ROS 2, or the Python package rosbags; install it with: pip install"
-        " rosbags"
-    )
+        " rosbags")
 
 
 class Rosbag2Backend:

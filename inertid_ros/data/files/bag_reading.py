@@ -17,10 +17,8 @@ from .bag_opening import StoredBag
 from .column_reading import Columns, TopicColumns
 
 PART_SAMPLES = 20_000  # joint states of a part: 20 s at 1 kHz
-_TOPIC_OPTIONS = {
-    msg.JOINT_STATE: "joint_states", msg.ODOMETRY: "odometry", msg.POSE_STAMPED: "pose", msg.TWIST_STAMPED: "twist",
-    msg.IMU: "imu",
-}  # fmt: skip
+_TOPIC_OPTIONS = {msg.JOINT_STATE: "joint_states", msg.ODOMETRY: "odometry", msg.POSE_STAMPED: "pose",
+    msg.TWIST_STAMPED: "twist", msg.IMU: "imu"}
 _FROZEN_CLOCK_SHARE = 0.05  # of stamps that differ; with fewer the clock stands still
 _MAX_ZERO_STAMPS_SHARE = 0.5
 _PAUSE_PERIODS = 4.0  # longer steps are gaps, no jitter
@@ -34,13 +32,8 @@ class OnlyWholeError(Exception):
     """A bag can only be read as a whole: messages are not in order, or a tare applies to all of them."""
 
 
-def read_bag(
-    path: str | Path,
-    topics: RecordingTopics | None = None,
-    joints: Sequence[str] = (),
-    stamps: str = "header",
-    longest: int | None = None,
-) -> Recording:
+def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = (),
+        stamps: str = "header", longest: int | None = None) -> Recording:
     """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file, named by its path.
 
     Time is the header stamp relative to the first. Stamps that crossed are put in order, repeats and a few of another
@@ -76,13 +69,8 @@ def read_bag(
     return _with_arrival_jitter(recording) if arrival else recording
 
 
-def bag_parts(
-    path: str | Path,
-    topics: RecordingTopics | None = None,
-    joints: Sequence[str] = (),
-    stamps: str = "header",
-    size: int = PART_SAMPLES,
-) -> Iterator[Recording]:
+def bag_parts(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = (),
+        stamps: str = "header", size: int = PART_SAMPLES) -> Iterator[Recording]:
     """Yield consecutive parts of the recording of a bag; together they hold what :func:`read_bag` reads.
 
     Time of all parts counts from the first stamp of the bag. All are named by its path.
@@ -121,9 +109,8 @@ def bag_parts(
     yield replace(part, notices=(*part.notices, *bag.notices, *assembler.notices))
 
 
-def _blocks(
-    bag: StoredBag, assembler: RecordingAssembler, topics: RecordingTopics, arrival: bool, size: int
-) -> Iterator[Block]:
+def _blocks(bag: StoredBag, assembler: RecordingAssembler, topics: RecordingTopics, arrival: bool,
+        size: int) -> Iterator[Block]:
     """Yield the samples of a bag after about every ``size`` joint states; RecordingError or OnlyWholeError."""
     collected, states = _collected(assembler.name, topics, arrival), 0
     wanted = msg.wanted_topics(topics)
@@ -158,14 +145,8 @@ def _added(bag: StoredBag, collected: Mapping[str, TopicColumns]) -> Iterator[tu
         yield collected[topic], len(messages)
 
 
-def _recording(
-    name: str,
-    topics: RecordingTopics,
-    parts: Sequence[Columns],
-    joints: Sequence[str],
-    arrival: bool,
-    notices: tuple[str, ...],
-) -> Recording:
+def _recording(name: str, topics: RecordingTopics, parts: Sequence[Columns], joints: Sequence[str], arrival: bool,
+        notices: tuple[str, ...]) -> Recording:
     """Recording of all messages as they are, or, if it has stamps of several clocks or joints, with them in order."""
 
     def assembled(parts: Sequence[Columns], joints: Sequence[str], expected: Sequence[str] = ()) -> RecordingAssembler:
@@ -251,8 +232,7 @@ def _check_stamps(name: str, stamps: np.ndarray) -> None:
     if what:
         raise RecordingError(
             f"{name}: stamps of joint states {what}; the publisher must stamp them, or take the times at"
-            " which they were recorded by prepare.stamps: arrival"
-        )
+            " which they were recorded by prepare.stamps: arrival")
 
 
 def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> None:
@@ -263,8 +243,7 @@ def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> N
             raise RecordingError(f"{name}: has no topic {topic}; it has {there}; set {key}")
         if types[topic] != message_type:
             raise RecordingError(
-                f"{name}: topic {topic} is {types[topic]}, expected {message_type}; choose another topic"
-            )
+                f"{name}: topic {topic} is {types[topic]}, expected {message_type}; choose another topic")
 
 
 def _part(name: str, blocks: Sequence[Block], first_ns: int, arrival: bool, last: bool) -> Recording:
@@ -278,8 +257,7 @@ def _part(name: str, blocks: Sequence[Block], first_ns: int, arrival: bool, last
 
 
 def _assembler(
-    name: str, topics: RecordingTopics, joints: Sequence[str], expected: Sequence[str]
-) -> RecordingAssembler:
+        name: str, topics: RecordingTopics, joints: Sequence[str], expected: Sequence[str]) -> RecordingAssembler:
     channels = [f"{WRENCH_PREFIX}{wrench.frame}" for wrench in topics.wrenches.values() if wrench.frame]
     for message_type in msg.base_topics(topics).values():
         channels += msg.channels_of(message_type)

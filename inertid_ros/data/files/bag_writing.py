@@ -18,13 +18,8 @@ _OUTPUT_KIND = "recording"
 _WORLD_FRAME, _BASE_FRAME, _IMU_FRAME = "world", "base", "imu"  # frame names in the messages
 
 
-def write_bag(
-    recording: Recording,
-    path: str | Path,
-    storage: Storage = "mcap",
-    start_ns: int = 10**18,
-    overwrite: bool = False,
-) -> Path:
+def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap", start_ns: int = 10**18,
+        overwrite: bool = False) -> Path:
     """Write a recording as a rosbag2 directory ``path``, which appears when it is complete.
 
     Topics are ``/joint_states``, ``/wrench/<frame>`` for every wrench, and for a free base ``/odometry`` (or ``/pose``

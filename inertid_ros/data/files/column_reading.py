@@ -127,8 +127,7 @@ class TopicColumns:
             stamps = times if self._arrival else layout.stamps(rows)
             values, indices = layout.values(rows), chosen + self._count
             group.pieces.append(
-                Columns(self.topic, self.type, group.source, group.place, indices, times, stamps, values)
-            )
+                Columns(self.topic, self.type, group.source, group.place, indices, times, stamps, values))
             group.count += len(chosen)
         return rest[~fits]
 
@@ -156,8 +155,7 @@ class TopicColumns:
                 channels[channel].append(rows if is_ordered else rows[:, order])
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(piece, name) for piece in pieces])
-            for name in ("indices", "times_ns", "stamps_ns")
-        }
+            for name in ("indices", "times_ns", "stamps_ns")}
         values = {channel: np.concatenate(rows) for channel, rows in channels.items()}
         joined = replace(pieces[0], place=min(piece.place for piece in pieces), **arrays, values=values)
         if self.is_in_order and (np.diff(joined.indices) > 0).all():

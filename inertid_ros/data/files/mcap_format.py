@@ -157,8 +157,7 @@ class McapFile:
             _release(pages)
             chunks = [
                 content[records.offsets[index] : records.offsets[index] + records.lengths[index]]
-                for index in np.flatnonzero(records.opcodes == CHUNK)
-            ]
+                for index in np.flatnonzero(records.opcodes == CHUNK)]
             for inside in ahead(lambda chunk: self._decompressed(chunk, budget), chunks, _CHUNKS_AHEAD):
                 for inner in scan(inside, 0, len(inside)):
                     if (inner.opcodes == CHUNK).any():
@@ -205,8 +204,7 @@ class McapFile:
             if topic in self._topics and encoding != "cdr":
                 raise RecordingError(
                     f"{self._path}: topic {topic} is encoded as {encoding}, and not as CDR by ROS 2; open the file with"
-                    f" 'plotjuggler -d {self._path}' and export its joint states as CSV"
-                )
+                    f" 'plotjuggler -d {self._path}' and export its joint states as CSV")
             self._channels[key] = topic
 
     def _decompressed(self, chunk: Bytes, budget: Budget) -> Bytes:
@@ -219,8 +217,7 @@ class McapFile:
             package = _DECOMPRESSION_PACKAGES[compression]
             raise MissingPackageError(
                 f"{self._path}: is damaged, and recovering its {compression} chunks needs the Python package {package};"
-                f" install it with: pip install {package}"
-            ) from error
+                f" install it with: pip install {package}") from error
         if len(inside) > size:
             raise ValueError("holds a chunk of another size than it declares")
         if len(inside) < size:
@@ -392,8 +389,7 @@ def _repeating(heads: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _predicted(
-    content: Bytes, position: int, stop: int, pattern: list[tuple[int, int]], most: int
-) -> tuple[Records, bool]:
+        content: Bytes, position: int, stop: int, pattern: list[tuple[int, int]], most: int) -> tuple[Records, bool]:
     """Next records as far as they repeat a pattern, and whether the whole prediction was right."""
     lengths = np.array([length for _, length in pattern], dtype=np.int64)
     within = np.concatenate([[0], np.cumsum(_RECORD_HEAD.size + lengths)])

@@ -287,6 +287,5 @@ def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum
     if wanted_hz >= 0.5 * joints.rate_hz:
         raise RecordingError(
             f"{name}: prepare.cutoff_hz is {wanted_hz:g} but the sample rate is {joints.rate_hz:.1f} Hz;"
-            f" choose it below {MAX_CUTOFF_PER_RATE * joints.rate_hz:.1f}, or 0 for automatic"
-        )
+            f" choose it below {MAX_CUTOFF_PER_RATE * joints.rate_hz:.1f}, or 0 for automatic")
     return wanted_hz

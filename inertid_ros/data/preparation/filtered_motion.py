@@ -59,8 +59,7 @@ class FilteredMotion(NamedTuple):
 
 
 def filter_motion(
-    name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions
-) -> FilteredMotion:
+        name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions) -> FilteredMotion:
     """Low-pass motion and forces of one piece at a cutoff [Hz], without phase.
 
     Raises
@@ -105,14 +104,12 @@ def _imu_placement(model: RobotModel, frame: str, name: str) -> tuple[Array, Arr
     if sensor.parentJoint != 1:
         raise RecordingError(
             f"{name}: prepare.base.imu_frame '{frame}' is carried by joint '{kinematics.names[sensor.parentJoint]}';"
-            " only a sensor that is fixed to the root link measures how the base moves"
-        )
+            " only a sensor that is fixed to the root link measures how the base moves")
     return np.array(sensor.placement.rotation), np.array(sensor.placement.translation)
 
 
-def _base_motion(
-    name: str, smooth: Mapping[str, Array], period: float, model: RobotModel, options: BaseMotionOptions
-) -> tuple[Array, Array, Array]:
+def _base_motion(name: str, smooth: Mapping[str, Array], period: float, model: RobotModel,
+        options: BaseMotionOptions) -> tuple[Array, Array, Array]:
     """Configuration ``(N, 7)``, twist and derivative of the twist ``(N, 6)`` of the base in its frame, as in Pinocchio.
 
     ``smooth`` are filtered channels, ``period`` [s] apart. Raises RecordingError if the measured twist is not that of
@@ -143,8 +140,7 @@ def _base_motion(
 
 
 def base_acceleration(
-    specific_force: Array, rate: Array, rate_derivative: Array, velocity: Array, lever_arm: Array
-) -> Array:
+        specific_force: Array, rate: Array, rate_derivative: Array, velocity: Array, lever_arm: Array) -> Array:
     """Acceleration ``(N, 6)`` of a base (derivative of the twist in its frame) less gravity, from an inertial unit.
 
     The specific force is moved to the origin of the base by the lever arm, and the turning of the frame is subtracted:
@@ -167,8 +163,7 @@ def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
             raise RecordingError(
                 f"{name}: the {what} part of base_twist is not the velocity of base_pose in the base's own axes (off by"
                 f" {np.sqrt(off / len(q)):.3g} of {np.sqrt(moved / len(q)):.3g} RMS); correct the publisher, or set"
-                " prepare.base.motion_from to pose"
-            )
+                " prepare.base.motion_from to pose")
 
 
 def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
@@ -184,9 +179,8 @@ class FrictionDirection:
     threshold: Array
 
     @classmethod
-    def from_speeds(
-        cls, fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout
-    ) -> "FrictionDirection":
+    def from_speeds(cls, fast: Array, noise_deviation: Array, low_speed_fraction: float,
+            layout: ParameterLayout) -> "FrictionDirection":
         """Thresholds at a share of the fast speeds ``(n + couplings,)``, and above the noise of the velocities.
 
         ``noise_deviation (n,)`` is its standard deviation; below ``low_speed_fraction`` of its fast speed a drive

@@ -75,9 +75,8 @@ class Segment:
         return len(self.time)
 
 
-def even_pieces(
-    recorded: CleanChannels, motion_hz: float, cutoff: float, options: PrepareOptions, grid: EvenGrid | None = None
-) -> tuple[list[Segment], list[slice]]:
+def even_pieces(recorded: CleanChannels, motion_hz: float, cutoff: float, options: PrepareOptions,
+        grid: EvenGrid | None = None) -> tuple[list[Segment], list[slice]]:
     """Even pieces that are more than filter transient, and the rows of each at the sample rate of the result.
 
     The longest step of the stamps that is bridged is the longest of a quarter of a period of the cutoff [Hz], a
@@ -92,8 +91,7 @@ def even_pieces(
     if not long:
         raise RecordingError(
             f"{recorded.name}: time has no piece longer than {shortest:.2f} s without a gap;"
-            " record without losses, or set prepare.cutoff_hz higher"
-        )
+            " record without losses, or set prepare.cutoff_hz higher")
     if len(long) < len(pieces):
         lost = sum(map(len, pieces)) - sum(map(len, long))
         _log.info("%s: dropped %d samples in pieces too short to filter", recorded.name, lost)
@@ -122,8 +120,7 @@ def resample(recorded: CleanChannels, longest_gap: float, grid: EvenGrid | None 
     if time[-1] - time[0] > _MAX_INSTANTS_PER_SAMPLE * len(time) * period and longest_gap > longest:
         raise RecordingError(
             f"{recorded.name}: most steps of time are about {period:.1g} s, the mean one is"
-            f" {(time[-1] - time[0]) / len(time):.1g} s; let the publisher stamp each state when it is measured"
-        )
+            f" {(time[-1] - time[0]) / len(time):.1g} s; let the publisher stamp each state when it is measured")
     breaks = np.flatnonzero(np.diff(time) > longest_gap) + 1
     pieces = np.split(np.arange(len(time)), breaks)
     grids = [grid or EvenGrid(time[0], period), *(EvenGrid(time[rows[0]], period) for rows in pieces[1:])]

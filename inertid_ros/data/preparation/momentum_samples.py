@@ -49,14 +49,12 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
     if missing:
         raise RecordingError(
             f"{recording.name}: lacks the speed of wheel {', '.join(missing)} (it has"
-            f" {', '.join(recording.joint_names)}); record it as a joint of that name"
-        )
+            f" {', '.join(recording.joint_names)}); record it as a joint of that name")
     columns += [recording.joint_names.index(name) for name in wheels]
     if recording.base_twist is None:
         raise RecordingError(
             f"{recording.name}: base_twist is missing; record the base's odometry or twist, without it there is no"
-            " momentum"
-        )
+            " momentum")
     clean = CleanChannels(recording.name, recording.time)
     raw = {"position": recording.position[:, columns]}
     if recording.velocity is not None and options.motion_from != "acceleration":
@@ -71,14 +69,8 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
     return clean.without_ends(options.skip_start_s, options.skip_end_s)
 
 
-def momentum_samples(
-    recorded: CleanChannels,
-    joints: Spectrum,
-    cutoff: float,
-    model: RobotModel,
-    options: PrepareOptions,
-    change: bool = False,
-) -> Samples:
+def momentum_samples(recorded: CleanChannels, joints: Spectrum, cutoff: float, model: RobotModel,
+        options: PrepareOptions, change: bool = False) -> Samples:
     """Samples for :mod:`inertid_ros.regressors.momentum_equations` (momentum as measurement), below a cutoff [Hz].
 
     The same zero-phase filter on all rates keeps them in step and removes noise, which would make least squares
@@ -101,9 +93,8 @@ def momentum_samples(
     return replace(samples, tau=samples.tau - samples.tau[samples.usable].mean(axis=0)) if change else samples
 
 
-def _piece(
-    name: str, segment: Segment, model: RobotModel, cutoff: float, options: PrepareOptions, change: bool
-) -> Samples:
+def _piece(name: str, segment: Segment, model: RobotModel, cutoff: float, options: PrepareOptions,
+        change: bool) -> Samples:
     period, joints = segment.period, model.joints
     smooth = partial(filtering.low_pass, period=period, cutoff_hz=cutoff, order=options.filter_order)
     q = smooth(segment.channels["position"])
@@ -126,18 +117,9 @@ def _piece(
         _check_conservation(name, segment.time[usable], twist[usable], v[usable], noise[:6])
     measured[:, 3:] = -wheels
     rates = np.hstack([twist, v[:, :joints]])
-    return Samples(
-        time=segment.time,
-        q=np.hstack([pose, q[:, :joints]]),
-        v=rates,
-        a=filtering.derivatives(rates, period, (1,))[0],
-        tau=measured,
-        mask=np.repeat(usable[:, None], 6, axis=1),
-        usable=usable,
-        name=name,
-        cutoff_hz=cutoff,
-        noise=noise[: 6 + joints],
-    )
+    return Samples(time=segment.time, q=np.hstack([pose, q[:, :joints]]), v=rates,
+        a=filtering.derivatives(rates, period, (1,))[0], tau=measured, mask=np.repeat(usable[:, None], 6, axis=1),
+        usable=usable, name=name, cutoff_hz=cutoff, noise=noise[: 6 + joints])
 
 
 def _check_conservation(name: str, time: Array, twist: Array, rates: Array, noise: Array) -> None:
@@ -160,8 +142,7 @@ def _check_conservation(name: str, time: Array, twist: Array, rates: Array, nois
             raise RecordingError(
                 f"{name}: momentum is not conserved, or not zero: the base {verb} at {speed[at]:.3g} {unit} at"
                 f" {time[at] - time[0]:.1f} s while joints and wheels stand still; keep thrusters off and external"
-                " torques away, or, if it drifted so from the start, set identify.equations to momentum_change"
-            )
+                " torques away, or, if it drifted so from the start, set identify.equations to momentum_change")
 
 
 def _check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
@@ -170,16 +151,14 @@ def _check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
     moved, apart = (np.linalg.norm(pose[:, :3] - place, axis=1) for place in (pose[0, :3], integrated[:, :3]))
     for extents, drifts, what, unit in (
         ((turn[0].inv() * turn).magnitude(), (turn.inv() * other).magnitude(), "turns", "rad"),
-        (moved, apart, "moves", "m"),
-    ):
+        (moved, apart, "moves", "m")):
         extent, drift = float(extents.max()), float(drifts.max())
         if drift > _MAX_DRIFT_SHARE * extent and drift > 1e-6:
             raise RecordingError(
                 f"{name}: pose and twist of the base drift apart by {drift:.3g} {unit} within {time[-1] - time[0]:.0f}"
                 f" s, {100 * drift / max(extent, 1e-12):.0f} % of the {extent:.3g} {unit} that it {what}; calibrate the"
                 " rate sensor's bias, record shorter pieces, or start at zero momentum, where no pose is needed"
-                " (identify.equations: momentum)"
-            )
+                " (identify.equations: momentum)")
 
 
 def dead_reckoning(time: Array, twist: Array, start: Array) -> Array:

@@ -162,12 +162,10 @@ class Preparation:
         if unused:
             message = "%s: no usable sample of %s (it rests, or the recording is too short)"
             _log.warning(message, recorded.name, ", ".join(unused))
-        return Samples(
-            motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=recorded.name,
+        return Samples(motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=recorded.name,
             undecimated=undecimated, sliding=_of_channels(slides, model), cutoff_hz=cutoff,
             measured=None if measured.all() else measured, noise=_of_channels(noise, model),
-            findings=tuple(recorded.findings),
-        )  # fmt: skip
+            findings=tuple(recorded.findings))
 
     def _without_context(self, samples: Samples) -> Samples:
         if not any(self.recording.context):
@@ -178,9 +176,8 @@ class Preparation:
         return samples.select(slice(*np.searchsorted(samples.time, [begin, end])))
 
 
-def prepare(
-    recording: Recording, model: RobotModel, options: PrepareOptions | None = None, equation_type: str = "force"
-) -> Samples:
+def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | None = None,
+        equation_type: str = "force") -> Samples:
     """Prepare samples of a robot from a recording: evenly spaced, filtered, in the order of the model.
 
     The arguments are those of :class:`Preparation`; raises RecordingError as :meth:`Preparation.samples`.
@@ -217,8 +214,7 @@ def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: floa
         speeds += undecimated.pieces if undecimated is not None else ()
     noise = {
         name: ChannelNoise(np.median([clean.noise[name].scale for clean in channels], axis=0), samples)
-        for name in channels[0].noise
-    }
+        for name in channels[0].noise}
     grid = EvenGrid(float(channels[0].time[0]), period)
     return SharedByParts(pooled_spectra(parts), grid, filtered_motion.fast_speeds(speeds, parts[0].model.layout), noise)
 
@@ -258,14 +254,8 @@ def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
     return np.concatenate([base.astype(of_joints.dtype), of_joints], axis=-1)
 
 
-def _measured(
-    recorded: CleanChannels,
-    model: RobotModel,
-    motion: FilteredMotion,
-    usable: NDArray[np.bool_],
-    faulty: Mapping[str, NDArray[np.bool_]],
-    options: WrenchOptions,
-) -> NDArray[np.bool_]:
+def _measured(recorded: CleanChannels, model: RobotModel, motion: FilteredMotion, usable: NDArray[np.bool_],
+        faulty: Mapping[str, NDArray[np.bool_]], options: WrenchOptions) -> NDArray[np.bool_]:
     """Flag ``(N, nv)`` the channels with measured effort and all wrenches that act on them."""
     if options.check:
         checked = motion.select(usable & ~np.any([np.zeros_like(usable), *faulty.values()], axis=0))
@@ -278,8 +268,7 @@ def _measured(
         if slipped.any():
             _log.warning(
                 "%s: the foot on %s slips, or the pose of the base drifts, in %d samples from %.2f s on; left out",
-                recorded.name, contact.name, slipped.sum(), motion.time[slipped][0],
-            )  # fmt: skip
+                recorded.name, contact.name, slipped.sum(), motion.time[slipped][0])
         acted_on = list(ContactPath(model, contact).velocities)
         measured[:, acted_on] &= ~(faulty[contact.name] | slipped)[:, None]
         if contact.plate is not None and contact.plate.partial:

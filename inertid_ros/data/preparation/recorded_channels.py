@@ -27,8 +27,7 @@ from .wrenches import measured_wrenches
 _log = NoticeLogger(__name__)
 BASE_POSE = "base_pose"
 BASE_SOURCES = {
-    "pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration"),
-}  # fmt: skip
+    "pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration")}
 """Source of the motion of a free base to the channels that it needs besides the pose, the noisiest first."""
 _MOTION = ("position", "velocity", "acceleration")  # each needs those before it
 _CARE_SHARE = 0.02  # of a channel's samples replaced
@@ -76,8 +75,7 @@ class CleanChannels:
         """Samples flagged in ``rows (N,)``."""
         by_row: Any = {
             key: {name: values[rows] for name, values in getattr(self, key).items()}
-            for key in ("channels", "replaced", "faulty")
-        }
+            for key in ("channels", "replaced", "faulty")}
         return replace(self, time=self.time[rows], **by_row)
 
     def without_ends(self, skip_start: float, skip_end: float) -> "CleanChannels":
@@ -87,13 +85,11 @@ class CleanChannels:
         if keep.sum() < 4:
             raise RecordingError(
                 f"{self.name}: time spans {time[-1] - time[0]:.2f} s, too short to skip {skip_start + skip_end:g} s of"
-                " it; lower prepare.skip_start_s or record longer"
-            )
+                " it; lower prepare.skip_start_s or record longer")
         return self if keep.all() else self.select(keep)
 
-    def add_joints(
-        self, raw: Mapping[str, Array], joints: Sequence[str], revolute: NDArray[np.bool_], passive: bool = False
-    ) -> None:
+    def add_joints(self, raw: Mapping[str, Array], joints: Sequence[str], revolute: NDArray[np.bool_],
+            passive: bool = False) -> None:
         """Clean channels of joints.
 
         Parameters
@@ -168,10 +164,8 @@ class CleanChannels:
         for flags, what in ((clipped, "is saturated"), (repeated, "repeats itself (the sensor is dead)")):
             if flags.any():
                 first, last = self.time[flags][[0, -1]] - self.time[0]
-                _log.warning(
-                    "%s: wrench/%s %s in %d samples between %.2f s and %.2f s, which are left out",
-                    self.name, contact, what, flags.sum(), first, last,
-                )  # fmt: skip
+                _log.warning("%s: wrench/%s %s in %d samples between %.2f s and %.2f s, which are left out", self.name,
+                    contact, what, flags.sum(), first, last)
         self.faulty[contact] = clipped | repeated | lost
 
     def note_gaps(self, joins: Sequence[float] = ()) -> None:
@@ -195,8 +189,7 @@ class CleanChannels:
             joint = joints[int(np.argmax(lost_shares))]
             remedy = "record it again" if channel == "position" else "set prepare.motion_from to 'position'"
             raise RecordingError(
-                f"{self.name}: {channel} of joint '{joint}' holds {lost_shares.max():.0%} NaN; {remedy}"
-            )
+                f"{self.name}: {channel} of joint '{joint}' holds {lost_shares.max():.0%} NaN; {remedy}")
 
     def _unwrapped(self, values: Array, joints: Sequence[str], revolute: NDArray[np.bool_]) -> Array:
         turned, counts = channel_faults.unwrapped(values)
@@ -233,17 +226,15 @@ class CleanChannels:
             care = counts.max() / len(flags) > _CARE_SHARE
             self._add(cause, f"{channel} {_FAULTS[cause]} {listed}", tuple(by_joint), care=care)
 
-    def _add(
-        self, cause: str, evidence: str, subjects: tuple[str, ...] = (), care: bool = False, case: str = ""
-    ) -> None:
+    def _add(self, cause: str, evidence: str, subjects: tuple[str, ...] = (), care: bool = False,
+            case: str = "") -> None:
         severity = Severity.CARE if care else Severity.NOTICE
         finding = Finding.with_remedy(cause, severity, evidence, *subjects, recording=self.name, case=case)
         self.findings.append(finding)
 
 
-def force_channels(
-    recording: Recording, model: RobotModel, options: PrepareOptions, noise: Mapping[str, ChannelNoise]
-) -> CleanChannels:
+def force_channels(recording: Recording, model: RobotModel, options: PrepareOptions,
+        noise: Mapping[str, ChannelNoise]) -> CleanChannels:
     """Clean the channels that equations of force need; noise of some channels may be known.
 
     Raises
@@ -267,8 +258,7 @@ def force_channels(
         clean.note_missing_efforts(model.joint_names)
         if clean.without_effort.all():
             raise RecordingError(
-                f"{recording.name}: effort is missing for every joint; enable the effort state interface of the driver"
-            )
+                f"{recording.name}: effort is missing for every joint; enable the effort state interface of the driver")
     for contact, wrench in measured_wrenches(recording, model, options.wrenches).items():
         clean.add_wrench(contact, wrench)
     if model.free:
@@ -291,8 +281,7 @@ def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dic
     if recording.base_pose is None:
         raise RecordingError(
             f"{recording.name}: base_pose was not recorded, which a free base needs; name its topic in"
-            " topics.odometry or topics.pose"
-        )
+            " topics.odometry or topics.pose")
     orientation, invalid = checked_quaternions(recording.base_pose[:, 3:], recording.name)
     channels = {"base_pose": np.hstack([recording.base_pose[:, :3], orientation])}
     recorded = {key for keys in BASE_SOURCES.values() for key in keys if getattr(recording, key) is not None}
@@ -301,8 +290,7 @@ def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dic
             possible = [source for source in BASE_MOTION_SOURCES if recorded.issuperset(BASE_SOURCES[source])]
             raise RecordingError(
                 f"{recording.name}: {key} was not recorded; name its topic in topics, or set prepare.base.motion_from"
-                f" to {' or '.join(possible)}"
-            )
+                f" to {' or '.join(possible)}")
         channels[key] = getattr(recording, key)
     return channels, invalid
 
@@ -367,8 +355,7 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
         raise RecordingError(
             f"{recording.name}: joint_names lacks {', '.join(missing)} (it has {', '.join(recording.joint_names)});"
             f" {same}record these joints, or hold them with robot.locked_joints: {{JOINT: POSITION}}"
-            " (--lock JOINT=POSITION)"
-        )
+            " (--lock JOINT=POSITION)")
     used = model.recorded_joints.joints
     extra = [name for name in recording.joint_names if name not in used]
     if extra:

@@ -40,28 +40,24 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
         if name not in recording.wrenches:
             raise RecordingError(
                 f"{recording.name}: wrench/{name} was not recorded (there is {there}); without it no force on the robot"
-                " is known: record it, or correct robot.contacts and robot.plates"
-            )
+                " is known: record it, or correct robot.contacts and robot.plates")
     for key in ("reversed", "ignored"):
         for name in getattr(options, key):
             if name not in recording.wrenches:
                 raise RecordingError(
-                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but recorded is {there}"
-                )
+                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but recorded is {there}")
     left = [name for name in recording.wrenches if name not in (*contacts, *options.ignored)]
     if left:
         raise RecordingError(
             f"{recording.name}: wrench/{left[0]} was recorded, but no contact or plate of the robot is named so;"
             " give it in robot.contacts or robot.plates, or in prepare.wrenches.ignored if it is not on the robot; of a"
-            " sensor that carries a tool, inertid force-sensor tells the tool"
-        )
+            " sensor that carries a tool, inertid force-sensor tells the tool")
     if not model.free:
         _check_moving(model)
     elif not contacts and np.any(model.options.gravity):
         raise RecordingError(
             f"{recording.name}: the base is free, but what holds the robot up is not known; measure it and name it"
-            " in robot.contacts or robot.plates"
-        )
+            " in robot.contacts or robot.plates")
     out = {name: (-1.0 if name in options.reversed else 1.0) * recording.wrenches[name] for name in contacts}
     for contact in model.contacts:
         if contact.plate is not None and contact.plate.partial:
@@ -77,13 +73,11 @@ def _check_moving(model: RobotModel) -> None:
             raise ModelError(
                 f"{key}: no joint moves its frame '{contact.frame}' while robot.base is fixed, so that nothing is"
                 f" identified from its wrench; set robot.base to free and record the pose of the base, or leave {key}"
-                " out"
-            )
+                " out")
 
 
 def check_wrenches(
-    name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
-) -> None:
+        name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]) -> None:
     """Refuse wrenches that contradict the weight of the robot; a fixed base is not checked.
 
     Parameters
@@ -113,14 +107,12 @@ def check_wrenches(
         raise RecordingError(
             f"{name}: plate '{plate}' pulls the robot down with {-lifts[plate].mean():.0f} N (its share of the"
             " mass comes out negative), which no ground does; its sign or frame is wrong: list it in"
-            " prepare.wrenches.reversed, or turn it in robot.plates"
-        )
+            " prepare.wrenches.reversed, or turn it in robot.plates")
     if mass <= 0:
         raise RecordingError(
             f"{name}: by its wrenches the robot weighs {mass:.1f} kg, a negative mass; they are measured on the ground"
             f" instead of the robot, or their frame points the wrong way: set prepare.wrenches.reversed to"
-            f" {', '.join(wrenches)}, or turn the plates in robot.plates"
-        )
+            f" {', '.join(wrenches)}, or turn the plates in robot.plates")
     _check_exchange(name, model, (q, v, a), wrenches)
 
 
@@ -130,9 +122,8 @@ def _pulls(lift: Array) -> bool:
     return size > 1.0 and float(lift.mean()) < -_MAX_PULL_SHARE * size
 
 
-def slipping(
-    model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array], options: WrenchOptions
-) -> dict[str, NDArray[np.bool_]]:
+def slipping(model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array],
+        options: WrenchOptions) -> dict[str, NDArray[np.bool_]]:
     """Flag by contact where the centre of pressure of a loaded foot moves over its plate: it slips, or the pose drifts.
 
     A rolling foot also moves, but not at that point. Sensors in the robot's own frames cannot show slip. ``wrenches``
@@ -194,8 +185,7 @@ def _slip_speed(time: Array, q: Array, frames: Array, plate: Plate, wrench: Arra
 
 
 def _check_exchange(
-    name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
-) -> None:
+        name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]) -> None:
     """Raise if the prior explains the base's wrench far better with the readings of two plates exchanged."""
     q, v, a = motion
     measured = slice(None, 6) if model.ground is None else [k for k in range(6) if k not in UNMEASURED]
@@ -217,5 +207,4 @@ def _check_exchange(
             raise RecordingError(
                 f"{name}: plates '{one}' and '{other}' are exchanged: with their readings swapped the URDF explains how"
                 f" the forces on the base vary to {exchanged:.1f}, as recorded only to {as_given:.1f} (N, N m); swap"
-                " their topics or poses, or set prepare.wrenches.check to false if the URDF is that wrong"
-            )
+                " their topics or poses, or set prepare.wrenches.check to false if the URDF is that wrong")

@@ -156,8 +156,7 @@ def _upheld(recorded: EffortComparison, corrected: EffortComparison, findings: l
     return [
         replace(finding, severity=min(finding.severity, Severity.CARE), evidence=finding.evidence + instead)
         if finding.cause in _URDF_LIKE_CAUSES else finding
-        for finding in findings if finding.cause != "coupling"
-    ]  # fmt: skip
+        for finding in findings if finding.cause != "coupling"]
 
 
 def _likely(comparison: EffortComparison, recorded: EffortFit) -> list[tuple[Hypothesis, EffortFit]]:

@@ -239,9 +239,7 @@ class EffortEquations:
         share = np.where(offsets, _OFFSET_SHARE, _FRICTION_RATIO)
         return np.asarray(np.maximum((largest[self._size :] / share) ** 2, 1e-12))
 
-    def _newton_step(
-        self, weights: Array, cross: list[Array], precision: Array, before: Array, spread: float
-    ) -> Array:
+    def _newton_step(self, weights: Array, cross: list[Array], precision: Array, before: Array, spread: float) -> Array:
         size, layout = self._size, self.robot.layout
         hessian, gradient = np.zeros((len(before), len(before))), np.zeros(len(before))
         for joint, right, weight in zip(self._joints, cross, weights.tolist(), strict=True):
@@ -266,8 +264,7 @@ class EffortEquations:
         free = np.setdiff1d(np.arange(len(before)), bound)
         mixed = hessian[np.ix_(free, bound)]
         _, across, singular = scipy.linalg.lapack.dposv(
-            hessian[np.ix_(free, free)], np.column_stack([mixed, gradient[free]])
-        )
+            hessian[np.ix_(free, free)], np.column_stack([mixed, gradient[free]]))
         if singular:
             raise np.linalg.LinAlgError("effort equations are singular")
         reduced = hessian[np.ix_(bound, bound)] - mixed.T @ across[:, :-1]

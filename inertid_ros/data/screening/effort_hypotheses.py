@@ -238,10 +238,8 @@ class EffortComparison:
             words["times"], case = ", ".join(f"{x:.3g}" for x in known), ""
             if len(names) == len(known):
                 words["scales"], case = _mapping(dict(zip(names, 1 / known, strict=True))), "estimated"
-            yield self._other(
-                "effort_current", words, parameters=len(known), case=case, mixing=mixing,
-                gravest=Severity.REFUSE if largest >= _CARE_FACTOR else gravest,
-            )  # fmt: skip
+            yield self._other("effort_current", words, parameters=len(known), case=case, mixing=mixing,
+                gravest=Severity.REFUSE if largest >= _CARE_FACTOR else gravest)
         if power in _UNITS:
             yield self._other("effort_unit", unit, parameters=1, mixing=recorded / power)
         elif power != 1.0:
@@ -285,12 +283,10 @@ class EffortComparison:
             for ratio, speeds in ((1.0, "sum"), (-1.0, "difference")):
                 drive = f"{{wrist: {{joints: [{', '.join(pair)}], ratios: [1, {ratio:g}]}}}}"
                 sliding = np.sign(motion.v[:, before] + ratio * motion.v[:, joint])
-                yield self._other(
-                    "coupling", {**self._pair((before, joint)), "speeds": speeds, "drive": drive}, 2 * len(joints),
-                    robot=self._robot_with(couplings=[Coupling("coupling", pair, (1.0, ratio))]),
+                yield self._other("coupling", {**self._pair((before, joint)), "speeds": speeds, "drive": drive},
+                    2 * len(joints), robot=self._robot_with(couplings=[Coupling("coupling", pair, (1.0, ratio))]),
                     motion=motion._replace(direction=np.column_stack([motion.direction, sliding])),
-                    joints=(before, joint),
-                )  # fmt: skip
+                    joints=(before, joint))
 
     def _loads(self) -> Iterator[Hypothesis]:
         """A link at an end of the robot carries something that the URDF lacks, such as a gripper."""
@@ -360,14 +356,11 @@ class EffortComparison:
             return candidates
         costs = [
             candidate.equations.cost_of_urdf(self._efforts_under(candidate), self.counted) + candidate.penalty
-            for candidate in candidates
-        ]
+            for candidate in candidates]
         return [candidates[index] for index in np.argsort(costs)[:count]]
 
-    def _other(
-        self, cause: str, words: Mapping[str, object] | None = None, tried: int = 1, parameters: int = 0,
-        case: str = "", **changes: object,
-    ) -> Hypothesis:  # fmt: skip
+    def _other(self, cause: str, words: Mapping[str, object] | None = None, tried: int = 1, parameters: int = 0,
+            case: str = "", **changes: object) -> Hypothesis:
         """The recorded state with changes; one of ``tried`` alternatives, with further fitted parameters.
 
         ``words`` are those of the evidence, and of the remedy in a case of the cause; a change of robot, motion or

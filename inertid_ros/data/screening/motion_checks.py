@@ -128,8 +128,7 @@ def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recor
             if share >= _REPEATED_SHARE:
                 raise RecordingError(
                     f"{recording.name}: holds the samples of {fitted.name} ({100 * share:.0f} % of them), which is"
-                    " fitted and cannot validate the fit too; --validate a recording of another motion"
-                )
+                    " fitted and cannot validate the fit too; --validate a recording of another motion")
 
 
 def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMotion:

@@ -55,18 +55,9 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
         {"name": name, "lowest": low, "highest": high, "rms_effort": None if np.isnan(size) else size}
         for name, low, high, size in zip(first.joint_names, lowest, highest, effort, strict=True)
     ]
-    return {
-        "name": first.name,
-        "samples": samples,
-        "seconds": float(last) - float(first.time[0]),
-        "rate_hz": 1.0 / float(np.median(usual_steps)),
-        "shortest_step_s": shortest,
-        "longest_step_s": longest,
-        "gaps": gaps,
-        "channels": channels,
-        "notices": tuple(notices),
-        "joints": joints,
-    }
+    return {"name": first.name, "samples": samples, "seconds": float(last) - float(first.time[0]),
+        "rate_hz": 1.0 / float(np.median(usual_steps)), "shortest_step_s": shortest, "longest_step_s": longest,
+        "gaps": gaps, "channels": channels, "notices": tuple(notices), "joints": joints}
 
 
 @dataclass(frozen=True)
@@ -166,22 +157,14 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     if any(recording.continued):
         name += f", {time[0]:.0f} s to {time[-1]:.0f} s"
     spectrum = effort_spectrum(name, recording.time, effort, samples.cutoff_hz) if effort.any() else None
-    figures = {
-        "name": name,
-        "rate_hz": 1.0 / usual,
-        "jitter": float(np.std(steps[~lossy]) / usual),
-        "gaps": len(gaps),
+    figures = {"name": name, "rate_hz": 1.0 / usual, "jitter": float(np.std(steps[~lossy]) / usual), "gaps": len(gaps),
         "longest_gap_s": float(gaps.max(initial=0.0)),
-        "lost_share": float((gaps.sum() - len(gaps) * usual) / recording.duration),
-        "reordered": repairs.late,
-        "repeated": repairs.repeated,
-        "other_clock": repairs.elsewhere,
-        "joints": joints,
+        "lost_share": float((gaps.sum() - len(gaps) * usual) / recording.duration), "reordered": repairs.late,
+        "repeated": repairs.repeated, "other_clock": repairs.elsewhere, "joints": joints,
         "not_finite": {key: np.sum(~np.isfinite(values), axis=0) for key, values in channels.items()},
         "spikes": {key: channel_faults.spikes(x, None, stamps.get(key)).sum(axis=0) for key, x in finite.items()},
         "held": {key: channel_faults.held(x, steps=key == "effort").sum(axis=0) for key, x in finite.items()},
         "saturated": {"effort": channel_faults.saturated(effort).sum(axis=0)},
         "effort_noise": noise if noise is not None and len(noise) == len(joints) else np.full(len(joints), np.nan),
-        "cutoff_hz": None if spectrum is None else spectrum.cutoff_hz,
-    }
+        "cutoff_hz": None if spectrum is None else spectrum.cutoff_hz}
     return RecordingHealth(figures, spectrum)
