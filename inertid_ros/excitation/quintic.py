@@ -53,8 +53,7 @@ class PiecewiseQuintic:
         index = np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self.time) - 2)
         x = (t - self.time[index])[:, None]
         c = self.coefficients[index]
-        q = c[:, 5]
-        v, a = 5 * c[:, 5], 20 * c[:, 5]
+        q, v, a = c[:, 5], 5 * c[:, 5], 20 * c[:, 5]
         for k in (4, 3, 2, 1, 0):
             q = q * x + c[:, k]
             if k >= 1:

@@ -63,12 +63,10 @@ class Contact:
 
 def contacts_of(options: RobotOptions) -> tuple[Contact, ...]:
     """Sensors on the robot, then plates."""
-    sensors = (Contact(name, sensor.frame or name) for name, sensor in options.contacts.items())
-    plates = (
-        Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure"))
-        for name, plate in options.plates.items()
-    )
-    return (*sensors, *plates)
+    sensors = [Contact(name, sensor.frame or name) for name, sensor in options.contacts.items()]
+    for name, plate in options.plates.items():
+        sensors.append(Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure")))
+    return tuple(sensors)
 
 
 def ground_of(contacts: Sequence[Contact]) -> Plate | None:
@@ -100,9 +98,8 @@ def check_contacts(kinematics: pin.Model, contacts: Sequence[Contact]) -> None:
             raise ModelError(f"contact '{contact.name}': is given twice; rename or drop one")
         if not kinematics.existFrame(contact.frame):
             links = ", ".join(f.name for f in kinematics.frames if f.type == pin.FrameType.BODY)
-            raise ModelError(
-                f"contact '{contact.name}': the robot has no frame '{contact.frame}'; its links are {links}"
-            )
+            missing = f"the robot has no frame '{contact.frame}'"
+            raise ModelError(f"contact '{contact.name}': {missing}; its links are {links}")
 
 
 def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array]) -> Array:

@@ -46,8 +46,8 @@ class BaseMotion:
         rates = np.concatenate([skew(velocity[..., 3:]), velocity[..., :3, None]], axis=-1)
         whole = _summed(placed, placements)
         moving = _summed(rates @ placements, placed)
-        momentum = np.stack([moving[:, 0, 3], moving[:, 1, 3], moving[:, 2, 3], moving[:, 2, 1] - moving[:, 1, 2],
-                             moving[:, 0, 2] - moving[:, 2, 0], moving[:, 1, 0] - moving[:, 0, 1]], axis=-1)
+        turning = moving[:, [2, 0, 1], [1, 2, 0]] - moving[:, [1, 2, 0], [2, 0, 1]]
+        momentum = np.hstack([moving[:, :3, 3], turning])
         momentum[:, 3:] += self._wheel_momentum(placements, speeds)
         return np.einsum("rcz,kc->krz", WRENCH_TABLE[..., :6], from_pseudo_inertia(whole)), momentum
 

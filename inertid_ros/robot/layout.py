@@ -203,11 +203,8 @@ class ParameterLayout:
 
     def _term_columns(self, non_negative: bool) -> np.ndarray:
         """Columns of identified user terms, of those that cannot be negative or of the others."""
-        spans = [
-            np.arange(self.size)[self.term(index)] for index,
-            term in enumerate(self.terms) if term.non_negative == non_negative and not term.values
-        ]
-        return np.concatenate([np.zeros(0, dtype=int), *spans])
+        wanted = [k for k, term in enumerate(self.terms) if term.non_negative == non_negative and not term.values]
+        return np.concatenate([np.zeros(0, dtype=int), *(np.arange(self.size)[self.term(k)] for k in wanted)])
 
     @cached_property
     def stribeck_speed(self) -> Array:

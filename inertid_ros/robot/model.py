@@ -257,8 +257,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
     unlocked = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
     body_locked = np.where(np.abs(prior - unlocked) > 1e-12 * np.abs(prior).max(), prior - unlocked, 0.0)
-    massless = [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]
-    if massless:
+    if massless := [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]:
         log_once(
             logging.WARNING if shapes else logging.DEBUG,
             f"URDF robot '{root.get('name')}': no inertia for {_few(massless)}; taken are those of their shapes at"
@@ -280,8 +279,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
 
 def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapping[str, float]) -> RobotOptions:
     """Options with the joints that mimic joints follow among the locked ones."""
-    held = urdf_joints.held_leaders(root, locked)
-    if not held:
+    if not (held := urdf_joints.held_leaders(root, locked)):
         return options
     # With a point, as ROS does not take a whole number for a double.
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
@@ -303,10 +301,8 @@ def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> Non
         return
     others = "another" if len(bad) == 2 else f"{len(bad) - 1} others"
     rest = f", as have {others} ({', '.join(bad[1:])})" if len(bad) > 1 else ""
-    _log.warning(
-        "%s '%s': inertia is not physically consistent (no mass distribution has it)%s; identification starts from the"
-        " nearest that is", what, bad[0], rest,
-    )  # fmt: skip
+    problem = "inertia is not physically consistent (no mass distribution has it)"
+    _log.warning("%s '%s': %s%s; identification starts from the nearest that is", what, bad[0], problem, rest)
 
 
 def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor, ...]) -> None:

@@ -78,10 +78,8 @@ class _RobotMasses:
         self._bodies, self._centres, _ = mass_com_inertia(model.body_prior)
         self.total = self._root + float(self._bodies.sum())
         self.gravity = np.array(model.options.gravity, dtype=float)
-        farthest = (
-            lever_arm_bounds(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(self._centres)
-        )
-        arms = sum(mass * arm for mass, arm in zip(self._bodies, farthest, strict=True))
+        farthest = np.linalg.norm(self._centres, axis=1)
+        arms = sum(mass * lever_arm_bounds(model, body, farthest[body]) for body, mass in enumerate(self._bodies))
         self.lever_arms = np.asarray(arms, dtype=float) / self.total
 
     @property

@@ -117,13 +117,14 @@ class ClearanceConstraint(constraint.Constraint):
 
     def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         begin = self.needed + _CLEARANCE_PENALTY_BEGINS_M - self._allowed_overlap
-        near = self.scene.close_hulls(motion.state.placements, begin)
-        lack = begin[near.pair] - near.closest.distance
+        rows, pairs, closest = self.scene.close_hulls(motion.state.placements, begin)
+        lack = begin[pairs] - closest.distance
         if not len(lack):
             return constraint.Penalty(0.0)
         weights = -2 * _CLEARANCE_PENALTY * lack / len(motion)
         value = _CLEARANCE_PENALTY * float((lack**2).sum()) / len(motion)
-        return constraint.Penalty(value, position=self.scene.gradient(near, motion.state.screws, weights))
+        slope = self.scene.gradient(rows, pairs, closest, motion.state.screws, weights)
+        return constraint.Penalty(value, position=slope)
 
     def refine(self, motion: constraint.MotionSamples) -> bool:
         """Hulls of a pair that is too close may overlap by no more than in that pose."""
