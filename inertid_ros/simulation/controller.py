@@ -24,7 +24,6 @@ class Follower:
         self.hold(position)
 
     def hold(self, position: Array) -> None:
-        """Stay at a position."""
         self._hold = np.array(position, dtype=float)
         self._curve: PiecewiseQuintic | None = None
 
@@ -97,10 +96,8 @@ class Cascade:
     Parameters
     ----------
     inertia : (n,), of each joint [kg m^2 or kg].
-    bandwidth : float or ndarray, shape (n,)
-        Natural frequency of the two loops [rad/s].
-    feed_forward : float or ndarray, shape (n,)
-        Share of the command's velocity that is fed forward, 0 to 1.
+    bandwidth : natural frequency of the two loops [rad/s], one or ``(n,)``.
+    feed_forward : share of the command's velocity that is fed forward, 0 to 1, one or ``(n,)``.
     limit : (n,), of the efforts [N m or N].
 
     Attributes

@@ -71,7 +71,6 @@ class LeggedRobot:
 
     @property
     def moving(self) -> bool:
-        """Whether a movement is under way."""
         return self._zero <= self.time < self._zero + self.movement.duration
 
     def move(self) -> None:
@@ -97,7 +96,6 @@ class LeggedRobot:
             raise ModelError(f"simulation: the robot fell after {self.time:.1f} s; make its movements smaller")
 
     def true_state(self) -> BodySample:
-        """State and measurements without noise."""
         self._mujoco.mj_forward(self.world.model, self._data)
         q, v, a = to_pinocchio(self.world, self._data)
         linear, angular, turn = a[:3] + np.cross(v[3:6], v[:3]), v[3:6], Rotation.from_quat(q[3:7]).inv()
@@ -114,7 +112,7 @@ class LeggedRobot:
         return to_pinocchio(self.world, self._data)
 
     def state(self) -> BodySample:
-        """State and measurements with noise."""
+        """State as the sensors measure it."""
         return self._sensors.measure(self.true_state())
 
     def _draw_movement(self) -> None:
@@ -144,7 +142,6 @@ class LeggedRobot:
         self._data.qfrc_applied[self.world.dof] = self._applied
 
     def _start_configuration(self) -> Array:
-        """Configuration with the soles flat on the ground and the centre of mass above their middle."""
         q = pin.neutral(self.model)
         for name, position in self.robot.start.items():
             q[self.model.joints[self.model.getJointId(name)].idx_q] = position

@@ -31,8 +31,7 @@ _CONTACT_SOLREF = (0.008, 1.0)  # time constant [s] and damping ratio
 
 @dataclass(frozen=True)
 class MujocoRobot:
-    """A compiled ``mujoco.MjModel``, the indices ``(n,)`` of the robot's joints in it, and the geometry of each plate.
-    """
+    """A compiled ``mujoco.MjModel``, the indices ``(n,)`` of the robot's joints in it, the geometry of each plate."""
 
     model: Any
     dof: Array

@@ -56,7 +56,6 @@ class FaultyChannel:
 
     @property
     def faults(self) -> FaultOptions:
-        """Faults from now on."""
         return self._faults
 
     @faults.setter

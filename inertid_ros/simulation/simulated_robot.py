@@ -82,8 +82,7 @@ class SimulatedRobot:
 
     Attributes
     ----------
-    passes_efforts : bool
-        Whether efforts are passed on; otherwise it follows trajectories or streamed positions, or holds.
+    passes_efforts : whether efforts are passed on; otherwise it follows trajectories or streamed positions, or holds.
     """
 
     def __init__(
@@ -109,7 +108,6 @@ class SimulatedRobot:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Movable joints, in the model's order."""
         return self.robot.joint_names
 
     @property
@@ -168,7 +166,6 @@ class SimulatedRobot:
         self._set_gains()
 
     def _set_drives(self) -> None:
-        """Set friction and rotor inertia of the drives."""
         model, dof = self._compiled.model, self._compiled.dof
         model.dof_armature[dof] = self.drives.rotor_inertia
         model.dof_frictionloss[dof] = self.drives.dry_friction(np.zeros(len(dof)))
@@ -235,7 +232,6 @@ class SimulatedRobot:
         return self._sensors.measure(self.true_state())
 
     def true_state(self) -> StateSample:
-        """Joint state without noise."""
         position, velocity = self._data.qpos[self._compiled.position], self._data.qvel[self._compiled.dof]
         return StateSample(self.time, position.copy(), velocity.copy(), self._measured_effort.copy())
 

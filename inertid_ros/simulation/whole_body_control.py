@@ -79,10 +79,9 @@ class WholeBodyController:
     Parameters
     ----------
     model : free-flyer model of the controller.
-    soles : soles in contact with the ground.
+    soles : in contact with the ground.
     passive : (n,), bool, joints without a motor.
-    start : ndarray
-        Configuration whose centre of mass, torso and joints the references count from.
+    start : configuration whose centre of mass, torso and joints the references count from.
     """
 
     def __init__(
