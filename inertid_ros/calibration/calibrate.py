@@ -67,10 +67,7 @@ def calibrate(
     held_out : recordings to validate the result with, of another motion; of long ones the parts in memory. Without any,
         blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
 
-    Raises
-    ------
-    InertidError
-        A recording cannot be used, or there is no solution.
+    Raises InertidError: a recording cannot be used, or there is no solution.
     """
     configuration, clock = configuration or Configuration(), _Clock()
     if not takes_further(model, configuration.identify):
@@ -122,12 +119,8 @@ def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
 
     Without the option ``drive_gains`` the dataset stays as it is, and there are no gains.
 
-    Raises
-    ------
-    IdentificationError
-        All have the same load, or the equations are not those of joint torques.
-    RecordingError
-        Efforts are not those of this robot, whatever the gains.
+    Raises IdentificationError: all have the same load, or the equations are not those of joint torques; or
+    RecordingError: efforts are not those of this robot, whatever the gains.
     """
     model, options = dataset.model, dataset.configuration.identify
     if not options.drive_gains:

@@ -73,12 +73,8 @@ class ScreenedRecording:
 
         Without a cutoff it is the configured one, or one that suits this recording alone.
 
-        Raises
-        ------
-        ModelError
-            A load of the recording is known, and the equations are not those of force.
-        RecordingError
-            The recording cannot be used.
+        Raises ModelError: a load of the recording is known, and the equations are not those of force; or
+        RecordingError: the recording cannot be used.
         """
         samples, load = self.preparation.samples(cutoff_hz), self.load
         if load.any() and self.configuration.identify.equations != "force":

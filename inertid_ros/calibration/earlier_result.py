@@ -25,10 +25,8 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
     information : EarlierInformation
         Information of its recordings.
 
-    Raises
-    ------
-    InertidError
-        The directory holds no result or no information, or a result of another robot or of other drive terms.
+    Raises InertidError: the directory holds no result or no information, or a result of another robot or of other drive
+    terms.
     """
     result = _result_of(directory, model)
     report = result.report
@@ -49,11 +47,8 @@ def earlier_fit(directory: str | Path, model: RobotModel,
     ----------
     recordings : new recordings, fitted or held out.
 
-    Raises
-    ------
-    InertidError
-        The directory holds no result, one that was rejected, one of another robot, or one that was fitted to one of the
-        recordings: it would count twice, or be held out from nothing.
+    Raises InertidError: the directory holds no result, one that was rejected, one of another robot, or one that was
+    fitted to one of the recordings: it would count twice, or be held out from nothing.
     """
     result = _result_of(directory, model)
     report = result.report

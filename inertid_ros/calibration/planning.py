@@ -109,10 +109,7 @@ def plan(
     prior : result directory to add to: the motion excites what its recordings left open.
     progress : called with the purpose of the motion and the state of planning.
 
-    Raises
-    ------
-    InertidError
-        There is no such motion, or the result cannot be used.
+    Raises InertidError: there is no such motion, or the result cannot be used.
     """
     configuration = configuration or ExcitationConfiguration()
     options, start = configuration.excitation, start or {}
@@ -233,10 +230,7 @@ class PreparationProgress:
 def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress], None]) -> PreparedMotion:
     """Plan or load, check, put the approach before it, and compute every horizon and brake.
 
-    Raises
-    ------
-    InertidError
-        The URDF or plan cannot be used, or something would break a limit.
+    Raises InertidError: the URDF or plan cannot be used, or something would break a limit.
     """
     progress(PreparationProgress(0.0))
     space = Workspace.of(load_model(job.urdf, job.robot), job.limits, job.excitation, job.prior)

@@ -110,10 +110,7 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
     locked_joints : joints to hold, and where [rad or m].
     recorded_names : joints as recordings and controllers call them; empty if that is not known.
 
-    Raises
-    ------
-    ModelError
-        The URDF is broken, a joint to hold does not exist, or its efforts cannot be used.
+    Raises ModelError: the URDF is broken, a joint to hold does not exist, or its efforts cannot be used.
     """
     root, locked = parsing.parse_description(parsing.read_description(urdf)), locked_joints or {}
     held, notes = list(_held(root, locked)), list[str]()

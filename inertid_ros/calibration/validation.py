@@ -59,10 +59,7 @@ def validate(
         A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF.
     baseline : URDF to compare with; a result holds its own.
 
-    Raises
-    ------
-    InertidError
-        A recording cannot be used, or the baseline is of another robot.
+    Raises InertidError: a recording cannot be used, or the baseline is of another robot.
     """
     configuration = configuration or Configuration()
     result = subject if isinstance(subject, Result) else None

@@ -117,10 +117,7 @@ EFFECTS = (
 def check_configuration(configuration: Configuration | ExcitationConfiguration, where: str) -> None:
     """Refuse options that are given and have no effect beside others, see :data:`EFFECTS`.
 
-    Raises
-    ------
-    ConfigurationError
-        Names both options.
+    Raises ConfigurationError, which names both options.
     """
     check_effects(EFFECTS, dict(flat(attrs.asdict(configuration))), options(type(configuration)), where)
 
@@ -135,10 +132,7 @@ def check_effects(effects: Iterable[Effect], values: Mapping[str, Any], known: I
     known : all options that the values belong to.
     where : file or node, for messages.
 
-    Raises
-    ------
-    ConfigurationError
-        Names the option without effect and the other one.
+    Raises ConfigurationError, which names the option without effect and the other one.
     """
     defaults = {entry.key: _plain(entry.default) for entry in known}
     values = {key: _plain(value) for key, value in values.items()}

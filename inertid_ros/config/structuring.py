@@ -29,10 +29,8 @@ def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", 
     listed : whether every name of a named element must stand in the list of names, as among ROS parameters. The list of
         what is a single value by name may be empty or missing.
 
-    Raises
-    ------
-    ConfigurationError
-        Unknown key, or a value that does not fit. The message holds where, key, value, and what is expected.
+    Raises ConfigurationError: unknown key, or a value that does not fit. The message holds where, key, value, and what
+    is expected.
     """
     fields = {field.name: field for field in attrs.fields(attrs.resolve_types(tree))}  # type: ignore[arg-type, type-var]
     known = [*fields, *(field.metadata["names"] for field in fields.values() if is_named(field))]

@@ -36,10 +36,8 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
     One file serves both trees, and a parameter file all nodes: what another command or node reads has no effect here,
     but is checked.
 
-    Raises
-    ------
-    ConfigurationError
-        No such file, not YAML, a key that nothing reads at its place, or a value that does not fit.
+    Raises ConfigurationError: no such file, not YAML, a key that nothing reads at its place, or a value that does not
+    fit.
     """
     where, content = str(path), _read(path)
     of_nodes = _is_of_nodes(content)
@@ -59,10 +57,7 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
 def check_parameter_file(path: str | Path) -> None:
     """Refuse a ROS parameter file that sets a parameter which no node of this package has at that place.
 
-    Raises
-    ------
-    ConfigurationError
-        Names the file, the node and the key, and what was probably meant.
+    Raises ConfigurationError, which names the file, the node and the key, and what was probably meant.
     """
     content = _read(path)
     if content and not _is_of_nodes(content):
@@ -75,10 +70,7 @@ def check_nodes(content: Mapping[Any, Any], where: str) -> None:
 
     Keys for all nodes, as of ``/**``, belong to any of them.
 
-    Raises
-    ------
-    ConfigurationError
-        A key or a node that is misspelt, or a parameter that another node has.
+    Raises ConfigurationError: a key or a node that is misspelt, or a parameter that another node has.
     """
     for name, block in content.items():
         node = str(name).rpartition("/")[2]
@@ -93,10 +85,7 @@ def check_nodes(content: Mapping[Any, Any], where: str) -> None:
 def check_parameter(key: str, node: str, where: str) -> None:
     """Refuse a parameter that a node does not have, or of no name, that none has.
 
-    Raises
-    ------
-    ConfigurationError
-        Names what was probably meant, or the node that has it.
+    Raises ConfigurationError, which names what was probably meant, or the node that has it.
     """
     if key in known_keys(node) or key in _OF_RCLPY or key.startswith("qos_overrides."):
         return

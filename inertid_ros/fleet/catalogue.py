@@ -109,10 +109,7 @@ class Catalogue:
 def read_catalogue(path: str | Path) -> Catalogue:
     """Read a catalogue; its paths are relative to its folder. Unusable entries become :attr:`.Catalogue.problems`.
 
-    Raises
-    ------
-    FleetError
-        No such file, neither YAML nor Parquet, or it holds no robots and bags.
+    Raises FleetError: no such file, neither YAML nor Parquet, or it holds no robots and bags.
     """
     path = Path(path)
     try:

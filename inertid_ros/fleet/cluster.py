@@ -96,10 +96,7 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
     scheduler : address, such as ``tcp://10.0.0.1:8786``; empty starts local workers.
     workers : local worker processes; 0 is one per core.
 
-    Raises
-    ------
-    FleetError
-        Dask is not installed, no scheduler answers, or local workers cannot be started.
+    Raises FleetError: Dask is not installed, no scheduler answers, or local workers cannot be started.
     """
     dask, distributed = optional("dask"), optional("distributed")
     for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker"):
@@ -127,10 +124,7 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
 def check_workers(client: Any, address: str) -> None:
     """Check that a scheduler has workers, and that they have this version of the package.
 
-    Raises
-    ------
-    FleetError
-        It has none, or they have another version.
+    Raises FleetError: it has none, or they have another version.
     """
 
     def version() -> str:  # goes to the workers as code, since they may not have the package

@@ -25,10 +25,7 @@ class FleetError(InertidError):
 def optional(module: str) -> ModuleType:
     """Import a module of a package that is not always installed.
 
-    Raises
-    ------
-    FleetError
-        It is not installed.
+    Raises FleetError: it is not installed.
     """
     try:
         return importlib.import_module(module)

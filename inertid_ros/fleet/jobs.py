@@ -41,10 +41,7 @@ def fleet_configuration(configuration: Configuration) -> Configuration:
 
     Stribeck friction is left out, and user terms are always kept.
 
-    Raises
-    ------
-    FleetError
-        Fleets do not support an option.
+    Raises FleetError: fleets do not support an option.
     """
     identify = configuration.identify
     refused = {"identify.equations": identify.equations != "force",
@@ -93,10 +90,7 @@ def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[
     configuration : options of the fleet, with the bag's payload among the loads.
     known : keys of existing results, which are not computed again.
 
-    Raises
-    ------
-    InertidError
-        It cannot be used.
+    Raises InertidError: it cannot be used.
     """
     start, processor = time.perf_counter(), time.process_time()
     with fetched(url) as path:
@@ -141,10 +135,7 @@ def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[F
 
     All bags share bodies, not the changing terms: their scatter is estimated around a first fit that shares them.
 
-    Raises
-    ------
-    InertidError
-        The bags are of different robots, or there is no solution.
+    Raises InertidError: the bags are of different robots, or there is no solution.
     """
     model = load_model(urdf, configuration.robot)
     bags = [BagInformation(bag.day, information_file.information_from_bytes(result.information, bag.url),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,12 +59,9 @@ class BagOutcome:
 
 
 def used_bags(bags: Iterable[BagOutcome]) -> dict[str, list[BagOutcome]]:
-    """Used bags by serial number, in order."""
-    used: dict[str, list[BagOutcome]] = {}
-    for outcome in bags:
-        if outcome.used:
-            used.setdefault(outcome.bag.serial, []).append(outcome)
-    return used
+    """Used bags by serial number, in the order of the catalogue, which is sorted by it."""
+    used = groupby((outcome for outcome in bags if outcome.used), lambda outcome: outcome.bag.serial)
+    return {serial: list(outcomes) for serial, outcomes in used}
 
 
 @dataclass(frozen=True)
@@ -159,10 +157,7 @@ def run_fleet(catalogue: Catalogue, configuration: Configuration, directory: Pat
     configuration : from :func:`.fleet_configuration`.
     directory : folder of the results that the next run reuses.
 
-    Raises
-    ------
-    OutputError
-        The folder cannot be written, or holds something else.
+    Raises OutputError: the folder cannot be written, or holds something else.
     """
     run = _Run(catalogue, configuration, prepared_folder(directory), cluster, progress)
     with run.timed("bags"):

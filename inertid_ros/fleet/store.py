@@ -123,10 +123,7 @@ def _name(url: str) -> str:
 def prepared_folder(directory: Path) -> Path:
     """Create the output folder, unless it holds an earlier run.
 
-    Raises
-    ------
-    OutputError
-        It is a file or a link, cannot be written, or holds something else.
+    Raises OutputError: it is a file or a link, cannot be written, or holds something else.
     """
     states = directory / "bags" / _FILE_STATES
     if directory.is_symlink() or not states.is_file():

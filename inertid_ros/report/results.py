@@ -157,10 +157,8 @@ class CalibrationOutcome(IdentificationOutcome):
     def save(self, directory: str | Path, force: bool = False) -> Path:
         """Write a result directory, which appears complete or not at all; ``force`` replaces an earlier result.
 
-        Raises
-        ------
-        OutputError
-            It cannot be written, exists without ``force``, or is no result directory; nothing is left behind.
+        Raises OutputError: it cannot be written, exists without ``force``, or is no result directory; nothing is left
+        behind.
         """
         target = Path(directory)
         check_directory(target, RESULT, force or None)
