@@ -34,15 +34,13 @@ class Expression:
 
     Parameters
     ----------
-    text : str
-        Numbers, ``pi``, signals by name, those of another joint as ``signal["joint"]``, ``+ - * / **``, brackets and
+    text : numbers, ``pi``, signals by name, those of another joint as ``signal["joint"]``, ``+ - * / **``, brackets and
         :data:`FUNCTIONS`.
     signals : allowed names.
 
     Attributes
     ----------
-    used : set of (str, str)
-        Signals that it uses, each with the joint that it names or an empty text.
+    used : signals that it uses, each with the joint that it names or an empty text.
 
     Raises
     ------
@@ -63,14 +61,7 @@ class Expression:
             raise ValueError(f"'{text}' {error}") from None
 
     def __call__(self, signals: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Array:
-        """``(N,)`` values.
-
-        Parameters
-        ----------
-        signals : mapping of str to ndarray, shape (N,)
-            Of the joint, by name.
-        others : signal to joint to its samples ``(N,)``.
-        """
+        """``(N,)`` values from the signals ``(N,)`` of the joint by name, and of others by name and joint."""
         import numpy as np
 
         with np.errstate(all="ignore"):

@@ -73,8 +73,7 @@ def check_directory(
     Parameters
     ----------
     kind : of the output, such as "result"; outputs of another kind are not replaced.
-    force : bool, optional
-        Whether an output of this kind may be replaced; None: the caller has no option ``--force`` for messages to name.
+    force : whether an output of this kind may be replaced; None as in :func:`check_file`.
     inputs : inputs of the command; no input is replaced, nor a directory that holds one or lies in one.
     file : longest name of a file in it.
 
@@ -167,7 +166,6 @@ def _named(target: str | Path) -> Path:
 
 @contextmanager
 def _failures(target: Path) -> Iterator[None]:
-    """Convert errors of the file system to OutputError."""
     try:
         yield
     except OSError as error:
@@ -183,7 +181,6 @@ def _refusal(target: Path, reason: str, force: bool | None = None) -> OutputErro
 
 
 def _status(target: Path) -> os.stat_result | None:
-    """Status of what is at the target; None if there is nothing."""
     place = next((parent for parent in target.parents if os.path.lexists(parent)), target)
     if not place.is_dir():
         raise _refusal(target, f"cannot be written ({place} is no directory)")
@@ -261,7 +258,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _read_manifest(directory: Path) -> tuple[str, dict[str, str]] | None:
-    """Kind of a written directory, and SHA-256 by file; None if it has no manifest that can be used."""
+    """Kind of a written directory, and SHA-256 by file; None without a manifest that can be used."""
     path = directory / MANIFEST
     try:
         if not stat.S_ISREG(path.lstat().st_mode):

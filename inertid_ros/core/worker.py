@@ -42,13 +42,11 @@ class WorkerProcess:
     ----------
     module : imported in advance; empty for none.
     memory_mb : limit of its address space [MiB]; 0 for none.
-    nice : int
-        Minimum of its nice value, so that a node that watches a robot has priority; 0 if its owner waits for it anyway.
+    nice : minimum of its nice value, so that a node that watches a robot has priority; 0 if its owner waits for it.
 
     Attributes
     ----------
     connection : to the process, which ends once this is closed.
-    process : subprocess.Popen
     """
 
     def __init__(self, module: str = "", memory_mb: int = 0, nice: int = 10) -> None:
@@ -63,12 +61,7 @@ class WorkerProcess:
 
 
 class Standby:
-    """Process that waits for the next job, which then starts without a second of imports.
-
-    Parameters
-    ----------
-    module : module of the function to call.
-    """
+    """Process that has imported the module of the next job and waits, so that the job starts at once."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -96,10 +89,8 @@ class Worker(Generic[Progress, Result]):
     Parameters
     ----------
     name : of the work, in error messages.
-    function : callable
-        Importable at module level; called with ``*arguments`` and ``progress=report``. ``report(value)`` may be called
-        at any time with any value that can be pickled, usually a frozen dataclass.
-    arguments : positional arguments, which are pickled.
+    function : importable at module level; called with ``*arguments``, which are pickled, and ``progress=report``.
+        ``report(value)`` may be called at any time with any value that can be pickled.
     timeout_s : the process is killed after this time [s].
     process : default a new one.
     reports : number of latest reported values to keep.
@@ -199,7 +190,7 @@ class Worker(Generic[Progress, Result]):
 
 
 def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
-    """The other process: read one job, do it, answer."""
+    """Read one job, do it, and answer, in the other process."""
     if memory_mb:
         bound, hard = memory_mb * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]
         bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
