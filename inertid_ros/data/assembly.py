@@ -115,31 +115,21 @@ class RecordingAssembler:
 
     Parameters
     ----------
-    name : str
-        Name of the source in messages, such as the bag's path.
-    joints : sequence of str
-        Joints to take; messages with none of them (a gripper on the same topic) are skipped. Empty: those of the first
-        message.
-    channels : sequence of str
-        Further channels that every sample must have: ``wrench/<frame>``, ``base_pose``, ``base_twist``, ``imu``.
-    max_gap_s : float
-        Largest distance in time to a sample of another channel [s].
-    expected : sequence of str
-        Joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
-    late : int
-        Number of messages of a channel that may arrive before an earlier one, which is put in order. As many of the
+    name : name of the source in messages, such as the bag's path.
+    joints : joints to take; messages with none of them (a gripper on the same topic) are skipped. Empty: those of the
+        first message.
+    channels : further channels that every sample must have: ``wrench/<frame>``, ``base_pose``, ``base_twist``, ``imu``.
+    max_gap_s : largest distance in time to a sample of another channel [s].
+    expected : joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
+    late : number of messages of a channel that may arrive before an earlier one, which is put in order. As many of the
         newest samples are held back until the end.
 
     Attributes
     ----------
-    joint_names : tuple of str
-        Joints in the order of the samples; empty before the first message.
-    messages : int
-        Joint states so far, by which errors count them.
-    samples : int
-        Samples so far; messages that only add joints to samples do not count.
-    dropped, missing : int, dict of str to int
-        Samples left out because of a missing channel: in all, and by channel.
+    joint_names : joints in the order of the samples; empty before the first message.
+    messages : joint states so far, by which errors count them.
+    samples : samples so far; messages that only add joints to samples do not count.
+    dropped, missing : samples left out because of a missing channel: in all, and by channel.
     """
 
     def __init__(self, name: str = "recording", joints: Sequence[str] = (), channels: Sequence[str] = (),
@@ -168,8 +158,7 @@ class RecordingAssembler:
 
         Parameters
         ----------
-        stamps_ns : int or array_like of int64, shape (N,)
-            Header stamps [ns].
+        stamps_ns : int64 (N,), header stamps [ns].
         position, velocity, effort : array_like, shape (len(names),) or (N, len(names))
             Velocity may be empty, and effort too if wrenches or base motion are recorded.
 
@@ -210,10 +199,8 @@ class RecordingAssembler:
 
         Parameters
         ----------
-        channel : str
-            ``wrench/<frame>`` [N, N m], ``base_pose``, ``base_twist`` or ``imu``.
-        stamps_ns : int or array_like of int64, shape (N,)
-            Header stamps [ns].
+        channel : ``wrench/<frame>`` [N, N m], ``base_pose``, ``base_twist`` or ``imu``.
+        stamps_ns : int64 (N,), header stamps [ns].
         values : array_like, shape (k,) or (N, k)
 
         Raises

@@ -23,21 +23,14 @@ class LongRecording:
 
     Attributes
     ----------
-    name : str
-        Name in messages (a file).
-    kept : mapping of int to Recording
-        Parts at even distances over the recording, by their index among all parts, with at most
+    name : name in messages (a file).
+    kept : parts at even distances over the recording, by their index among all parts, with at most
         :data:`KEPT_CONTEXT_SAMPLES` samples of their neighbours.
-    read : callable
-        Read all parts in the order of time, without context.
-    count : int
-        Number of parts.
-    samples : int
-        Number of samples in all parts.
-    duration : float
-        Span of all stamps [s].
-    period : float
-        Mean step of the stamps without losses [s].
+    read : read all parts in the order of time, without context.
+    count : number of parts.
+    samples : number of samples in all parts.
+    duration : span of all stamps [s].
+    period : mean step of the stamps without losses [s].
     """
 
     name: str

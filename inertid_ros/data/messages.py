@@ -69,12 +69,9 @@ class RawMessages:
 
     Attributes
     ----------
-    content : ndarray of uint8
-        Memory that holds all of them.
-    offsets, lengths : ndarray of int64, shape (N,)
-        Start and length of each [bytes].
-    times : ndarray of int64, shape (N,)
-        Times of recording [ns].
+    content : memory that holds all of them.
+    offsets, lengths : int64 (N,), start and length of each [bytes].
+    times : int64 (N,), times of recording [ns].
     """
 
     content: Bytes
@@ -120,16 +117,11 @@ class CdrLayout:
 
     Attributes
     ----------
-    length : int
-        Length of the message [bytes].
-    source : tuple of str
-        Joints of a joint state; frame of another message.
-    fixed : tuple of (int, ndarray of uint8)
-        Offset and bytes of the content that all messages of this layout share.
-    fields : mapping of str to (int, int)
-        Field to offset [bytes] and count of its float64 numbers.
-    order : str
-        ``<`` if little-endian, ``>`` if big-endian.
+    length : length of the message [bytes].
+    source : joints of a joint state; frame of another message.
+    fixed : offset and bytes of the content that all messages of this layout share.
+    fields : field to offset [bytes] and count of its float64 numbers.
+    order : ``<`` if little-endian, ``>`` if big-endian.
     """
 
     length: int
@@ -243,12 +235,9 @@ def encode(message_type: str, stamp_ns: int, values: Mapping[str, Array], frame:
 
     Parameters
     ----------
-    values : mapping of str to array, shape (k,)
-        By channel.
-    frame : str
-        Frame of the header.
-    names : sequence of str
-        Joints of a joint state; child frame of an odometry.
+    values : by channel, ``(k,)``.
+    frame : frame of the header.
+    names : joints of a joint state; child frame of an odometry.
     """
     data = bytearray(_LITTLE_ENDIAN + b"\0\0" + struct.pack("<iI", *divmod(stamp_ns, _SECOND_NS)))
     _put_string(data, frame)

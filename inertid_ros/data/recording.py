@@ -126,34 +126,22 @@ class Recording:
 
     Attributes
     ----------
-    joint_names : tuple of str
-        ``n`` names, any order.
-    time : ndarray, shape (N,)
-        Strictly increasing, from the header stamps [s].
-    position : ndarray, shape (N, n)
-        Joint position [rad or m].
-    effort : ndarray, shape (N, n)
-        Joint torque or force, joint side [N m or N]; NaN throughout for joints without a sensor.
+    joint_names : ``n`` names, any order.
+    time : (N,), strictly increasing, from the header stamps [s].
+    position : (N, n), joint position [rad or m].
+    effort : (N, n), joint torque or force, joint side [N m or N]; NaN throughout for joints without a sensor.
     velocity, acceleration : ndarray, shape (N, n), optional
-    wrenches : mapping of str to ndarray, shape (N, 6)
-        Frame name to force [N] and torque [N m] acting on the robot, in that frame.
-    base_pose : ndarray, shape (N, 7), optional
-        x y z [m], qx qy qz qw.
-    base_twist : ndarray, shape (N, 6), optional
-        Linear then angular, in the base frame [m/s, rad/s].
+    wrenches : frame name to force [N] and torque [N m] acting on the robot, in that frame, ``(N, 6)``.
+    base_pose : (N, 7), x y z [m], qx qy qz qw.
+    base_twist : (N, 6), linear then angular, in the base frame [m/s, rad/s].
     base_acceleration : ndarray, shape (N, 6), optional
         Derivative of the twist in the base frame (not the acceleration of a point: see Pinocchio's).
-    imu : ndarray, shape (N, 6), optional
-        Specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on the base; at
-        rest the force points up.
-    name : str
-        Name in messages (a file or topic name).
-    notices : tuple of str
-        Circumstances that matter to its use, such as a bag that was not closed; one line each.
-    continued : tuple of bool
-        Whether a longer recording continues before, and after, this part of it.
-    context : tuple of int
-        Samples of the neighbouring parts at the start and at the end, there for the memory of filters.
+    imu : (N, 6), specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on the
+        base; at rest the force points up.
+    name : name in messages (a file or topic name).
+    notices : circumstances that matter to its use, such as a bag that was not closed; one line each.
+    continued : whether a longer recording continues before, and after, this part of it.
+    context : samples of the neighbouring parts at the start and at the end, there for the memory of filters.
 
     Raises
     ------

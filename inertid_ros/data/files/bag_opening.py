@@ -78,8 +78,7 @@ class StoredBag:
 
     Attributes
     ----------
-    types, counts : dict
-        Topic to type, and to number of messages; complete once all messages were read.
+    types, counts : topic to type, and to number of messages; complete once all messages were read.
     """
 
     def __init__(self, path: Path) -> None:

@@ -45,13 +45,10 @@ def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Se
     ----------
     path : str or Path
     topics : RecordingTopics, optional
-    joints : sequence of str
-        Joints of the robot, as a hint: if several publishers share the topic, messages with none of these joints (a
-        gripper's) are skipped. ``topics.joints`` overrides it.
-    stamps : str
-        "header", or "arrival" for the times at which the messages were recorded.
-    longest : int, optional
-        Maximal number of joint states of one publisher; TooLongError if there are more.
+    joints : joints of the robot, as a hint: if several publishers share the topic, messages with none of these joints
+        (a gripper's) are skipped. ``topics.joints`` overrides it.
+    stamps : "header", or "arrival" for the times at which the messages were recorded.
+    longest : maximal number of joint states of one publisher; TooLongError if there are more.
 
     Raises
     ------
@@ -79,8 +76,7 @@ def bag_parts(path: str | Path, topics: RecordingTopics | None = None, joints: S
     ----------
     path, topics, joints, stamps
         As for :func:`read_bag`.
-    size : int
-        Approximate samples of a part; the last one has up to twice as many.
+    size : approximate samples of a part; the last one has up to twice as many.
 
     Raises
     ------

@@ -34,19 +34,14 @@ class LiveRecording:
 
     Parameters
     ----------
-    assembler : RecordingAssembler
-        Synchronises the channels; also an attribute.
-    bag : LiveBag, optional
-        Where accepted messages are written as they came.
-    max_gap_periods : float
-        A step between stamps above this many median steps is a gap.
-    prelude : sequence of tuple of int and bytes
-        Topic index and content of messages that the bag holds before all others.
+    assembler : synchronises the channels; also an attribute.
+    bag : where accepted messages are written as they came.
+    max_gap_periods : a step between stamps above this many median steps is a gap.
+    prelude : topic index and content of messages that the bag holds before all others.
 
     Attributes
     ----------
-    last_error : str
-        Why the last message was rejected; empty if none was.
+    last_error : why the last message was rejected; empty if none was.
     """
 
     def __init__(self, assembler: RecordingAssembler, bag: LiveBag | None = None, max_gap_periods: float = 4.0,

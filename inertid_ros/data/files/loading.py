@@ -42,15 +42,11 @@ def load_recording(
     Parameters
     ----------
     path : str or Path
-    topics : RecordingTopics, optional
-        Topics of a bag, and joints by their names in it; ignored for other files.
-    joints : RecordedJoints, optional
-        Joints of the robot and their names in recordings: the result has those of the URDF. Messages of a bag with
+    topics : topics of a bag, and joints by their names in it; ignored for other files.
+    joints : joints of the robot and their names in recordings: the result has those of the URDF. Messages of a bag with
         none of them are skipped.
-    stamps : str
-        Time of the messages of a bag: "header", or "arrival" if headers are empty.
-    longest : int, optional
-        Maximal number of samples of a bag that can be read in parts; TooLongError if it has more.
+    stamps : time of the messages of a bag: "header", or "arrival" if headers are empty.
+    longest : maximal number of samples of a bag that can be read in parts; TooLongError if it has more.
 
     Raises
     ------

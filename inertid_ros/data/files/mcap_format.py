@@ -104,17 +104,13 @@ class McapFile:
     Parameters
     ----------
     path : Path
-    topics : collection of str
-        Topics to read, which must be CDR; messages of all others are only counted.
+    topics : topics to read, which must be CDR; messages of all others are only counted.
 
     Attributes
     ----------
-    types : dict of str to str
-        Topic to type of all topics so far.
-    counts : dict of str to int
-        Topic to number of messages so far.
-    is_damaged : bool
-        Whether the file lacks its end, or damage was met so far.
+    types : topic to type of all topics so far.
+    counts : topic to number of messages so far.
+    is_damaged : whether the file lacks its end, or damage was met so far.
     """
 
     def __init__(self, path: Path, topics: Collection[str]) -> None:

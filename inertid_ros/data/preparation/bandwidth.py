@@ -46,16 +46,14 @@ class Spectrum(NamedTuple):
 
     Attributes
     ----------
-    motion_hz : ndarray, shape (n,)
-        Below it lie 99 % of the velocity power above the noise [Hz], or 95 % if the rest lies ten times higher; 0 for a
-        joint at rest.
+    motion_hz : (n,), below it lie 99 % of the velocity power above the noise [Hz], or 95 % if the rest lies ten times
+        higher; 0 for a joint at rest.
     amplitude : (n,), root mean square of the position above the noise, without its mean and trend [rad or m].
     noise_hz : (n,), where the spectrum falls to the noise floor [Hz].
     noise_density : (n,), one-sided noise floor of the position [rad^2/Hz], taken as white below the cutoff.
     acceleration_power : (n,), mean square of the acceleration up to ``noise_hz`` [rad^2/s^4].
-    power_hz : ndarray, shape (n,)
-        Below it lie 99 % of the acceleration power beyond the motion [Hz]: the band of a recording that was low-passed
-        before, the whole band otherwise.
+    power_hz : (n,), below it lie 99 % of the acceleration power beyond the motion [Hz]: the band of a recording that
+        was low-passed before, the whole band otherwise.
     tail_hz : ndarray, shape (n,)
         Up to here the acceleration beyond five times the motion has a twentieth of the power of that below [Hz].
     rate_hz : lowest sample rate of the pieces [Hz].

@@ -82,8 +82,7 @@ def check_wrenches(
 
     Parameters
     ----------
-    motion : tuple of ndarray, shapes (N, nq), (N, nv), (N, nv)
-        Position, velocity and acceleration of usable samples.
+    motion : ``(N, nq)``, ``(N, nv)``, ``(N, nv)``: position, velocity and acceleration of usable samples.
     wrenches : contact to force [N] and torque [N m] on the robot, (N, 6).
 
     Raises

@@ -103,9 +103,8 @@ class EffortNoise:
 
     Attributes
     ----------
-    density : ndarray, shape (n,)
-        One-sided density of the upper half of the spectrum [(N m)^2/Hz or N^2/Hz]. Too small if a driver has filtered
-        the effort, zero if the effort is NaN.
+    density : (n,), one-sided density of the upper half of the spectrum [(N m)^2/Hz or N^2/Hz]. Too small if a driver
+        has filtered the effort, zero if the effort is NaN.
     rate_hz : sample rate [Hz].
     """
 
