@@ -16,7 +16,7 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import MassComInertia, from_mass_com_inertia, inertia_of_moments
+from inertid_ros.core.inertial_parameters import MassComInertia, from_mass_com_inertia, inertia_of_moments, symmetric
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import band_fraction, effective_fraction, noise_levels
@@ -84,10 +84,7 @@ class Payload:
     @property
     def inertia_matrix(self) -> Array:
         """``(3, 3)`` about the centre of mass [kg m^2]."""
-        matrix = np.zeros((3, 3))
-        for (row, column), element in zip(_ELEMENTS.values(), self.inertia, strict=True):
-            matrix[row, column] = matrix[column, row] = element.value
-        return matrix
+        return symmetric([element.value for element in self.inertia])
 
     @property
     def parameters(self) -> Array:

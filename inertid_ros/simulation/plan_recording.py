@@ -1,7 +1,6 @@
 """Execute a plan on the simulated robot and record it, without ROS and as fast as the machine can."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -55,12 +54,9 @@ def simulate(
         if step % per_state == 0:
             states.append(robot.state())
     zero = begin + approach_time
-    states = [replace(state, time=state.time - zero) for state in states if state.time >= zero - 1e-9]
-    return Recording(
-        robot.joint_names, np.array([state.time for state in states]),
-        position=np.array([state.position for state in states]), effort=np.array([state.effort for state in states]),
-        velocity=np.array([state.velocity for state in states]), name=name,
-    )
+    kept, channels = [state for state in states if state.time >= zero - 1e-9], ("time", "position", "velocity", "effort")
+    time, position, velocity, effort = (np.array([getattr(state, key) for state in kept]) for key in channels)
+    return Recording(robot.joint_names, time - zero, position, effort, velocity, name=name)
 
 
 def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
