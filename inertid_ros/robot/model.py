@@ -12,10 +12,11 @@ import attrs
 import numpy as np
 import pinocchio as pin
 from lxml import etree
+from numpy.typing import NDArray
 
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError, log_once
+from inertid_ros.core.errors import ModelError, first_few, log_once
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
@@ -166,8 +167,12 @@ class RobotModel:
     @cached_property
     def doubtful_limits(self) -> tuple[DoubtfulLimits, ...]:
         """Limits of the joints that look as if they were in degrees or millimetres."""
-        slides = np.any(self.axes[len(self.link_names) - self.joints :, :3] != 0, axis=1)
-        return doubtful_limits(self.joint_names, self.limits, slides, longest_chain(self.pinocchio))
+        return doubtful_limits(self.joint_names, self.limits, self.slides, longest_chain(self.pinocchio))
+
+    @property
+    def slides(self) -> NDArray[np.bool_]:
+        """``(n,)`` whether a joint is prismatic."""
+        return np.array([joint.prismatic for joint in self.tree if not joint.free], dtype=bool)
 
     @cached_property
     def axes(self) -> Array:
@@ -260,7 +265,7 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     if massless := [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]:
         log_once(
             logging.WARNING if shapes else logging.DEBUG,
-            f"URDF robot '{root.get('name')}': no inertia for {_few(massless)}; taken are those of their shapes at"
+            f"URDF robot '{root.get('name')}': no inertia for {first_few(massless)}; taken are those of their shapes at"
             f" {DENSITY:g} kg/m^3, or of bars between joints: a guess, on which efforts of plans and the prior of"
             " identification rest; give better ones in <inertial>",
         )
@@ -285,14 +290,10 @@ def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapp
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
     log_once(
         logging.WARNING,
-        f"URDF robot '{root.get('name')}': {_few(urdf_joints.followers(root, held))} mimic other joints and are held"
+        f"URDF robot '{root.get('name')}': {first_few(urdf_joints.followers(root, held))} mimic other joints and are held"
         f" with them; another pose is set by robot.locked_joints: {{{at}}}",
     )
     return attrs.evolve(options, locked_joints={**options.locked_joints, **held})
-
-
-def _few(names: Sequence[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
 
 
 def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None:

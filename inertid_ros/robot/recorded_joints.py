@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import RecordingError, first_few
 
 _ANY = "*"
 _SEPARATORS = "_-/."
@@ -55,8 +55,7 @@ class RecordedJoints:
         """Line about translated names; empty if there are none."""
         names = self.urdf_names(recorded, "joints")
         changed = [f"{name} is {new}" for name, new in zip(recorded, names, strict=True) if name != new]
-        rest = f" and {len(changed) - 2} others by robot.joint_names" if len(changed) > 2 else " by robot.joint_names"
-        return ", ".join(changed[:2]) + rest if changed else ""
+        return f"{first_few(changed, 2)} by robot.joint_names" if changed else ""
 
 
 def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, str]:

@@ -176,12 +176,12 @@ def _e(values: Array) -> tuple[float, Array]:
     return float(0.5 * (np.log(down.sum()) / _NORM_POWER - np.log(values[0]))), -0.5 * down / down.sum() / values
 
 
-_SMOOTH_CRITERIA: dict[str, Smooth] = {"condition": _condition, "a": _a, "d": _d, "e": _e}
-_EXACT_CRITERIA: dict[str, Callable[[Array], float]] = {
-    "condition": lambda values: float(np.sqrt(values[-1] / values[0])),
-    "a": lambda values: float(np.sqrt(np.mean(1 / values))),
-    "d": lambda values: float(np.exp(-0.5 * np.log(values).mean())),
-    "e": lambda values: float(1 / np.sqrt(values[0])),
+# The criterion of eigenvalues, and its smooth logarithm.
+_CRITERIA: dict[str, tuple[Callable[[Array], float], Smooth]] = {
+    "condition": (lambda values: float(np.sqrt(values[-1] / values[0])), _condition),
+    "a": (lambda values: float(np.sqrt(np.mean(1 / values))), _a),
+    "d": (lambda values: float(np.exp(-0.5 * np.log(values).mean())), _d),
+    "e": (lambda values: float(1 / np.sqrt(values[0])), _e),
 }
 
 
@@ -199,13 +199,13 @@ class OptimalityCriterion:
     def value(self, values: Array) -> float:
         """The criterion of ``(r,)`` eigenvalues, ascending; infinite if a direction that counts is not excited."""
         counted = self._counted(values)
-        return _EXACT_CRITERIA[self.name](counted) if counted[0] > 0 else float("inf")
+        return _CRITERIA[self.name][0](counted) if counted[0] > 0 else float("inf")
 
     def smooth(self, values: Array) -> tuple[float, Array]:
         """Smooth logarithm of the criterion, and its derivative ``(r,)`` with respect to the eigenvalues."""
         values = np.maximum(values, _MIN_EIGENVALUE_RATIO * values[-1])
         counted = self._counted(values)
-        value, slope = _SMOOTH_CRITERIA[self.name](counted)
+        value, slope = _CRITERIA[self.name][1](counted)
         slope = np.concatenate([np.zeros(len(values) - len(counted)), slope])
         tied = np.abs(values - counted[0]) < _EIGENVALUE_TIE * counted[0]
         slope[tied] = slope[tied].mean()

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import first_few
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.constraints.constraint import Clearance, Constraint, ConstraintUsage, MotionSamples
 from inertid_ros.excitation.constraints.effort import prior_effort
@@ -166,7 +167,7 @@ def _hidden_columns(criterion: Criterion, limits: MotionLimits) -> Finding | Non
     narrow = int(np.argmin(limits.upper - limits.lower))
     evidence = (
         f"{missing} of {len(columns)} base parameters cannot show within the limits of position, such as"
-        f" {_few([model.layout.names[column] for column in hidden])}"
+        f" {first_few([model.layout.names[column] for column in hidden])}"
     )
     joint = limits.joint_names[narrow]
     return Finding.with_remedy("not_excited", Severity.CARE, evidence, joint, case="positions", joint=joint)
@@ -182,7 +183,7 @@ def _weak_combinations(
     reason, case, subjects = _reason(criterion, information.condition_number, limits, constrained)
     evidence = (
         f"condition number {information.condition_number:.3g}: {int(weak.sum())} of {criterion.count} combinations of"
-        f" base parameters show less than a hundredth of the best, mostly of {_few(names)}; {reason}"
+        f" base parameters show less than a hundredth of the best, mostly of {first_few(names)}; {reason}"
     )
     option = constrained.option if constrained else ""
     return Finding.with_remedy("not_excited", Severity.CARE, evidence, *subjects, case=case, option=option)
@@ -234,11 +235,6 @@ def _random_condition(criterion: Criterion, limits: MotionLimits) -> float:
 
 def _widened(model: RobotModel, limits: MotionLimits, joints: NDArray[np.bool_]) -> MotionLimits:
     """Limits with a whole turn for some joints, or a wider range if they slide."""
-    slides = model.axes[model.free :, :3].any(axis=1)
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
-    half = np.where(joints, np.where(slides, _WIDER_RANGE * half, np.maximum(half, np.pi)), half)
+    half = np.where(joints, np.where(model.slides, _WIDER_RANGE * half, np.maximum(half, np.pi)), half)
     return replace(limits, lower=middle - half, upper=middle + half)
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:_MAX_NAMED]) + (f" and {len(names) - _MAX_NAMED} others" if len(names) > _MAX_NAMED else "")
