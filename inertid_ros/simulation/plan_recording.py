@@ -54,8 +54,9 @@ def simulate(
         if step % per_state == 0:
             states.append(robot.state())
     zero = begin + approach_time
-    kept, channels = [state for state in states if state.time >= zero - 1e-9], ("time", "position", "velocity", "effort")
-    time, position, velocity, effort = (np.array([getattr(state, key) for state in kept]) for key in channels)
+    states, channels = [state for state in states if state.time >= zero - 1e-9], ("position", "velocity", "effort")
+    position, velocity, effort = (np.array([getattr(state, key) for state in states]) for key in channels)
+    time = np.array([state.time for state in states])
     return Recording(robot.joint_names, time - zero, position, effort, velocity, name=name)
 
 
