@@ -116,22 +116,14 @@ def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfigu
     position, velocity = motion.plan.position, motion.plan.velocity
     columns = {"name": motion.plan.joint_names, "lowest": position.min(axis=0), "highest": position.max(axis=0),
         "peak_speed": np.abs(velocity).max(axis=0), **dict(zip(_USED, inspection.usage, strict=True))}
-    summary: dict[str, Any] = plain(
-        {
-            **_outline(motion.plan, model),
-            "criterion": criterion,
-            "condition_number": inspection.condition_number,
-            "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
-            "singular_directions": inspection.directions,
-            "surroundings": inspection.surroundings,
-            "clearance": inspection.clearance,
-            "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
-            "findings": [finding.content() for finding in inspection.findings],
-            "longest_stop": inspection.longest_stop,
-            "joints": records(columns),
-            "configuration": attrs.asdict(config),
-        }
-    )
+    constraints = [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage]
+    summary: dict[str, Any] = plain({**_outline(motion.plan, model), "criterion": criterion,
+        "condition_number": inspection.condition_number,
+        "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
+        "singular_directions": inspection.directions, "surroundings": inspection.surroundings,
+        "clearance": inspection.clearance, "constraints": constraints,
+        "findings": [finding.content() for finding in inspection.findings], "longest_stop": inspection.longest_stop,
+        "joints": records(columns), "configuration": attrs.asdict(config)})
     return summary
 
 

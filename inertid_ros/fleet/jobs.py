@@ -175,14 +175,11 @@ def _series_content(series: Series) -> dict[str, Any]:
         low, high = estimate.trend.interval
         content |= {"trend": estimate.trend.value, "trend_low": low, "trend_high": high,
             "p_value": estimate.trend.p_value, "level": estimate.level.value, "scatter": estimate.scatter}
-    return content | {
-        "change_after": [change.first_day for change in changes],
-        "change_before": [change.last_day for change in changes],
-        "change": [change.step.value for change in changes],
+    return content | {"change_after": [change.first_day for change in changes],
+        "change_before": [change.last_day for change in changes], "change": [change.step.value for change in changes],
         "change_low": [change.step.interval[0] for change in changes],
         "change_high": [change.step.interval[1] for change in changes],
-        "change_p_value": [change.p_value for change in changes],
-    }
+        "change_p_value": [change.p_value for change in changes]}
 
 
 def estimate_job(urdf: str, configuration: Configuration, stored: bytes,

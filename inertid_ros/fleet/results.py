@@ -60,8 +60,7 @@ def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
         change = (outlier.parameter, outlier.size, outlier.deviation, outlier.p_value) if outlier else ("", *[None] * 3)
         of_robot = {"serial": serial, "model": population.model, "verdict": estimate["verdict"],
             "bags": len(used[serial]), "first": used[serial][0].bag.date, "last": used[serial][-1].bag.date,
-            "prior": "URDF" if population.distribution is None or outlier else "model",
-            "outlying": outlier is not None,
+            "prior": "URDF" if population.distribution is None or outlier else "model", "outlying": outlier is not None,
             **{f"outlying_{key}": value for key, value in zip(_OUTLYING, change, strict=True)}}
         for row in estimate["rows"]:
             yield {**of_robot, **row}

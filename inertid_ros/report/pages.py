@@ -120,14 +120,11 @@ def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
     curves : without them only ellipsoids are plotted.
     """
     curves = curves or Curves()
-    return rendered(
-        "report.html.j2",
-        report=report,
+    return rendered("report.html.j2", report=report,
         ellipsoid_drawings=drawn.ellipsoid_plots(report.get("ellipsoids", [])),
         prediction_drawings=_predictions(report, curves),
         friction_drawings=[(curve.joint, drawn.friction_plot(curve)) for curve in curves.friction],
-        spectrum_drawings=[(spectrum.name, drawn.effort_spectrum_plot(spectrum)) for spectrum in curves.spectra],
-    )
+        spectrum_drawings=[(spectrum.name, drawn.effort_spectrum_plot(spectrum)) for spectrum in curves.spectra])
 
 
 def _predictions(report: Mapping[str, Any], curves: Curves) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -114,19 +114,12 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
     columns = {term: layout.drive(term) for term in layout.drive_terms}
     residual = of_joints(estimate.residual_deviation)
     outliers = None if estimate.outliers is None else of_joints(estimate.outliers)
-    return [
-        {
-            "name": name,
-            **{term: estimate.parameters[column][i] for term, column in columns.items()},
-            "standard_deviation": {term: estimate.standard_deviation[column][i] for term, column in columns.items()},
-            "interval": {term: estimate.interval[column][i] for term, column in columns.items()},
-            "residual_deviation": residual[i],
-            "stribeck_speed": layout.stribeck_speed[i],
-            "transition_speed": layout.transition_speed[i],
-            "outliers": None if outliers is None else outliers[i],
-        }
-        for i, name in enumerate(estimate.model.joint_names)
-    ]
+    return [{"name": name, **{term: estimate.parameters[column][i] for term, column in columns.items()},
+        "standard_deviation": {term: estimate.standard_deviation[column][i] for term, column in columns.items()},
+        "interval": {term: estimate.interval[column][i] for term, column in columns.items()},
+        "residual_deviation": residual[i], "stribeck_speed": layout.stribeck_speed[i],
+        "transition_speed": layout.transition_speed[i], "outliers": None if outliers is None else outliers[i]}
+        for i, name in enumerate(estimate.model.joint_names)]
 
 
 def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
@@ -147,20 +140,11 @@ def _terms(estimate: Estimate) -> list[dict[str, Any]]:
     """Every user term, with the gain in held-out blocks that decided on it."""
     layout = estimate.layout
     columns = {term: layout.term(index) for index, term in enumerate(layout.terms)}
-    return [
-        {
-            "name": choice.term.name,
-            "joint": choice.term.joint,
-            "expressions": choice.term.expressions,
-            "kept": choice.kept,
-            "values": estimate.parameters[columns.get(choice.term, slice(0, 0))],
-            "standard_deviation": estimate.standard_deviation[columns.get(choice.term, slice(0, 0))],
-            "held_out_gain": choice.gain,
-            "held_out_gain_deviation": choice.deviation,
-            "body_log_odds": choice.body_log_odds,
-        }
-        for choice in estimate.term_choices
-    ]
+    return [{"name": choice.term.name, "joint": choice.term.joint, "expressions": choice.term.expressions,
+        "kept": choice.kept, "values": estimate.parameters[columns.get(choice.term, slice(0, 0))],
+        "standard_deviation": estimate.standard_deviation[columns.get(choice.term, slice(0, 0))],
+        "held_out_gain": choice.gain, "held_out_gain_deviation": choice.deviation,
+        "body_log_odds": choice.body_log_odds} for choice in estimate.term_choices]
 
 
 def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
