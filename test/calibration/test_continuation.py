@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
+from support.without_blocks import without_blocks  # noqa: F401 - for all tests of this module
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
@@ -14,14 +15,6 @@ from inertid_ros.identification.information.information_file import read_informa
 from inertid_ros.report.results import Result
 
 EVERY_TERM_SHARED = {"changing_terms": ()}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def without_blocks():
-    """No blocks are held out in turn, as nothing here looks at the verdict."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inertid_ros.calibration.calibrate.validate_on_blocks", lambda *_: None)
-        yield
 
 
 @pytest.fixture(scope="module")

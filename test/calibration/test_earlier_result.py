@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
+from support.without_blocks import without_blocks  # noqa: F401 - for all tests of this module
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.earlier_result import earlier_result
@@ -19,14 +20,6 @@ from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.robot.model import load_model
 
 OPTIONS = ExcitationOptions(duration_s=5.0, base_frequency_hz=0.2, starts=6, improved=1, iterations=15)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def without_blocks():
-    """No blocks are held out in turn, as nothing here looks at the verdict."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inertid_ros.calibration.calibrate.validate_on_blocks", lambda *_: None)
-        yield
 
 
 @pytest.fixture(scope="module")
