@@ -288,10 +288,11 @@ def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapp
         return options
     # With a point, as ROS does not take a whole number for a double.
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
+    followers = first_few(urdf_joints.followers(root, held))
     log_once(
         logging.WARNING,
-        f"URDF robot '{root.get('name')}': {first_few(urdf_joints.followers(root, held))} mimic other joints and are held"
-        f" with them; another pose is set by robot.locked_joints: {{{at}}}",
+        f"URDF robot '{root.get('name')}': {followers} mimic other joints and are held with them; another pose is set by"
+        f" robot.locked_joints: {{{at}}}",
     )
     return attrs.evolve(options, locked_joints={**options.locked_joints, **held})
 
