@@ -214,17 +214,16 @@ def with_joins_apart(recording: Recording) -> Recording:
     steps = np.diff(position, axis=0)
     fast = np.quantile(np.abs(steps), 0.99, axis=0)
     least = np.where(fast > 0, _JUMP_STEPS * fast, np.inf)
-    jumps = np.abs(steps) > least
+    jumps, enough = np.abs(steps) > least, max(_MIN_JUMPING_SHARE * (fast > 0).sum(), 1)
     together = np.diff(recording.time) < _MAX_JUMP_PERIODS * np.median(np.diff(recording.time))
-    candidates = np.flatnonzero(together & (jumps.sum(axis=1) >= max(_MIN_JUMPING_SHARE * (fast > 0).sum(), 1)))
     joins = []
-    for row in candidates.tolist():
+    for row in np.flatnonzero(together & (jumps.sum(axis=1) >= enough)).tolist():
         before, after = (slice(max(row - _JUMP_SIDE, 0), row), slice(row + 1, row + 1 + _JUMP_SIDE))
         going = np.median(np.concatenate([steps[before], steps[after]]), axis=0)
         levels = [np.median(position[side], axis=0) for side in (before, after)]
         # Beyond the motion that goes on: fast steps beside it are no jump, and a spike comes back.
         change = np.abs(levels[1] - levels[0] - (_JUMP_SIDE + 1) * going)
-        if (change > np.maximum(0.5 * np.abs(steps[row]), least))[jumps[row]].all():
+        if (jumps[row] & (change > np.maximum(0.5 * np.abs(steps[row]), least))).sum() >= enough:
             joins.append(row + 1)
     if not 0 < len(joins) <= recording.duration / _MIN_LOG_S:
         return recording
