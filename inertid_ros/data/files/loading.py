@@ -3,7 +3,6 @@
 import io
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,15 @@ from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import HEAD, foreign_content, read_arrays
 from inertid_ros.core.outputs import write_file
 from inertid_ros.data.long_recording import LongRecording
-from inertid_ros.data.recording import OPTIONAL_CHANNELS, WRENCH_PREFIX, Recording, StampRepairs, in_order, renamed
+from inertid_ros.data.recording import (
+    OPTIONAL_CHANNELS,
+    WRENCH_PREFIX,
+    Recording,
+    StampRepairs,
+    in_order,
+    renamed,
+    split_wrenches,
+)
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 from .bag_reading import OnlyWholeError, TooLongError, bag_parts, read_bag
@@ -30,13 +37,8 @@ _MAX_JOINTS = 10_000
 _BASE_KEYS = ("base_pose", "base_twist", "imu")
 
 
-def load_recording(
-    path: str | Path,
-    topics: RecordingTopics | None = None,
-    joints: RecordedJoints | None = None,
-    stamps: str = "header",
-    longest: int | None = None,
-) -> Recording:
+def load_recording(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
+        stamps: str = "header", longest: int | None = None) -> Recording:
     """Load an ``.npz`` file, a table of text, a bag directory, or a bare ``.mcap`` or ``.db3`` file, by its content.
 
     Parameters
@@ -61,12 +63,8 @@ def load_recording(
     return renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
 
 
-def load_any_length(
-    path: str | Path,
-    topics: RecordingTopics | None = None,
-    joints: RecordedJoints | None = None,
-    stamps: str = "header",
-) -> Recording | LongRecording:
+def load_any_length(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
+        stamps: str = "header") -> Recording | LongRecording:
     """Load a recording like :func:`load_recording`, a bag of more than :data:`MAX_SAMPLES_AT_ONCE` samples in parts.
 
     An ``.npz`` file, a table, and a bag whose messages must be put in order, is read as a whole at any length.
@@ -78,8 +76,7 @@ def load_any_length(
         pass
     try:
         return LongRecording.from_parts(
-            lambda: (renamed(part, joints) for part in bag_parts(path, topics, _hint(joints), stamps))
-        )
+            lambda: (renamed(part, joints) for part in bag_parts(path, topics, _hint(joints), stamps)))
     except OnlyWholeError:
         return load_recording(path, topics, joints, stamps)
 
@@ -110,8 +107,7 @@ def file_format(path: Path) -> str:
             return name
     if head.startswith(_ROS1_MAGIC):
         raise RecordingError(
-            f"{path}: is a bag of ROS 1; convert it with 'rosbags-convert --src {path} --dst {path.with_suffix('')}'"
-        )
+            f"{path}: is a bag of ROS 1; convert it with 'rosbags-convert --src {path} --dst {path.with_suffix('')}'")
     if _TABLE_LINE.match(head):
         return "table"
     raise RecordingError(f"{path}: is not a recording; give {ACCEPTED}")
@@ -144,8 +140,7 @@ def read_npz(path: str | Path) -> Recording:
     if missing:
         raise RecordingError(
             f"{path}: lacks {', '.join(missing)} (it has {', '.join(sorted(content)) or 'no known key'});"
-            f" a recording holds {', '.join(_REQUIRED_KEYS)}"
-        )
+            f" a recording holds {', '.join(_REQUIRED_KEYS)}")
     return _recording(path, content)
 
 
@@ -163,10 +158,7 @@ def _recording(path: Path, content: dict[str, np.ndarray]) -> Recording:
     text = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in names.tolist()]
     content.setdefault("effort", np.full(content["position"].shape, np.nan))
     content, repairs = _in_order(content)
-    frames = [key for key in content if key.startswith(WRENCH_PREFIX)]
-    wrenches = {key.removeprefix(WRENCH_PREFIX): content.pop(key) for key in frames}
-    channels: dict[str, Any] = content
-    return Recording(joint_names=tuple(text), **channels, wrenches=wrenches, name=str(path), repairs=repairs)
+    return Recording(tuple(text), **split_wrenches(content), name=str(path), repairs=repairs)
 
 
 def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], StampRepairs]:
@@ -189,17 +181,10 @@ def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) ->
     OutputError
         It cannot be written.
     """
-    path = Path(path)
-    content: dict[str, Any] = {"joint_names": np.array(recording.joint_names), "time": recording.time}
-    for key in ("position", "effort", *OPTIONAL_CHANNELS):
-        value = getattr(recording, key)
-        if value is not None:
-            content[key] = value
-    content |= {f"{WRENCH_PREFIX}{frame}": values for frame, values in recording.wrenches.items()}
-    buffer = io.BytesIO()
+    buffer, content = io.BytesIO(), {"joint_names": np.array(recording.joint_names), **recording.channels}
     np.savez_compressed(buffer, **content)
     write_file(path, buffer.getvalue(), overwrite or None)
-    return path
+    return Path(path)
 
 
 def _known(key: str) -> bool:

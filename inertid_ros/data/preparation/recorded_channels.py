@@ -94,7 +94,7 @@ class CleanChannels:
 
         Parameters
         ----------
-        raw : channel to values ``(N, n)``, ``position`` first, ``effort`` and others, as recorded; may hold values that are not finite.
+        raw : channel to values ``(N, n)``, ``position`` first, ``effort`` and others, as recorded, not always finite.
         joints : names of the columns.
         revolute : bool (n,), joints whose position is an angle.
         passive : whether joints may be without a drive, whose effort is always zero.
