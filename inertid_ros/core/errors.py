@@ -39,7 +39,7 @@ def first_few(names: Sequence[str], most: int = 4) -> str:
 
 
 @lru_cache(maxsize=256)
-def log_once(level: int, message: str) -> None:
+def log_once(message: str, level: int = logging.WARNING) -> None:
     """Log a message about a robot, once per process however often the robot is loaded or planned for."""
     _log.log(level, "%s", message)
 

@@ -1,6 +1,5 @@
 """Limits of a motion, and the proof that a curve keeps them between samples too."""
 
-import logging
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,7 +68,6 @@ def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> Mot
     unstated = [name for name, none in zip(names, unlimited, strict=True) if none and name not in options.velocity]
     if unstated:
         log_once(
-            logging.WARNING,
             f"URDF joints without a velocity limit: {', '.join(unstated)}; they are planned for"
             f" {options.default_velocity:g} rad/s or m/s (limits.default_velocity), which limits.velocity changes",
         )
@@ -107,7 +105,6 @@ def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, A
             continue
         if low < lower[joint] or high > upper[joint]:
             log_once(
-                logging.WARNING,
                 f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[joint]:g} to {upper[joint]:g}, which are"
                 f" the URDF's limits less limits.position_margin ({options.position_margin:g}); the joint keeps to"
                 " these",
@@ -127,7 +124,7 @@ def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
                 raise ModelError(str(doubt))
             joints.update(doubt.joints)
         elif not stated:
-            log_once(logging.WARNING, str(doubt))
+            log_once(str(doubt))
     return joints
 
 

@@ -264,10 +264,9 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
     body_locked = np.where(np.abs(prior - unlocked) > 1e-12 * np.abs(prior).max(), prior - unlocked, 0.0)
     if massless := [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]:
         log_once(
-            logging.WARNING if shapes else logging.DEBUG,
             f"URDF robot '{root.get('name')}': no inertia for {first_few(massless)}; taken are those of their shapes at"
             f" {DENSITY:g} kg/m^3, or of bars between joints: a guess, on which efforts of plans and the prior of"
-            " identification rest; give better ones in <inertial>",
+            " identification rest; give better ones in <inertial>", logging.WARNING if shapes else logging.DEBUG,
         )
         return _from_text(with_inertias(text, root, massless, locked, folder, shapes), options, folder, shapes)
     _warn_of_inconsistent("URDF link", links, prior)
@@ -288,12 +287,9 @@ def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapp
         return options
     # With a point, as ROS does not take a whole number for a double.
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
-    followers = first_few(urdf_joints.followers(root, held))
-    log_once(
-        logging.WARNING,
-        f"URDF robot '{root.get('name')}': {followers} mimic other joints and are held with them; another pose is set by"
-        f" robot.locked_joints: {{{at}}}",
-    )
+    mimic = f"{first_few(urdf_joints.followers(root, held))} mimic other joints and are held with them"
+    remedy = f"another pose is set by robot.locked_joints: {{{at}}}"
+    log_once(f"URDF robot '{root.get('name')}': {mimic}; {remedy}")
     return attrs.evolve(options, locked_joints={**options.locked_joints, **held})
 
 

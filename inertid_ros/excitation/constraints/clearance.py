@@ -108,7 +108,7 @@ class ClearanceConstraint(constraint.Constraint):
         ):
             names = [scene.names(int(pair)) for pair in np.flatnonzero(which)]
             if names:
-                log_once(logging.INFO, f"{notice}: {', '.join(map(' and '.join, names))}")
+                log_once(f"{notice}: {', '.join(map(' and '.join, names))}", logging.INFO)
         return fixed & ~close.any(axis=0), always, near
 
     def _random_placements(self, scene: Scene, seed: int) -> Array:

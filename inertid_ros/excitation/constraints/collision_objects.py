@@ -1,6 +1,5 @@
 """Collision objects, links and obstacles; and the pairs of them to keep apart."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,7 +46,7 @@ def robot_objects(model: RobotModel, folders: Sequence[str]) -> tuple[CollisionO
     solid, links = {shape.body for shape in shapes}, dict[str, list[CollisionShape]]()
     bare = [body for body in range(model.joints) if body not in solid]
     if problems or bare:
-        log_once(logging.WARNING, _message(model, problems, bare))
+        log_once(_message(model, problems, bare))
     for shape in shapes:
         links.setdefault(shape.link, []).append(shape)
     objects = (CollisionObject(name, own[0].body, tuple(own)) for name, own in links.items())

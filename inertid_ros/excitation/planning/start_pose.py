@@ -1,6 +1,5 @@
 """A pose at which a robot can stand, so that a motion can begin and end there."""
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -49,7 +48,7 @@ def rest_pose(
         for pose in poses(np.where(fixed, wanted, wanted + away)):
             if not problem(pose):
                 reason = refusal.partition(";")[0]  # without the remedy
-                log_once(logging.WARNING, f"start pose: {reason}; starts with {_moved(limits, wanted, pose)} instead")
+                log_once(f"start pose: {reason}; starts with {_moved(limits, wanted, pose)} instead")
                 return pose
     raise ExcitationError(f"{refusal}; no pose was found at which the robot can stand")
 

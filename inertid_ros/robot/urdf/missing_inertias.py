@@ -1,6 +1,5 @@
 """Inertias for links without: those of their shapes at a stated density."""
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -57,7 +56,7 @@ def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) ->
     frames = dict.fromkeys(names, (0, pin.SE3.Identity()))
     shapes, unreadable, _ = read_shapes(root, frames, ((), folder), visual=True)
     for problem in unreadable.values():
-        log_once(logging.WARNING, problem)
+        log_once(problem)
     out: dict[str, Array] = {}
     for shape in shapes:
         out[shape.link] = out.get(shape.link, np.zeros(10)) + convex_hull(corners_in_body(shape), DENSITY)

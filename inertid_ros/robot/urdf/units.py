@@ -3,7 +3,6 @@
 They are recognised by sizes and speeds that no robot has.
 """
 
-import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,12 +66,11 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
         )
     if gyration[worst] > _MAX_GYRATION_RATIO * length:
         remedy = "if its inertia is in kg mm^2, multiply it by 1e-6"
-        log_once(logging.WARNING, f"{found}, and no body has that; {remedy}")
+        log_once(f"{found}, and no body has that; {remedy}")
     density, heaviest = float(mass.sum()) / length**3, int(np.argmax(mass))
     if len(mass) >= _MIN_LINKS_FOR_DENSITY and not _MIN_DENSITY < density < _MAX_DENSITY:
         unit, factor = ("grams", "1e-3") if density > _MAX_DENSITY else ("tonnes", "1e3")
         log_once(
-            logging.WARNING,
             f"URDF link '{links[heaviest]}': has {mass[heaviest]:.3g} kg, and the robot {mass.sum():.3g} kg on"
             f" {length:.2g} m; if masses are in {unit}, multiply them by {factor}, and inertias alike",
         )
