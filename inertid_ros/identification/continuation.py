@@ -86,8 +86,7 @@ class Continuation:
         if fingerprint(data.equations) != self.earlier.robot:
             raise IdentificationError(
                 "identify.prior: its equations differ from these (kinematics, gravity or type of equations); identify"
-                " with the options of that result, or identify it again"
-            )
+                " with the options of that result, or identify it again")
         information = replace(data.information, earlier=self._equations(data.equations))
         return replace(data, information=information, prior_spreads=self._prior_spreads())
 
@@ -128,8 +127,7 @@ class Continuation:
         model = self.model.with_prior_bodies(layout.bodies(parameters))
         drives = np.zeros(layout.size - layout.inertial_size)
         return priors.normalised_coordinates(
-            layout, model.consistent_prior, model.inertial_locked, drives, np.ones(len(drives))
-        )
+            layout, model.consistent_prior, model.inertial_locked, drives, np.ones(len(drives)))
 
 
 def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
@@ -138,8 +136,7 @@ def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
     if unknown:
         links = ", ".join(model.link_names)
         raise IdentificationError(
-            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {links}, and {ALL_LINKS}"
-        )
+            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {links}, and {ALL_LINKS}")
     spreads = np.full(len(model.layout.body_names), np.nan)
     for index, link in enumerate(model.link_names):
         spreads[index] = given.get(link, given.get(ALL_LINKS, np.nan))

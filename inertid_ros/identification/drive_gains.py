@@ -108,27 +108,23 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     model = equations.model
     if equations.equation_type != "force" or model.free or model.contacts:
         raise IdentificationError(
-            "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off"
-        )
+            "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off")
     if len({load.tobytes() for load in loads}) < 2:
         raise IdentificationError(
             "identify.drive_gains: all recordings have the same load, or none, so that gains are determined up to a"
-            " common factor; add a recording with a known load (robot.loads)"
-        )
+            " common factor; add a recording with a known load (robot.loads)")
     reported = _with_loads(equations, recordings, loads)
     padded = [np.append(load, np.zeros(model.layout.size - load.size)) for load in loads]
     blocks = [
         (load, compress(equations, [block]))
         for samples, load in zip(reported, padded, strict=True)
         for block in samples.blocks(max(min(_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS // len(reported)), 1))
-        if block.mask.any()
-    ]
+        if block.mask.any()]
     # Gains by least squares, their covariance by independent noise, widened to the scatter of the jackknife.
     fit = GainFit.from_blocks(equations, blocks)
     residuals = [
         samples.tau - fit.inverse * equations.predict(fit.parameters + load, samples)
-        for samples, load in zip(reported, padded, strict=True)
-    ]
+        for samples, load in zip(reported, padded, strict=True)]
     fraction = effective_fraction(residuals, [samples.mask for samples in reported])
     covariance = fit.log_covariance(fraction)
     identified = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_GAIN_SHARE
@@ -194,8 +190,7 @@ class GainFit:
             if change < _GAIN_TOLERANCE:
                 return fit
         raise IdentificationError(
-            "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts"
-        )
+            "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts")
 
     def scatter(self, blocks: Sequence[tuple[Array, Information]]) -> Array:
         """Relative standard deviation ``(n,)`` of the gains by the jackknife over blocks of samples.
@@ -209,8 +204,7 @@ class GainFit:
             return np.zeros_like(self.inverse)
         without = [
             replace(self, blocks=_by_load([*blocks[:index], *blocks[index + 1 :]])).converged().inverse
-            for index in range(count)
-        ]
+            for index in range(count)]
         squares = (np.log(without) - np.log(without).mean(axis=0)) ** 2
         freedom = 3 * squares.sum(axis=0) ** 2 / np.maximum(np.sum(squares**2, axis=0), 1e-300)
         wider = scipy.special.stdtrit(np.clip(freedom, 1.0, count - 1), 0.5 + 0.5 * INTERVAL_COVERAGE) / NORMAL_95
@@ -263,8 +257,7 @@ def _by_load(blocks: Sequence[tuple[Array, Information]]) -> list[tuple[Array, I
     loads = {load.tobytes(): load for load, _ in blocks}
     return [
         (load, merged(information for of_block, information in blocks if of_block.tobytes() == key))
-        for key, load in loads.items()
-    ]
+        for key, load in loads.items()]
 
 
 def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Finding, ...]:
@@ -294,8 +287,7 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
     for _ in range(_CENTRE_STEPS):
         blocks = [
             (load if number is None else moved[number], information)
-            for number, (load, information) in zip(of_blocks, fit.blocks, strict=True)
-        ]
+            for number, (load, information) in zip(of_blocks, fit.blocks, strict=True)]
         try:
             freed = replace(fit, blocks=blocks).converged()
         except IdentificationError:
@@ -319,8 +311,7 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
         place = ", ".join(f"{value:.3g}" for value in centre)
         evidence = (
             f"the load of {mass:.4g} kg acts as if its centre of mass were {distance:.2g} m from where it is"
-            f" declared, at ({place}) m in {link}"
-        )
+            f" declared, at ({place}) m in {link}")
         findings.append(Finding.with_remedy("load_elsewhere", Severity.CARE, evidence, link))
     return tuple(findings)
 

@@ -135,13 +135,11 @@ def check_stribeck(equations: Equations) -> None:
     if "stribeck" not in equations.model.layout.drive_terms or not has_joints(equations):
         raise IdentificationError(
             "identify.fit_stribeck_speed: there is no Stribeck friction in these equations; add stribeck to"
-            " robot.drive_terms or leave it off"
-        )
+            " robot.drive_terms or leave it off")
 
 
 def _with_stribeck_of(
-    equations: Equations, information: Information, present: NDArray[np.bool_]
-) -> tuple[Equations, Information]:
+        equations: Equations, information: Information, present: NDArray[np.bool_]) -> tuple[Equations, Information]:
     """Set the columns of joints without Stribeck friction to zero."""
     model = equations.model
     if np.array_equal(present, model.layout.with_stribeck):
@@ -159,8 +157,7 @@ def _with_stribeck_of(
 
 
 def stribeck_where_significant(
-    equations: Equations, information: Information, test: DriveTermTest
-) -> tuple[Equations, Information]:
+        equations: Equations, information: Information, test: DriveTermTest) -> tuple[Equations, Information]:
     """Keep Stribeck friction, at the robot's speeds, of joints that show it."""
     present = equations.model.layout.with_stribeck
     if present.any() and has_joints(equations):
@@ -197,8 +194,7 @@ class _SpeedGrid:
         joints = self.equations.joint_channels
         squares = [
             [channel.squared_error(parameters) for channel in information.channels[joints]]
-            for information in self.informations
-        ]
+            for information in self.informations]
         return 0.5 * np.array(squares) * self.test.weights[joints] ** 2
 
 
@@ -295,8 +291,7 @@ def _refined(grid: Callable[[Array], _SpeedGrid], speeds: Array) -> tuple[Array,
         parameters = around.fit(middle).parameters
         slower, faster = (
             [around.fit(np.where(np.arange(joints) == joint, point, middle)).parameters for joint in range(joints)]
-            for point in (low, high)
-        )
+            for point in (low, high))
         misfits = around.misfits(parameters)
         curvature = np.diag(misfits[low] - 2 * misfits[1] + misfits[high]) / step**2
         curvature += np.array([slope(b) - slope(a) for a, b in zip(slower, faster, strict=True)]) / (2 * step)

@@ -66,12 +66,8 @@ def validate_on_blocks(
 
 
 def refitted(
-    estimate: Estimate,
-    recordings: Sequence[Samples],
-    information: Information,
-    options: IdentifyOptions,
-    constraints: Constraints,
-) -> Array:
+        estimate: Estimate, recordings: Sequence[Samples], information: Information, options: IdentifyOptions,
+        constraints: Constraints) -> Array:
     """Fit parameters ``(p,)`` to a part of the data, with the weights of data and prior of the whole.
 
     Parameters
@@ -96,12 +92,8 @@ def _without_ends(block: Samples) -> Samples:
 
 @one_thread()
 def check_new_motion(
-    estimate: Estimate,
-    recordings: Sequence[Samples],
-    held_out: Sequence[Samples],
-    options: IdentifyOptions,
-    constraints: Constraints,
-) -> tuple[Finding, ...]:
+        estimate: Estimate, recordings: Sequence[Samples], held_out: Sequence[Samples], options: IdentifyOptions,
+        constraints: Constraints) -> tuple[Finding, ...]:
     """Findings on held-out recordings that repeat the motion of fitted ones.
 
     Such a recording still tests generalisation if others of another motion were fitted, too: a fit to those alone,
@@ -122,8 +114,7 @@ def check_new_motion(
         error = _error_of_fit_to(others, estimate, samples, options, constraints) if others else None
         evidence = (
             f"{100 * repeated.share:.0f} % of the motion is that of {names}, which was fitted; after a shift they are"
-            f" {100 * repeated.difference:.2g} % apart"
-        )
+            f" {100 * repeated.difference:.2g} % apart")
         if error is not None:
             evidence += f", and a fit without {names} predicts it with a torque error of {100 * error:.2f} %"
         severity = Severity.CARE if error is None else Severity.NOTICE

@@ -38,13 +38,9 @@ class IdentificationProgress:
 
 @one_thread()
 def identify(
-    source: RobotModel | Equations,
-    data: Sequence[Samples] | Information,
-    options: IdentifyOptions | None = None,
-    constraints: Constraints | None = None,
-    progress: Callable[[IdentificationProgress], None] = lambda report: None,
-    earlier: EarlierFit | None = None,
-    further: Iterable[Samples] = (),
+    source: RobotModel | Equations, data: Sequence[Samples] | Information, options: IdentifyOptions | None = None,
+    constraints: Constraints | None = None, progress: Callable[[IdentificationProgress], None] = lambda report: None,
+    earlier: EarlierFit | None = None, further: Iterable[Samples] = (),
 ) -> Estimate:
     """Physically consistent parameters by weighted least squares with a geometric prior.
 
@@ -114,16 +110,12 @@ def takes_further(source: RobotModel | Equations, options: IdentifyOptions) -> b
         and not options.fit_stribeck_speed
         and not options.drive_gains
         and equations.equation_type == "force"
-        and not any(term.uses_load for term in equations.model.layout.terms)
-    )
+        and not any(term.uses_load for term in equations.model.layout.terms))
 
 
 def _fitted(
-    data: FitData,
-    options: IdentifyOptions,
-    constraints: Constraints,
-    progress: Callable[[IdentificationProgress], None],
-) -> Estimate:
+        data: FitData, options: IdentifyOptions, constraints: Constraints,
+        progress: Callable[[IdentificationProgress], None]) -> Estimate:
     """Fit prepared data, step by step."""
     # Weights of the channels and prior spread, with all samples as independent as the filter leaves them.
     fit = MapFit.of(data, options, constraints).reweighted()

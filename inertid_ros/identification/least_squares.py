@@ -63,10 +63,9 @@ class LeastSquaresEstimate(Estimate):
 
 @one_thread()
 def least_squares(
-    equations: RobotModel | Equations,
-    data: Sequence[Samples] | Information,
-    options: LeastSquaresOptions | None = None,
-) -> LeastSquaresEstimate:
+        equations: RobotModel | Equations,
+        data: Sequence[Samples] | Information,
+        options: LeastSquaresOptions | None = None) -> LeastSquaresEstimate:
     """Parameters by a classical least-squares method ([vanDerGaag2024]_ sec. III; [Lee2019]_ sec. 4.5.1).
 
     Parameters
@@ -107,8 +106,7 @@ def least_squares(
         train_relative_error=information.relative_error(solution.x), prior_spread=TYPICAL_PRIOR_SPREAD,
         solution=solution, recordings=tuple(samples.name for samples in recordings), information=fit.information,
         weights=fit.weights, rank=rank, spectrum=fit.spectrum, variances=fit.variances, scores=scores,
-        clipped=fit.clipped,
-    )
+        clipped=fit.clipped)
     return with_identifiability(estimate)
 
 
@@ -119,8 +117,7 @@ def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
     gradient = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
     return Solution(
         x=parameters, hessian=R.T @ R, objective=0.5 * float(fit.weights**2 @ errors),
-        gap=fit.gap + 0.5 * float(gradient @ gradient), solver=name, iterations=fit.iterations, seconds=0.0,
-    )
+        gap=fit.gap + 0.5 * float(gradient @ gradient), solver=name, iterations=fit.iterations, seconds=0.0)
 
 
 def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> tuple[int, Array]:
@@ -136,8 +133,7 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
                 "least squares: %d of %d directions are excited enough and fitted; the others stay at the prior"
                 " (reduced identification)",
                 rank,
-                fit.spectrum.count,
-            )
+                fit.spectrum.count)
         return rank, np.zeros(0)
     if rule == "gcv":
         errors = [channel.squared_error(fit.parameters) for channel in fit.information.channels]

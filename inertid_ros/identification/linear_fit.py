@@ -148,8 +148,7 @@ class LinearProblem:
 
     @classmethod
     def from_information(
-        cls, equations: Equations, information: Information, options: LeastSquaresOptions
-    ) -> "LinearProblem":
+            cls, equations: Equations, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
         model = equations.model
         coordinates = priors.prior_coordinates(model, information)
         level = information.rms_measured
@@ -215,8 +214,7 @@ class LinearProblem:
             if freedom < 1e-6 * channel.count:
                 raise IdentificationError(
                     f"least squares: '{name}' has {channel.count} samples and as many parameters to fit;"
-                    " record more motion"
-                )
+                    " record more motion")
             free.append(freedom)
         return np.maximum(information.deviation(parameters, np.array(free)), least_deviation(information))
 
@@ -230,7 +228,6 @@ class LinearProblem:
             normal[:, channel.columns] += local.T @ equations
             noise += level * local.T @ local
         prior_error = np.column_stack(
-            [priors.prior_covariance_root(self.coordinates, priors.TYPICAL_PRIOR_SPREAD), self.prior - self.centre]
-        )
+            [priors.prior_covariance_root(self.coordinates, priors.TYPICAL_PRIOR_SPREAD), self.prior - self.centre])
         prior_error -= roots @ (normal @ prior_error)
         return np.asarray(roots @ noise @ roots.T + prior_error @ prior_error.T)

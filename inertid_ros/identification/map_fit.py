@@ -121,8 +121,7 @@ class MapFit:
         constraints = replace(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
         plain = Regularization(
-            options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads
-        )
+            options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads)
         regularization = map_problem.completed(plain, model.consistent_prior - model.inertial_locked)
         # Weights by the errors of the prior, with samples as independent as the filter leaves them.
         information = data.information
@@ -179,8 +178,7 @@ class MapFit:
             # Residual deviation per channel, then the prior spread of the largest evidence.
             deviation = np.maximum(information.deviation(self._physical(solution)), least)
             prior_spread = given_spread or regularizers.prior_spread_of_largest_evidence(
-                R, solution, information.layout, fit.regularization, self._held
-            )
+                R, solution, information.layout, fit.regularization, self._held)
             changes = deviation / fit.deviation - 1, prior_spread / fit.regularization.prior_spread - 1
             if max(np.max(np.abs(change)) for change in changes) <= _REWEIGHTING_TOLERANCE:
                 break
@@ -195,8 +193,7 @@ class MapFit:
         channel = int(np.argmin(np.where(information.counts > 0, relative, np.inf)))
         return (
             f"{information.names[channel]} weighs most, whose error of {self.deviation[channel]:.1e} is"
-            f" {relative[channel]:.1e} of its effort: check its unit (robot.effort_scale), or leave its effort out"
-        )
+            f" {relative[channel]:.1e} of its effort: check its unit (robot.effort_scale), or leave its effort out")
 
     def normalised_equations(self, weights: Array) -> tuple[Array, Array]:
         """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates, without what was left out."""
@@ -218,8 +215,7 @@ class MapFit:
         """
         data = self.data
         kept, outliers = data_checks.without_outliers(
-            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold
-        )
+            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold)
         fit = replace(self, data=replace(data, recordings=tuple(kept)), outliers=self._outliers_with(outliers))
         if outliers.any():
             information = replace(compress(data.equations, kept), earlier=data.information.earlier)
@@ -238,8 +234,7 @@ class MapFit:
         """
         data, count = self.data, np.zeros(self.data.equations.count, dtype=int)
         limits = data_checks.OutlierLimits.from_residuals(
-            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold
-        )
+            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold)
         parameters = self.parameters
 
         def masked_samples() -> Iterator[Samples]:
@@ -357,8 +352,7 @@ class MapFit:
             speed_covariance=covariance,
             # At fitted speeds it is another column.
             complete=None if self.options.fit_stribeck_speed else information,
-            left_out=self.left_out,
-        )
+            left_out=self.left_out)
 
     def with_weights_of(self, other: "MapFit") -> "MapFit":
         """Take over the weights of data and prior, and the noise."""
@@ -381,13 +375,11 @@ class MapFit:
             ErrorSources(
                 coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
                 None if of_speeds is None else inverse @ of_speeds @ inverse.T,
-                left_out,
-            ),
+                left_out),
             solution,
             self.map_problem.convex_program(*fitted, self.regularization),
             coordinates,
-            self.regularization,
-        )
+            self.regularization)
         missed = np.array([channel.expected_square(covariance) for channel in information.channels])
         deviation = np.sqrt(self.deviation**2 + missed / np.maximum(information.counts, 1))
         kept = np.ones(len(parameters))
@@ -401,5 +393,4 @@ class MapFit:
             prior_spread=self.regularization.prior_spread, own_prior_spreads=self.data.prior_spreads,
             solution=solution, recordings=tuple(samples.name for samples in self.data.recordings),
             information=information, weights=self.weights, bounded_interval=interval, delay=self.data.removed_delay,
-            delay_found=self.data.delay, outliers=self.outliers,
-        )
+            delay_found=self.data.delay, outliers=self.outliers)

@@ -103,18 +103,14 @@ class Provenance:
 
 
 def provenance(
-    model: RobotModel,
-    recordings: tuple[RecordingSource, ...],
-    configuration: Configuration,
-    earlier: EarlierSource | None = None,
-) -> Provenance:
+        model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration,
+        earlier: EarlierSource | None = None) -> Provenance:
     """Provenance of a result made now, on this machine; the cutoff is that of the first recording."""
     return Provenance(
         robot=model.name, model_hash=model.hash, urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
         recordings=recordings, configuration=attrs.asdict(configuration), versions=_versions(),
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"), cutoff_hz=recordings[0].cutoff_hz,
-        earlier=earlier,
-    )
+        earlier=earlier)
 
 
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
@@ -122,8 +118,7 @@ def recording_source(recording: Recording, samples: Samples, role: str) -> Recor
     return RecordingSource(
         name=recording.name, role=role, samples=len(recording), seconds=recording.duration,
         used_samples=int(samples.usable.sum()), cutoff_hz=samples.cutoff_hz, sha256=checksum(recording),
-        notices=recording.notices,
-    )
+        notices=recording.notices)
 
 
 def checksum(recording: Recording) -> str:

@@ -67,8 +67,7 @@ class DriveMotion(NamedTuple):
 _COLUMNS = {
     "rotor_inertia": lambda motion: motion.a, "viscous": lambda motion: motion.v,
     "coulomb": lambda motion: motion.direction, "offset": lambda motion: np.ones_like(motion.v),
-    "stiffness": lambda motion: motion.q, "stribeck": lambda motion: motion.fading,
-}
+    "stiffness": lambda motion: motion.q, "stribeck": lambda motion: motion.fading}
 
 
 def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:

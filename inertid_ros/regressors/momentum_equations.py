@@ -73,8 +73,7 @@ class MomentumEquations(WholeRowEquations):
     def __init__(self, model: RobotModel) -> None:
         if not model.free:
             raise ModelError(
-                f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free"
-            )
+                f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free")
         self.model = model.with_layout(drive_terms=(), couplings=(), terms=())
 
     @cached_property

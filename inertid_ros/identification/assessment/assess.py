@@ -57,13 +57,8 @@ class Assessment:
 
 
 def assess(
-    estimate: Estimate,
-    train: Sequence[Samples],
-    held_out: Sequence[Samples],
-    tested: Validation | None,
-    findings: Sequence[Finding],
-    constraints: Constraints,
-) -> Assessment:
+        estimate: Estimate, train: Sequence[Samples], held_out: Sequence[Samples], tested: Validation | None,
+        findings: Sequence[Finding], constraints: Constraints) -> Assessment:
     """Assess an estimate.
 
     Parameters
@@ -86,9 +81,7 @@ def assess(
             *gate.plausibility(estimate, subjects_of(findings, "undeclared_load")),
             *gate.check_excitation(estimate, confidence), *check_change(estimate, train),
             *(tested.findings if tested is not None else ()),
-            *((NOT_VALIDATED,) if tested is None or tested.blocks else ()),
-        ]
-    )
+            *((NOT_VALIDATED,) if tested is None or tested.blocks else ())])
     return Assessment(
         train_errors=torque_errors(estimate.equations, estimate.parameters, train),
         train_errors_of_prior=torque_errors(estimate.equations, estimate.prior, train), confidence=confidence,
@@ -97,8 +90,7 @@ def assess(
         feasibility=of_bodies.feasibility_margins(estimate), correlated=of_bodies.correlated_pairs(estimate),
         predictions=curves.prediction_curves(estimate, held_out or train),
         friction=curves.friction_curves(estimate, train),
-        coverage=curves.motion_coverage(estimate.model, train, confidence),
-    )
+        coverage=curves.motion_coverage(estimate.model, train, confidence))
 
 
 def _calibrated_urdf(estimate: Estimate) -> str:

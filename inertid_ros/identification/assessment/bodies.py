@@ -57,8 +57,7 @@ def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
     pi, covariance = estimate.parameters[columns], estimate.covariance[columns, columns]
     verdicts = [parameter.verdict for parameter in estimate.identifiability[columns]] or [PRIOR] * len(pi)
     determined: dict[str, str | tuple[str, ...]] = {
-        "mass": verdicts[0], "com": tuple(verdicts[1:4]), "inertia": tuple(verdicts[4:])
-    }  # fmt: skip
+        "mass": verdicts[0], "com": tuple(verdicts[1:4]), "inertia": tuple(verdicts[4:])}
     interval = np.full((9, 2), np.nan)
     if pi[0] > 0:
         slopes = com_inertia_slopes(pi)
@@ -115,14 +114,10 @@ def feasibility_margins(estimate: Estimate) -> tuple[FeasibilityMargin, ...]:
     consistent = inertial.is_consistent(estimate.bodies)
     return tuple(
         FeasibilityMargin(
-            name,
-            float(estimate.min_eigenvalues[i]),
-            float(scipy.linalg.eigh(calibrated[i], prior[i], eigvals_only=True)[0]),
-            float(triangle[i]),
-            bool(consistent[i]),
-        )
-        for i, name in enumerate(estimate.model.link_names)
-    )
+            name, float(estimate.min_eigenvalues[i]),
+            float(scipy.linalg.eigh(calibrated[i], prior[i], eigvals_only=True)[0]), float(triangle[i]),
+            bool(consistent[i]))
+        for i, name in enumerate(estimate.model.link_names))
 
 
 @dataclass(frozen=True)
@@ -231,5 +226,4 @@ def correlated_pairs(estimate: Estimate) -> tuple[CorrelatedPair, ...]:
     return tuple(
         CorrelatedPair(base.names[rows[k]], base.names[columns[k]], float(values[k]))
         for k in order
-        if abs(values[k]) >= _MIN_CORRELATION
-    )
+        if abs(values[k]) >= _MIN_CORRELATION)

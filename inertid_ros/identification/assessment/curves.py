@@ -122,8 +122,7 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
     return tuple(
         FrictionCurve(name, all_v[:, i], all_torque[:, i], speeds[:, i], friction[:, i], deviation[:, i])
         for i, name in enumerate(estimate.model.joint_names)
-        if fitted[i] and fastest[i] > 0
-    )
+        if fitted[i] and fastest[i] > 0)
 
 
 def _deviation(estimate: Estimate, speeds: Array) -> Array:
@@ -193,17 +192,13 @@ class MotionExtent:
         direction = np.sign(v)
         return cls(
             q.min(axis=0, initial=np.inf), q.max(axis=0, initial=-np.inf), np.abs(v).max(axis=0, initial=0.0),
-            np.abs(a).max(axis=0, initial=0.0), np.sum(direction[1:] * direction[:-1] < 0, axis=0),
-        )
+            np.abs(a).max(axis=0, initial=0.0), np.sum(direction[1:] * direction[:-1] < 0, axis=0))
 
     def __or__(self, other: "MotionExtent") -> "MotionExtent":
         return MotionExtent(
-            np.minimum(self.lowest, other.lowest),
-            np.maximum(self.highest, other.highest),
-            np.maximum(self.fastest, other.fastest),
-            np.maximum(self.sharpest, other.sharpest),
-            self.reversals + other.reversals,
-        )
+            np.minimum(self.lowest, other.lowest), np.maximum(self.highest, other.highest),
+            np.maximum(self.fastest, other.fastest), np.maximum(self.sharpest, other.sharpest),
+            self.reversals + other.reversals)
 
 
 def motion_coverage(
@@ -215,23 +210,19 @@ def motion_coverage(
 
 
 def coverage_of_extent(
-    model: RobotModel, extent: MotionExtent, confidence: TorqueConfidence | None
-) -> tuple[JointCoverage, ...]:
+        model: RobotModel, extent: MotionExtent, confidence: TorqueConfidence | None) -> tuple[JointCoverage, ...]:
     """Coverage of every joint, with advice for the joints of the most uncertain torque."""
     span = extent.highest - extent.lowest
     used = np.stack(
-        [_share(span, model.limits.upper - model.limits.lower), _share(extent.fastest, model.limits.velocity)]
-    )
+        [_share(span, model.limits.upper - model.limits.lower), _share(extent.fastest, model.limits.velocity)])
     open_torque = np.full(model.joints, np.nan) if confidence is None else confidence.shares
     advice = _advice(open_torque, used)
     return tuple(
         JointCoverage(
             name, float(extent.lowest[i]), float(extent.highest[i]), float(extent.fastest[i]),
             float(extent.sharpest[i]), float(used[0, i]), float(used[1, i]), int(extent.reversals[i]),
-            float(open_torque[i]), advice[i],
-        )
-        for i, name in enumerate(model.joint_names)
-    )  # fmt: skip
+            float(open_torque[i]), advice[i])
+        for i, name in enumerate(model.joint_names))
 
 
 def _share(values: Array, limits: Array) -> Array:

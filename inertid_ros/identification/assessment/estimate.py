@@ -25,11 +25,7 @@ from inertid_ros.robot.layout import ParameterLayout, UserTerm
 from inertid_ros.robot.model import RobotModel
 
 IDENTIFIED, COMBINED, PARTLY, PRIOR = (
-    "identified",
-    "identified only in combination",
-    "partly identified",
-    "left at the prior",
-)
+    "identified", "identified only in combination", "partly identified", "left at the prior")
 VERDICTS = (PRIOR, PARTLY, COMBINED, IDENTIFIED)  # in ascending order
 PARTLY_SHARE = 0.5  # data and prior are equally accurate
 _IDENTIFIED_SHARE = 0.9  # of the prior variance that the data takes away: the prior is a tenth of what is known

@@ -37,8 +37,7 @@ _COMMANDS = {
     "validate": "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT",
     "correct": "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT",
     "record": "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT",
-    "use": "ros2 launch inertid_ros online.launch.py result:=RESULT",
-}
+    "use": "ros2 launch inertid_ros online.launch.py result:=RESULT"}
 
 
 class Verdict(Enum):
@@ -91,8 +90,7 @@ class GateDecision:
         return {
             "verdict": self.verdict.value,
             "reasons": [finding.content() for finding in self.reasons],
-            "notices": [finding.content() for finding in self.notices],
-        }
+            "notices": [finding.content() for finding in self.notices]}
 
 
 def check_solution(estimate: Estimate) -> Iterator[Finding]:
@@ -148,8 +146,7 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
         more = f" and {len(lost) - _MAX_COMBINATIONS_NAMED} more" if len(lost) > _MAX_COMBINATIONS_NAMED else ""
         evidence = (
             f"{len(every) - len(lost)} of the bodies' {len(every)} base parameters show in the motion; not apart from"
-            f" others: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}"
-        )
+            f" others: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}")
         yield Finding.with_remedy("little_excited", Severity.NOTICE, evidence)
 
 
@@ -243,8 +240,7 @@ def _no_friction(estimate: Estimate) -> Iterator[Finding]:
     shares = [
         np.linalg.norm(channel.r_factor[:, :-1] @ friction[channel.columns]) / np.linalg.norm(channel.r_factor[:, -1])
         for channel in estimate.information.channels[estimate.equations.joint_channels]
-        if channel.count and channel.r_factor[:, -1].any()
-    ]
+        if channel.count and channel.r_factor[:, -1].any()]
     if shares and max(shares) <= _FRICTIONLESS_SHARE:
         evidence = f"no joint shows friction (at most {100 * max(shares):.1g} % of its torque)"
         yield Finding.with_remedy("effort_without_friction", Severity.NOTICE, evidence)
@@ -263,8 +259,7 @@ def _stiffness(estimate: Estimate) -> Iterator[Finding]:
         if torque > 0 and least[index] * half[index] > _SPRING_TORQUE_SHARE * torque:
             evidence = (
                 f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad, {stiffness[index] * half[index]:.3g}"
-                f" N m at its limits where its RMS torque is {torque:.3g}"
-            )
+                f" N m at its limits where its RMS torque is {torque:.3g}")
             yield Finding.with_remedy("parameter_implausible", Severity.NOTICE, evidence, joint)
 
 

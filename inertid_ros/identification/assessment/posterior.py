@@ -47,13 +47,8 @@ class ErrorSources:
 
 
 def posterior(
-    fitted: tuple[Array, Array],
-    sources: ErrorSources,
-    solution: Solution,
-    convex_program: ConvexProgram,
-    coordinates: Coordinates,
-    regularization: Regularization,
-) -> tuple[Array, Array]:
+        fitted: tuple[Array, Array], sources: ErrorSources, solution: Solution, convex_program: ConvexProgram,
+        coordinates: Coordinates, regularization: Regularization) -> tuple[Array, Array]:
     """Posterior under noise that may differ from the noise that the weights of the fit stand for.
 
     Normal about the optimum, with the curvature of data and regularizer there; bounds cut it off. With other weights
@@ -162,8 +157,7 @@ class TruncatedNormal:
 
 
 def truncated_normal(
-    mean: Array, covariance: Array, rows: Array, shift: Array, absent: Array | None = None
-) -> TruncatedNormal:
+        mean: Array, covariance: Array, rows: Array, shift: Array, absent: Array | None = None) -> TruncatedNormal:
     """Normal distribution with no element of ``rows @ x + shift`` below zero.
 
     Parameters

@@ -111,14 +111,12 @@ class StateTorques:
         """Confidence by parameters ``(p,)`` with a covariance ``(p, p)``."""
         squares = [
             np.sum((rows @ covariance[np.ix_(columns, columns)]) * rows)
-            for rows, columns in zip(self._rows, self._columns, strict=True)
-        ]
+            for rows, columns in zip(self._rows, self._columns, strict=True)]
         torque = ForceEquations(self._model).predict(parameters, self._states)
         return TorqueConfidence(
             self._model.joint_names,
             np.sqrt(np.maximum(squares, 0.0) / len(self._states)),
-            np.sqrt(np.mean(torque**2, axis=0)),
-        )
+            np.sqrt(np.mean(torque**2, axis=0)))
 
 
 @dataclass(frozen=True)
@@ -139,12 +137,8 @@ class TorqueScale:
 
     @classmethod
     def from_recordings(
-        cls,
-        equations: Equations,
-        parameters: tuple[Array, Array],
-        recordings: Sequence[Samples],
-        fitted: Information | None = None,
-    ) -> "TorqueScale":
+            cls, equations: Equations, parameters: tuple[Array, Array], recordings: Sequence[Samples],
+            fitted: Information | None = None) -> "TorqueScale":
         """Scale of recordings, of the data fitted, and over the robot's range; zero for unmeasured channels.
 
         Joints far below the others are raised.
@@ -239,8 +233,7 @@ class ParameterChange:
 
 
 def compare_results(
-    first: ParameterSet, second: ParameterSet
-) -> tuple[Array, dict[str, float], tuple[ParameterChange, ...]]:
+        first: ParameterSet, second: ParameterSet) -> tuple[Array, dict[str, float], tuple[ParameterChange, ...]]:
     """Compare two results of a robot whose links and joints are the same.
 
     Returns

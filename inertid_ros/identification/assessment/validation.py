@@ -133,8 +133,7 @@ def torque_errors(equations: RobotModel | Equations, parameters: Array, recordin
 
 
 def errors_of_each(
-    equations: RobotModel | Equations, predictions: Sequence[tuple[Array, Samples]]
-) -> TorqueErrors:
+        equations: RobotModel | Equations, predictions: Sequence[tuple[Array, Samples]]) -> TorqueErrors:
     """Errors over all samples, each recording's torque predicted by its own parameters ``(p,)``."""
     equations = equations_of(equations)
     torque, error, measured, sliding = [], [], [], []
@@ -151,16 +150,14 @@ def errors_of_each(
     names = dict.fromkeys(samples.name for _, samples in predictions)
     if not tau.any():
         raise IdentificationError(
-            f"{', '.join(names)}: no usable sample or zero effort throughout; record motion with effort"
-        )
+            f"{', '.join(names)}: no usable sample or zero effort throughout; record motion with effort")
     return TorqueErrors(
         relative_error=float(np.linalg.norm(residual) / np.linalg.norm(tau)),
         rms_torque=np.nan_to_num(_rms(tau, every)), rms_error=np.nan_to_num(_rms(residual, every)),
         rms_error_sliding=_rms(residual, slides), rms_error_resting=_rms(residual, every & ~slides), samples=len(tau),
         recordings=tuple(names), quantity=equations.quantity[0], unit=equations.quantity[1],
         r_squared=_explained(tau, residual, every),
-        noise=_noise(equations, [samples for _, samples in predictions], tau),
-    )
+        noise=_noise(equations, [samples for _, samples in predictions], tau))
 
 
 def _rms(values: Array, of: NDArray[np.bool_]) -> Array:
@@ -197,12 +194,8 @@ class _ChannelErrors:
 
 
 def check_errors(
-    equations: Equations,
-    calibrated: TorqueErrors,
-    prior: TorqueErrors | None,
-    scale: TorqueScale,
-    expected: tuple[Array, Array] | None = None,
-) -> tuple[Finding, ...]:
+        equations: Equations, calibrated: TorqueErrors, prior: TorqueErrors | None, scale: TorqueScale,
+        expected: tuple[Array, Array] | None = None) -> tuple[Finding, ...]:
     """Findings of all channels together, then channel by channel.
 
     Parameters
@@ -222,11 +215,9 @@ def check_errors(
     channels = [
         _ChannelErrors(
             name, calibrated.quantity, calibrated.unit, calibrated.rms_error[k], given[k], noise[k], scale.torque[k],
-            scale.variation[k], bool(minor[k]), sliding[k], foreseen[k], case,
-        )
+            scale.variation[k], bool(minor[k]), sliding[k], foreseen[k], case)
         for k, name in enumerate(equations.channels)
-        if scale.torque[k] > 0
-    ]  # fmt: skip
+        if scale.torque[k] > 0]
     by_channel = (finding for check in (_unexplained, _worse, _unexpected) for c in channels for finding in check(c))
     return (*_overall(calibrated, prior, case), *by_channel)
 
@@ -242,8 +233,7 @@ def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None, case: str) ->
         severity = Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT
         evidence = (
             f"the {quantity} error over all channels is {100 * error:.2f} % against {100 * prior.relative_error:.2f} %"
-            " of the URDF as given"
-        )
+            " of the URDF as given")
         yield Finding.with_remedy("worse_than_urdf", severity, evidence, case="all_joints")
 
 
@@ -287,8 +277,7 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     calibrated = torque_errors(equations, estimate.parameters, recordings)
     prior = torque_errors(equations, estimate.prior, recordings)
     scale = TorqueScale.from_recordings(
-        equations, (estimate.prior, estimate.parameters), recordings, estimate.information
-    )
+        equations, (estimate.prior, estimate.parameters), recordings, estimate.information)
     findings = check_errors(equations, calibrated, prior, scale, expected_errors(estimate, recordings))
     return Validation(calibrated, prior, (*check_solution(estimate), *findings))
 

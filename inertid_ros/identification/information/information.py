@@ -132,8 +132,7 @@ class Information:
             noise = share * self.noise + (1 - share) * other.noise
         channels = tuple(
             Channel(a.columns, r_factor(np.vstack([a.r_factor, b.r_factor])), a.count + b.count)
-            for a, b in zip(self.channels, other.channels, strict=True)
-        )
+            for a, b in zip(self.channels, other.channels, strict=True))
         earlier = self.earlier
         if other.earlier is not None:
             earlier = other.earlier if earlier is None else earlier + other.earlier
@@ -189,8 +188,7 @@ class Information:
         size = self.layout.size
         blocks = [
             (channel.columns, weight * channel.r_factor[:-1])
-            for channel, weight in zip(self.channels, weights, strict=True)
-        ]
+            for channel, weight in zip(self.channels, weights, strict=True)]
         if self.earlier is not None:
             blocks.append((np.arange(size), self.earlier.rows))
         whole = r_factor_of_blocks(blocks, size)
@@ -298,8 +296,7 @@ class Compressor:
         """``R (r, c + 1)`` per channel with ``R^T R = [A b]^T [A b]`` of its equations ``A x[columns] = b``."""
         return [
             factor.r_factor() @ block_diag(expansion, np.eye(1))
-            for factor, expansion in zip(self._factors, self._writer.expansions, strict=True)
-        ]
+            for factor, expansion in zip(self._factors, self._writer.expansions, strict=True)]
 
 
 class IncrementalQR:

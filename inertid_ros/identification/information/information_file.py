@@ -35,8 +35,7 @@ def information_bytes(information: Information) -> bytes:
     """Content of the file of :func:`write_information`."""
     content: dict[str, Any] = {
         "format": INFORMATION_FORMAT, "layout": json.dumps(dataclasses.asdict(information.layout)),
-        "robot": information.robot, "names": np.array(information.names), "counts": information.counts,
-    }
+        "robot": information.robot, "names": np.array(information.names), "counts": information.counts}
     for index, channel in enumerate(information.channels):
         content |= {f"columns/{index}": channel.columns, f"triangle/{index}": channel.r_factor}
     if information.noise is not None:
@@ -58,8 +57,7 @@ def _read(source: Path | io.BytesIO, path: Path) -> Information:
         content = read_arrays(source)
         if int(content["format"]) != INFORMATION_FORMAT:
             raise IdentificationError(
-                f"{path}: has format {content['format']}, this version reads {INFORMATION_FORMAT}; update"
-            )
+                f"{path}: has format {content['format']}, this version reads {INFORMATION_FORMAT}; update")
         return _information(path, content)
     except FileNotFoundError:
         raise IdentificationError(f"{path}: no such file; check the path") from None
@@ -67,8 +65,7 @@ def _read(source: Path | io.BytesIO, path: Path) -> Information:
         raise IdentificationError(f"{path}: is not information, or is damaged ({error}); write it again") from None
     except _DAMAGE_ERRORS as error:
         raise IdentificationError(
-            f"{path}: is not information, or is damaged ({error.__class__.__name__}); write it again"
-        ) from None
+            f"{path}: is not information, or is damaged ({error.__class__.__name__}); write it again") from None
     except ModelError as error:
         raise IdentificationError(f"{path}: {error}") from None
 
@@ -82,8 +79,7 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
     layout = _layout(read_json(str(content["layout"])))
     channels = tuple(
         Channel(content[f"columns/{index}"], content[f"triangle/{index}"], int(count))
-        for index, count in enumerate(content["counts"])
-    )
+        for index, count in enumerate(content["counts"]))
     names = tuple(map(str, content.get("names", layout.joints)))
     if len(channels) != len(names):
         raise IdentificationError(f"{path}: {len(channels)} channels of {len(names)} names; write it again")
@@ -109,9 +105,7 @@ def _layout(fields: dict[str, list]) -> ParameterLayout:
     return ParameterLayout(
         **{
             name: tuple(nested[name](**_tuples(value)) if name in nested else value for value in values)
-            for name, values in fields.items()
-        }
-    )
+            for name, values in fields.items()})
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:

@@ -222,17 +222,14 @@ def noise_levels(
     """
     metrics = [
         expansion @ covariance[np.ix_(columns, columns)] @ expansion.T
-        for expansion, columns in zip(equations.writer().expansions, equations.columns, strict=True)
-    ]
+        for expansion, columns in zip(equations.writer().expansions, equations.columns, strict=True)]
     (times, longer), (regions, wider) = (
-        sums.levels(metrics, weights) for sums in block_sums(equations, recordings, residuals)
-    )
+        sums.levels(metrics, weights) for sums in block_sums(equations, recordings, residuals))
     return np.maximum(times, regions), np.maximum(longer * times, wider * regions)
 
 
 def block_sums(
-    equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]
-) -> tuple[BlockSums, BlockSums]:
+        equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> tuple[BlockSums, BlockSums]:
     """Sums over pieces of time and over regions of motion.
 
     A low-passed signal holds no more than its band: so many samples are taken, each for its stride.
@@ -240,8 +237,7 @@ def block_sums(
     strides = [samples.stride_of_products for samples in recordings]
     thinned = [
         replace(samples, tau=values).select(slice(None, None, stride))
-        for samples, values, stride in zip(recordings, residuals, strides, strict=True)
-    ]
+        for samples, values, stride in zip(recordings, residuals, strides, strict=True)]
     pieces, count, longer = _pieces([len(samples) for samples in thinned])
     regions = [_regions(equations, channel, thinned) for channel in range(equations.count)]
     writer = equations.writer()

@@ -94,8 +94,7 @@ def constrained(
         positive_weights=convex_program.positive_weights[moving],
         inequalities=convex_program.inequalities + _normalised(inequalities, coordinates),
         equalities=convex_program.equalities + _normalised(equalities, coordinates),
-        blocks=convex_program.blocks + _com_blocks(constraints, coordinates),
-    )
+        blocks=convex_program.blocks + _com_blocks(constraints, coordinates))
     return _split(physical, constraints, coordinates)
 
 
@@ -111,8 +110,7 @@ class _Rows:
         if name not in self.columns:
             raise IdentificationError(
                 f"constraints: no parameter '{name}'; parameters are named like '{self.layout.names[0]}' and"
-                f" '{self.layout.names[-1]}'"
-            )
+                f" '{self.layout.names[-1]}'")
         return np.eye(self.layout.size)[self.columns[name]]
 
     def inequalities(self, constraints: Constraints) -> LinearConstraints:
@@ -171,8 +169,7 @@ def _normalised(linear: LinearConstraints, coordinates: Coordinates) -> LinearCo
     matrix = linear.matrix @ coordinates.matrix
     length = np.maximum(np.linalg.norm(matrix, axis=1), 1e-300)
     return LinearConstraints(
-        matrix / length[:, None], (linear.shift + linear.matrix @ coordinates.offset) / length, linear.names
-    )
+        matrix / length[:, None], (linear.shift + linear.matrix @ coordinates.offset) / length, linear.names)
 
 
 def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixInequalities:
@@ -231,8 +228,5 @@ def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
 
     constraints = {name: getattr(convex_program, name) for name in ("inequalities", "equalities", "blocks")}
     return replace(
-        convex_program,
-        R=padded(convex_program.R),
-        linear=padded(convex_program.linear),
-        **{name: replace(rows, matrix=padded(rows.matrix)) for name, rows in constraints.items()},
-    )
+        convex_program, R=padded(convex_program.R), linear=padded(convex_program.linear),
+        **{name: replace(rows, matrix=padded(rows.matrix)) for name, rows in constraints.items()})

@@ -157,8 +157,7 @@ class Coordinates:
 
 
 def normalised_coordinates(
-    layout: ParameterLayout, bodies: Array, locked: Array, drives: Array, drive_scale: Array
-) -> Coordinates:
+        layout: ParameterLayout, bodies: Array, locked: Array, drives: Array, drive_scale: Array) -> Coordinates:
     """Coordinates around a physically consistent prior.
 
     Parameters

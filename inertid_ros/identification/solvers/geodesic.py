@@ -83,19 +83,16 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
         if decrement <= _TOLERANCE * scale and settled and np.isfinite(reached):
             return replace(
                 solution, objective=reached, gap=solution.gap + decrement, iterations=iterations, seconds=seconds,
-                solver="interior_point, successive convex models", curvature=None,
-            )  # fmt: skip
+                solver="interior_point, successive convex models", curvature=None)
         before = decrement
         x, value = _line_search(objective, x, value, step, expected_decrease)
     raise IdentificationError(
         f"riemannian regularizer: no minimum after {_MAX_MODELS} steps (decrement {decrement:.1e});"
-        " use the entropic regularizer"
-    )
+        " use the entropic regularizer")
 
 
 def _line_search(
-    objective: "_Objective", x: Array, value: float, step: Array, expected_decrease: float
-) -> tuple[Array, float]:
+        objective: "_Objective", x: Array, value: float, step: Array, expected_decrease: float) -> tuple[Array, float]:
     """First point of enough decrease by halving the step; if it is the whole step, the last one that doubling
     improves.
     """
@@ -320,13 +317,11 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
         if gap <= _GEODESIC_TOLERANCE * (1 + state.value):
             return Solution(
                 x=from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(), objective=state.value,
-                gap=gap, solver="geodesic least squares", iterations=iteration, seconds=time.perf_counter() - began,
-            )
+                gap=gap, solver="geodesic least squares", iterations=iteration, seconds=time.perf_counter() - began)
         state = state.line_search(step, gap)
     raise IdentificationError(
         f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e});"
-        " use the entropic regularizer"
-    )
+        " use the entropic regularizer")
 
 
 class _State:

@@ -162,9 +162,7 @@ class NewtonSystem:
         scaled = np.concatenate(
             [
                 self.inverse_root @ step.S @ self.inverse_root.transpose(0, 2, 1),
-                self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1),
-            ]
-        )
+                self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1)])
         rates = [-np.linalg.eigvalsh(scaled).min(initial=0.0)]
         rates += [float((-step.s / self.at.s).max(initial=0.0)), float((-step.u / self.at.u).max(initial=0.0))]
         fastest = max(rates)
@@ -210,8 +208,7 @@ class NewtonSystem:
         scalars = np.vstack([np.eye(size)[convex_program.positive], convex_program.inequalities.matrix])
         blocks = [
             np.kron(root, root) @ rows
-            for rows, root in zip(convex_program.blocks.matrix, self.W_root[self.bodies :], strict=True)
-        ]
+            for rows, root in zip(convex_program.blocks.matrix, self.W_root[self.bodies :], strict=True)]
         bodies = np.pad(bodies, ((0, 0), (0, size - self.size)))
         return np.vstack([bodies, np.sqrt(self.ratio)[:, None] * scalars, *blocks])
 
@@ -280,8 +277,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
                 x, objective = _last_step(convex_program, iterate, newton, objective)
                 return Solution(
                     x=x, hessian=convex_program.gram + newton.matrix, objective=objective, gap=newton.gap,
-                    solver="interior_point", iterations=iteration, seconds=0.0, curvature=newton.matrix,
-                )
+                    solver="interior_point", iterations=iteration, seconds=0.0, curvature=newton.matrix)
         # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
         level = newton.excess if share >= _SHORT_STEP else max(newton.excess, newton.imbalance)
         step = newton.step((1 - share) ** 2 * level)
@@ -295,8 +291,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
 
 
 def _last_step(
-    convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem, objective: float
-) -> tuple[Array, float]:
+        convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem, objective: float) -> tuple[Array, float]:
     """Take one more step with the Hessian that is already factored: near the optimum it squares the error."""
     step = newton.step(0.0)
     last = iterate.moved(step, min(1.0, _TO_BORDER_SHARE * newton.distance_to_border(step)))
@@ -316,8 +311,7 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
         np.linalg.cholesky(S)
     except np.linalg.LinAlgError:
         raise IdentificationError(
-            "solver: the prior is not physically consistent; correct the URDF's inertias"
-        ) from None
+            "solver: the prior is not physically consistent; correct the URDF's inertias") from None
     if (scalars <= 0).any():
         raise IdentificationError("solver: the start has a friction or rotor inertia of zero; start above zero")
     if warm and keeps_inside(convex_program):
@@ -332,8 +326,7 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
     whole = np.concatenate([S, blocks])
     slack = np.concatenate([scalars, np.maximum(convex_program.inequalities(x), 0.1)])
     return Iterate(
-        x, whole, product * np.linalg.inv(whole), slack, product / slack, np.zeros(len(convex_program.equalities))
-    )
+        x, whole, product * np.linalg.inv(whole), slack, product / slack, np.zeros(len(convex_program.equalities)))
 
 
 def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem) -> IdentificationError:
@@ -345,9 +338,7 @@ def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSyst
         names = convex_program.inequalities.names + convex_program.equalities.names + convex_program.blocks.names
         worst = names[int(np.argmax(violated))]
         return IdentificationError(
-            f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it"
-        )
+            f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it")
     return ConvergenceError(
         f"solver: no optimum after {_MAX_STEPS} iterations (gap {newton.gap:.1e});"
-        " check units, limits and the prior"
-    )
+        " check units, limits and the prior")

@@ -129,12 +129,10 @@ class MapProblem:
         assert regularization.points is not None, "completed() comes first"
         if self.constraints.com_inside:
             raise IdentificationError(
-                "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another"
-            )
+                "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another")
         points_lie_inside = replace(self.constraints, inside={})
         convex_program = replace(self, constraints=points_lie_inside).convex_program(
-            R, z, replace(regularization, regularizer="riemannian")
-        )
+            R, z, replace(regularization, regularizer="riemannian"))
         return solve_point_masses(convex_program, regularization.points, regularization.weight)
 
     def _geodesic(self, R: Array, z: Array, regularization: Regularization, start: Solution | None) -> Solution:
@@ -156,11 +154,8 @@ class MapProblem:
         order = np.concatenate([np.arange(size, layout.size), np.arange(size)])
         drives = marginal_hessian(entropic.hessian[np.ix_(order, order)], layout.size - size)
         return replace(
-            fit,
-            x=np.concatenate([fit.x, entropic.x[size:]]),
-            hessian=block_diag(fit.hessian, drives),
-            seconds=entropic.seconds + fit.seconds,
-        )
+            fit, x=np.concatenate([fit.x, entropic.x[size:]]), hessian=block_diag(fit.hessian, drives),
+            seconds=entropic.seconds + fit.seconds)
 
 
 @dataclass(frozen=True)
@@ -179,13 +174,9 @@ class EqualResidualFit:
 
 
 def fits_at_equal_residual(
-    equations: Equations,
-    recordings: Sequence[Samples],
-    bound: float,
-    regularizers: Sequence[str] = COMPARED_REGULARIZERS,
-    constraints: Constraints | None = None,
-    weights: Array | None = None,
-) -> dict[str, EqualResidualFit]:
+        equations: Equations, recordings: Sequence[Samples], bound: float,
+        regularizers: Sequence[str] = COMPARED_REGULARIZERS, constraints: Constraints | None = None,
+        weights: Array | None = None) -> dict[str, EqualResidualFit]:
     """Fit under several regularizers at the same residual ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
 
     A weight has another meaning for every regularizer. Comparable is the projection of the prior onto the parameters of

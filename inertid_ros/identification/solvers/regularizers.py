@@ -67,12 +67,8 @@ class PointMasses:
 
 
 def point_masses(
-    bodies: Array,
-    normalise: Array,
-    regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]],
-    rng: np.random.Generator,
-    count: int = POINTS_PER_BODY,
-) -> PointMasses:
+        bodies: Array, normalise: Array, regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]], rng: np.random.Generator,
+        count: int = POINTS_PER_BODY) -> PointMasses:
     """Draw points for all bodies, which are made of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec.
     3.5.1).
 
@@ -139,8 +135,7 @@ def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
             "point masses: the prior of '%s' does not fit into the ellipsoids given for it (relative error %.1g);"
             " the nearest that does is taken instead",
             name,
-            error,
-        )
+            error)
     return np.asarray(pi[0] * shares)
 
 
@@ -190,8 +185,7 @@ class Regularization:
         if self.own_prior_spreads is not None and self.regularizer not in OWN_SPREADS:
             raise IdentificationError(
                 f"identify.spread: regularizer '{self.regularizer}' has one prior spread for all links; choose entropic"
-                " or pullback"
-            )
+                " or pullback")
 
     @property
     def weight(self) -> float:
@@ -260,8 +254,7 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
     return ConvexProgram(
         R=np.vstack(rows), z=np.concatenate(targets), linear=linear, body_weights=body_weights, positive=positive,
         positive_weights=np.full(len(positive), _DRIVE_BARRIER_SHARE * regularization.drive_weight),
-        constant=constant,
-    )
+        constant=constant)
 
 
 def prior_spread_of_largest_evidence(

@@ -32,8 +32,7 @@ def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
     objective = (
         0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z)
         + convex_program.linear @ x
-        + convex_program.constant
-    )
+        + convex_program.constant)
     constraints = []
     for body, weight in enumerate(convex_program.body_weights):
         start = BODY_PARAMETERS * body
@@ -79,8 +78,7 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
             raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
     return Solution(
         x=solution, hessian=hessian, objective=objective, gap=gap, solver="clarabel",
-        iterations=int(problem.solver_stats.num_iters or 0), seconds=time.perf_counter() - began,
-    )
+        iterations=int(problem.solver_stats.num_iters or 0), seconds=time.perf_counter() - began)
 
 
 def _squared_residual(convex_program: ConvexProgram, x: Array, hessian: Array) -> float:
@@ -132,8 +130,7 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     if len(convex_program.blocks):
         raise IdentificationError(
             f"point masses: '{convex_program.blocks.names[0]}' is no linear constraint; drop it or use another"
-            " regularizer"
-        )
+            " regularizer")
     began = time.perf_counter()
     inertial = len(points.matrix)
     others = np.eye(convex_program.R.shape[1] - inertial)
@@ -141,14 +138,12 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     solver = _imported("osqp", "regularizer 'point_mass'", "OSQP").OSQP()
     solver.setup(
         *_matrices(convex_program, points, weight, expansion), eps_abs=_OSQP_TOLERANCE, eps_rel=_OSQP_TOLERANCE,
-        max_iter=_OSQP_ITERATIONS, polishing=True, verbose=False,
-    )
+        max_iter=_OSQP_ITERATIONS, polishing=True, verbose=False)
     result = solver.solve(raise_error=False)
     if "infeasible" in result.info.status:
         names = convex_program.inequalities.names + convex_program.equalities.names
         raise IdentificationError(
-            f"solver: the constraints contradict one another or the points, among {', '.join(names)}; relax one"
-        )
+            f"solver: the constraints contradict one another or the points, among {', '.join(names)}; relax one")
     masses = np.asarray(result.x[: expansion.shape[1]], dtype=float)
     masses[: len(points.prior)] = np.maximum(masses[: len(points.prior)], 0.0)
     x, change = expansion @ masses, masses[: len(points.prior)] - points.prior
@@ -158,14 +153,12 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     gap = abs(float(result.info.duality_gap)) + float(result.info.prim_res + result.info.dual_res)
     if not (result.info.status.startswith("solved") and gap <= _OSQP_ACCEPTED_GAP * (1 + abs(objective))):
         raise IdentificationError(
-            f"OSQP stopped with '{result.info.status}' (gap {gap:.1e}); use the entropic regularizer"
-        )
+            f"OSQP stopped with '{result.info.status}' (gap {gap:.1e}); use the entropic regularizer")
     hessian = convex_program.gram.copy()
     hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
     return Solution(
         x=x, hessian=hessian, objective=objective, gap=gap, solver="osqp", iterations=int(result.info.iter),
-        seconds=time.perf_counter() - began,
-    )
+        seconds=time.perf_counter() - began)
 
 
 def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float, expansion: Array) -> tuple:
