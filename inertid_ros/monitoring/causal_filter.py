@@ -48,8 +48,7 @@ class StreamOptions:
         if not (self.period > 0 and 0 < self.cutoff_hz < 0.4 / self.period):
             raise RecordingError(
                 f"stream: cutoff {self.cutoff_hz:g} Hz does not suit a period of {self.period:g} s; give less than 0.4"
-                " times the sample rate"
-            )
+                " times the sample rate")
 
     @property
     def independent_share(self) -> float:

@@ -57,8 +57,7 @@ class FollowedRobot:
     weights : (c,), make errors independent with unit variance [1 / (N m or N)].
     """
 
-    def __init__(
-        self, robot: CalibratedRobot, stream: StreamOptions, options: OnlineNodeOptions = NOTHING_FORGOTTEN
+    def __init__(self, robot: CalibratedRobot, stream: StreamOptions, options: OnlineNodeOptions = NOTHING_FORGOTTEN
     ) -> None:
         self.robot, self._solve_period_s = robot, options.solve_period_s
         model = robot.equations.model

@@ -79,9 +79,7 @@ class OnlineInformation:
         channels = tuple(
             Channel(columns, R @ expansion, int(round(count)))
             for columns, R, expansion, count in zip(
-                self._equations.columns, factors.R, self._expansions, factors.counts, strict=True
-            )
-        )
+                self._equations.columns, factors.R, self._expansions, factors.counts, strict=True))
         equations = self._equations
         return Information(equations.model.layout, channels, self._robot, tuple(equations.channels))
 
@@ -134,8 +132,7 @@ class _Factors:
     def with_rows_of(self, other: "_Factors") -> "_Factors":
         merged = [
             append_rows(factor.copy(order="F"), np.array(added.T, order="C"))
-            for factor, added in zip(self.R, other.R, strict=True)
-        ]
+            for factor, added in zip(self.R, other.R, strict=True)]
         return _Factors(merged, self.counts + other.counts)
 
 
@@ -182,8 +179,7 @@ class OnlineIdentification:
         model, layout = robot.equations.model, robot.layout
         drives = {term: robot.parameters[layout.drive(term)] for term in layout.drive_terms}
         self._model: RobotModel = replace(
-            model.with_prior_bodies(layout.bodies(robot.parameters)), drive_prior={**model.drive_prior, **drives}
-        )
+            model.with_prior_bodies(layout.bodies(robot.parameters)), drive_prior={**model.drive_prior, **drives})
         self.equations = equations_of(self._model, robot.equations.equation_type)
         self.weights: Array = np.sqrt(independent_share) / robot.deviation
         self.stream = OnlineInformation(self.equations, options)
@@ -238,8 +234,7 @@ class StreamObjective:
     """
 
     def __init__(
-        self, information: Information, weights: Array, coordinates: Coordinates, prior: ConvexProgram
-    ) -> None:
+            self, information: Information, weights: Array, coordinates: Coordinates, prior: ConvexProgram) -> None:
         self._prior = prior
         self._rows: list[tuple[np.ndarray, Array, Array]] = []
         self._gram = prior.gram.copy()

@@ -60,8 +60,7 @@ class PayloadMeasurement:
     """Collect joint states of a robot with a payload at ``tool``, for a number of seconds."""
 
     def __init__(
-        self, followed: FollowedRobot, tool: ToolFrame, seconds: float, drift: FrictionDrift | None = None
-    ) -> None:
+            self, followed: FollowedRobot, tool: ToolFrame, seconds: float, drift: FrictionDrift | None = None) -> None:
         self._robot, self._weights = followed.robot, followed.weights
         self._tool, self._wanted, self._drift = tool, seconds, drift or FrictionDrift()
         self._states: list[tuple[float, JointSample]] = []
@@ -116,8 +115,7 @@ class PayloadMeasurement:
         still = np.zeros((len(states), len(names)))
         return Recording(
             (*model.joint_names, *names), np.array(times) - times[0], np.hstack([position, held[:, reported]]),
-            np.hstack([effort, np.full_like(still, np.nan)]), np.hstack([velocity, still]), name="joint_states",
-        )
+            np.hstack([effort, np.full_like(still, np.nan)]), np.hstack([velocity, still]), name="joint_states")
 
 
 class PayloadGoal:

@@ -16,13 +16,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.adaptive_control.controlled_arm import (
-    ArmState,
-    ControlledArm,
-    FirstEstimate,
-    adaptive_controller,
-    first_estimate,
-)
+from inertid_ros.adaptive_control import controlled_arm
 from inertid_ros.config.excitation import StateMonitorOptions
 from inertid_ros.config.nodes import AdaptationNodeOptions
 from inertid_ros.config.robot import DRIVE_TERMS
@@ -51,15 +45,14 @@ class ArmInterface(RobotStates):
     """Robot description, joint states and effort commands of one arm; see :class:`RobotStates`."""
 
     def __init__(
-        self, node: Node, options: AdaptationNodeOptions, on_state: Callable[[JointSample, float, float], None],
-        on_other_robot: Callable[[], None],
-    ) -> None:
+            self, node: Node, options: AdaptationNodeOptions, on_state: Callable[[JointSample, float, float], None],
+            on_other_robot: Callable[[], None]) -> None:
         super().__init__(node, options.urdf, options.robot, on_state, on_other_robot)
         topic = f"{options.controller}/commands" if options.controller else "effort_commands"
         self.commands = CommandTopic(node, Float64MultiArray, topic)
         self.manager = ControllerManager(node, options.controller)
 
-    def begin(self, options: StateMonitorOptions) -> ArmState:
+    def begin(self, options: StateMonitorOptions) -> controlled_arm.ArmState:
         """Return the state of an arm that may be taken over.
 
         Raises ExcitationError if joint states are missing, wrong or of a moving arm, or commands would not arrive.
@@ -70,7 +63,7 @@ class ArmInterface(RobotStates):
         sample = self.window.mean()
         if not np.isfinite(sample.velocity).all():
             raise ExcitationError("joint states hold no velocities, which torque control needs; check the driver")
-        return ArmState(self.steady(), sample.position, sample.velocity, sample.effort)
+        return controlled_arm.ArmState(self.steady(), sample.position, sample.velocity, sample.effort)
 
     def interference(self) -> str:
         """Why commands do not arrive, or which other nodes command or publish states; empty if all is well."""
@@ -85,8 +78,7 @@ class ArmInterface(RobotStates):
         """Return a trajectory in the order of the joints, on the steady clock; raise InertidError for a wrong one."""
         if len(message.points) > _MAX_POINTS:
             raise ExcitationError(
-                f"reference: has {len(message.points)} points, at most {_MAX_POINTS} are followed; send it in parts"
-            )
+                f"reference: has {len(message.points)} points, at most {_MAX_POINTS} are followed; send it in parts")
         names = self.model.recorded_joints.recorded(self.model.joint_names)
         points = from_joint_trajectory(message, names)
         stamp = to_nanoseconds(message.header.stamp) / NANOSECONDS
@@ -105,8 +97,8 @@ class Adaptation(LifecycleNode):
         refuse_impossible_transitions(self)
         self.options = declare(self, AdaptationNodeOptions)
         raise_priority(self, self.options.realtime_priority)
-        self.arm: ControlledArm | None = None
-        self.estimate: FirstEstimate | None = None
+        self.arm: controlled_arm.ControlledArm | None = None
+        self.estimate: controlled_arm.FirstEstimate | None = None
         self.told_fault, self.refused, self.sequence = "", "", 0
         self.ending, self.rested_at = False, float("inf")
         self.ticks = StreamWatch()
@@ -129,8 +121,8 @@ class Adaptation(LifecycleNode):
         try:
             self.robot.read_robot()
             described = load_model(self.robot.model.urdf, self.robot.model.options)
-            self.estimate = first_estimate(described, self.options.result)
-            adaptive_controller(self.estimate, self.options.control)
+            self.estimate = controlled_arm.first_estimate(described, self.options.result)
+            controlled_arm.adaptive_controller(self.estimate, self.options.control)
         except InertidError as error:
             return self._refuse(str(error))
         return TransitionCallbackReturn.SUCCESS
@@ -170,8 +162,9 @@ class Adaptation(LifecycleNode):
                 return "the robot description has changed; clean up and configure again"
             monitor = options.monitor.timed(self.robot.window.period)
             begin = self.robot.begin(monitor)
-            controller = adaptive_controller(self.estimate, options.control)
-            self.arm = ControlledArm(controller, self.estimate.model, options.limits, options.control, monitor, begin)
+            controller = controlled_arm.adaptive_controller(self.estimate, options.control)
+            self.arm = controlled_arm.ControlledArm(
+                controller, self.estimate.model, options.limits, options.control, monitor, begin)
         except InertidError as error:
             return str(error)
         return ""
@@ -261,8 +254,7 @@ class Adaptation(LifecycleNode):
             joint_states_status(self.robot, self.options.monitor),
             self._controller_status(),
             self._parameters_status(),
-            timing_status(self.ticks.report(time.monotonic()), self.tick_s),
-        ]
+            timing_status(self.ticks.report(time.monotonic()), self.tick_s)]
 
     def _motion_status(self) -> Status:
         arm = self.arm
@@ -272,8 +264,7 @@ class Adaptation(LifecycleNode):
             "Accepts references": arm is not None and arm.accepts,
             "Tracking error (rad or m)": None if arm is None else float(np.abs(arm.error).max()),
             "Largest tracking error (rad or m)": None if arm is None else arm.largest_error,
-            "Joint states rejected": None if arm is None else sum(arm.monitor.counts.rejected.values()),
-        }
+            "Joint states rejected": None if arm is None else sum(arm.monitor.counts.rejected.values())}
         return judged("motion", values, (ERROR, fault), (WARN, self.refused), otherwise=state)
 
     def _controller_status(self) -> Status:
@@ -284,8 +275,7 @@ class Adaptation(LifecycleNode):
             "controller", values,
             (STALE, "" if robot.name else "no robot description"),
             (WARN if self.arm is None else ERROR, robot.commands.problem() or robot.manager.problem()),
-            otherwise="commands arrive",
-        )
+            otherwise="commands arrive")
 
     def _parameters_status(self) -> Status:
         """Status of the estimate: its distance from the first."""
@@ -296,8 +286,7 @@ class Adaptation(LifecycleNode):
         values = {
             "Mass (kg)": mass,
             "Added mass (kg)": mass - float(self.estimate.bodies[:, 0].sum()),
-            "At their effort limit": int(controller.saturated.sum()),
-        }
+            "At their effort limit": int(controller.saturated.sum())}
         return Status("parameters", OK, "they adapt" if self.arm.accepts else "they are held", values)
 
     # Ending

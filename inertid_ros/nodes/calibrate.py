@@ -136,13 +136,11 @@ class CalibrationFlow:
             output = str(Path(output) / f"round_{len(train)}")
         goal = Identify.Goal(
             train=list(train), validation=[held_out], output_directory=output, previous=previous, rounds=options.rounds,
-            wanted_deviation=options.wanted_deviation, least_gain=options.least_gain,
-        )
+            wanted_deviation=options.wanted_deviation, least_gain=options.least_gain)
 
         status, result = client.run_action(
             Identify, "identifier/identify", goal,
-            lambda feedback: (f"identifying: {feedback.stage or 'starting'}", feedback.fraction), _IDENTIFY_TIMEOUT_S,
-        )
+            lambda feedback: (f"identifying: {feedback.stage or 'starting'}", feedback.fraction), _IDENTIFY_TIMEOUT_S)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
         if options.rounds > 1:

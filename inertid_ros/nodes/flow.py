@@ -28,8 +28,7 @@ _STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)
 _TRANSITION_VERBS = {
     Transition.TRANSITION_CONFIGURE: "configure",
     Transition.TRANSITION_ACTIVATE: "activate",
-    Transition.TRANSITION_DEACTIVATE: "deactivate",
-}
+    Transition.TRANSITION_DEACTIVATE: "deactivate"}
 
 def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -> int:
     """Run a flow as the node of that name, with its parameters; its errors become one line and an exit status.

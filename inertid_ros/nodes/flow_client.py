@@ -212,8 +212,8 @@ class FlowClient:
         return self._servers[name]
 
     def until(
-        self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float, server: str = ""
-    ) -> None:
+            self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float,
+            server: str = "") -> None:
         """Spin until a condition holds. While the flow leaves, only the loss of the ``server`` that is asked matters.
 
         Raises LostNodeError if a node that is needed is gone; FlowError with the message ``otherwise``, or what that
@@ -321,9 +321,8 @@ class FlowClient:
                 self.show_error(str(error))
 
     def run_action(
-        self, action_type: Any, name: str, goal: Any, describe: Callable[[Any], tuple[str, float | None]],
-        timeout_s: float, watch: Callable[[], None] = lambda: None,
-    ) -> tuple[int, Any]:
+            self, action_type: Any, name: str, goal: Any, describe: Callable[[Any], tuple[str, float | None]],
+            timeout_s: float, watch: Callable[[], None] = lambda: None) -> tuple[int, Any]:
         """Send a goal, wait for its end, and return its status and result. An interruption cancels it.
 
         While a goal with the field ``lease`` set is open, the lease is renewed. ``describe`` returns label and fraction
@@ -337,8 +336,7 @@ class FlowClient:
         self._leasing = getattr(goal, "lease", False)
         self.open_goals.add(name)
         sent = client.send_goal_async(
-            goal, feedback_callback=lambda message: self._line.show(*describe(message.feedback), self.note())
-        )
+            goal, feedback_callback=lambda message: self._line.show(*describe(message.feedback), self.note()))
         try:
             ended = self._accepted(name, sent)
 

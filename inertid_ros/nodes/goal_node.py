@@ -48,8 +48,7 @@ class GoalNode(Node):
         self._busy = busy
         self._server = ActionServer(
             self, action_type, name, self._execute, goal_callback=self._accept,
-            cancel_callback=lambda _goal: CancelResponse.ACCEPT, callback_group=ReentrantCallbackGroup(),
-        )
+            cancel_callback=lambda _goal: CancelResponse.ACCEPT, callback_group=ReentrantCallbackGroup())
         self._timer = self.create_timer(_POLL_PERIOD_S, self.poll_goal, clock=STEADY)
         self._timer.cancel()  # while there is no goal
 

@@ -131,8 +131,7 @@ class Online(GoalNode):
         self.create_timer(_STATES_PERIOD_S, self._take_states, clock=STEADY)
         self.serve_goals(IdentifyPayload, "~/identify_payload", "another payload is being identified")
         self.diagnostics = DiagnosticsPublisher(
-            self, self._statuses, lambda: self.following.result.model.name if self.following is not None else ""
-        )
+            self, self._statuses, lambda: self.following.result.model.name if self.following is not None else "")
 
     # The robot
 
@@ -251,8 +250,7 @@ class Online(GoalNode):
             (ERROR, problem),
             (WARN, diagnostics.wrong_clock(report)),
             (WARN, diagnostics.gaps_between("joint states", report)),
-            otherwise=f"{report.rate_hz:.0f} Hz",
-        )
+            otherwise=f"{report.rate_hz:.0f} Hz")
 
     def _parameters_status(self) -> Status:
         estimate, unknown = self.estimate, "no calibrated robot; set the parameter result, or identify one"
@@ -261,15 +259,13 @@ class Online(GoalNode):
             "Result": str(self.following.result.directory) if self.following is not None else None,
             "Age (s)": age_s if self.solved_ns else None,
             "Newton steps": estimate.steps if estimate is not None else None,
-            "Solution (ms)": 1e3 * estimate.seconds if estimate is not None else None,
-        }
+            "Solution (ms)": 1e3 * estimate.seconds if estimate is not None else None}
         return judged(
             "parameters", values,
             (ERROR, self.problem),
             (STALE, unknown if self.following is None else ""),
             (STALE, "waiting for joint states" if estimate is None else ""),
-            otherwise="published",
-        )
+            otherwise="published")
 
     def _robot_status(self) -> Status:
         robot = self.following.robot if self.following is not None else None

@@ -18,20 +18,16 @@ from inertid_ros.ros.conversions import to_inertia
 from inertid_ros.ros.parameter_messages import value_fields
 
 
-def followed_parameters(
-    model: RobotModel, estimate: OnlineEstimate, sequence: int, stamp: Time
-) -> InertialParameters:
+def followed_parameters(model: RobotModel, estimate: OnlineEstimate, sequence: int, stamp: Time) -> InertialParameters:
     """Make a message of parameters that are not validated on held-out data, and are to be used with care."""
     return InertialParameters(
         header=Header(stamp=stamp), sequence=sequence, model_hash=model.hash,
         validation_status=InertialParameters.NOT_VALIDATED, verdict=InertialParameters.USE_WITH_CARE,
         reasons=["followed while the robot moves: not validated on held-out data"],
-        validation_relative_error=float("nan"), **value_fields(model, estimate.parameters, estimate.covariance),
-    )
+        validation_relative_error=float("nan"), **value_fields(model, estimate.parameters, estimate.covariance))
 
 
-def to_robot_change(
-    model: RobotModel, change: Change | None, stamp: Time, since: Time, false_alarms_per_hour: float
+def to_robot_change(model: RobotModel, change: Change | None, stamp: Time, since: Time, false_alarms_per_hour: float
 ) -> RobotChange:
     """Make a message of the last change, or of None for a robot as it was calibrated."""
     message = RobotChange(header=Header(stamp=stamp), model_hash=model.hash)
@@ -67,16 +63,14 @@ def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Re
         lower=[quantity.interval[0] for quantity in quantities],
         upper=[quantity.interval[1] for quantity in quantities], notices=list(result.content["notices"]),
         set_target_payload=commands["set_target_payload"]["script"], set_load=commands["setLoad"]["call"],
-        payload_json=json.dumps(result.content, allow_nan=False),
-    )
+        payload_json=json.dumps(result.content, allow_nan=False))
 
 
 def to_payload_feedback(stage: str, fraction: float, progress: PayloadProgress) -> IdentifyPayload.Feedback:
     """Make the feedback of the action."""
     return IdentifyPayload.Feedback(
         stage=stage, fraction=fraction, mass=progress.mass, mass_standard_deviation=progress.mass_deviation,
-        com=_vector(progress.com), com_standard_deviation=_vector(progress.com_deviation), uncertain=progress.uncertain,
-    )
+        com=_vector(progress.com), com_standard_deviation=_vector(progress.com_deviation), uncertain=progress.uncertain)
 
 
 def _vector(values: Array) -> Vector3:

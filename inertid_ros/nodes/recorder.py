@@ -163,8 +163,7 @@ class Recorder(Node):
         arrived = [
             (received, index, data, arrival_ns)
             for index, topic in enumerate(self.topics)
-            for data, received, arrival_ns in topic.take_with_arrival()
-        ]
+            for data, received, arrival_ns in topic.take_with_arrival()]
         for received, index, data, arrival_ns in sorted(arrived, key=lambda message: message[0]):
             self._receive(index, data, received, arrival_ns)
         self.session.poll(self._now_ns())
@@ -198,8 +197,7 @@ class Recorder(Node):
             return
         names, effort = list(layout.source), channels["effort"]
         if recording.add_joint_state(
-            index, data, names, stamp_ns, (channels["position"], channels["velocity"], effort)
-        ):
+            index, data, names, stamp_ns, (channels["position"], channels["velocity"], effort)):
             self.session.note_joint_state(now)
             stream.add_values(received, effort)
             self.joints[source.name] = names
@@ -297,8 +295,7 @@ def recording_status(session: RecordingSession) -> Status:
         "Lost by the middleware": session.lost if live is not None else None,
         "Incomplete": live.assembler.dropped if live is not None else None,
         "Duration (s)": live.seconds if live is not None else None,
-        "Last fault": session.last_fault,
-    }
+        "Last fault": session.last_fault}
     failed = session.message if session.state is SessionState.FAILED else ""
     return judged("recording", values, (ERROR, failed), (WARN, session.warning), otherwise=session.message)
 
@@ -314,8 +311,7 @@ def disk_status(options: RecorderOptions) -> Status:
         (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
         (ERROR, f"{space}, below min_free_mb {required}; no recording begins" if free < required else ""),
         (WARN, space if free < _SCARCE_SPACE_FACTOR * required else ""),
-        otherwise=space,
-    )
+        otherwise=space)
 
 
 def topic_status(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
@@ -332,8 +328,7 @@ def topic_status(source: Source, state: TopicState, report: StreamReport, joints
         (WARN, diagnostics.wrong_clock(report)),
         (WARN, diagnostics.gaps_between("messages", report)),
         (WARN, f"{saturated} at the largest value; check the sensor's range" if saturated else ""),
-        otherwise=f"{report.rate_hz:.0f} Hz",
-    )
+        otherwise=f"{report.rate_hz:.0f} Hz")
 
 
 def main() -> int:

@@ -41,8 +41,7 @@ def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Sou
         *(Source(resolve(topic), JOINT_STATE) for topic in ("joint_states", *options.further_joint_states)),
         *(Source(resolve(wrench.topic), WRENCH_STAMPED, wrench.frame) for wrench in options.wrenches.values()),
         *(Source(resolve(topic), type_name, of_base=True) for topic, type_name in base_topics(options).items()),
-        *(Source(resolve(other.topic), other.type) for other in options.other_topics.values()),
-    ]
+        *(Source(resolve(other.topic), other.type) for other in options.other_topics.values())]
 
 
 CONFIRMATION_SAMPLES = 5  # that must have been received, and be committed, before a start is confirmed

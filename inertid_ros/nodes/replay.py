@@ -36,8 +36,7 @@ class Replay(Node):
         self.playback = open_playback(self.options.bag, self.options.topics)
         self.player = {
             topic: self.create_publisher(message_class(message_type), topic, QoSProfile(depth=1000))
-            for topic, message_type in self.playback.types.items()
-        }
+            for topic, message_type in self.playback.types.items()}
         self.clock_publisher = self.create_publisher(ClockMessage, "/clock", 10) if self.options.clock_hz else None
         self.messages = self.playback.messages(self.playback.types)
         self.waiting: BagMessage | None = next(self.messages)
@@ -126,8 +125,7 @@ class Replay(Node):
             "State": state,
             "Bag": self.options.bag,
             "Messages played": self.played,
-            "Position (s)": self.elapsed_ns * 1e-9,
-        }
+            "Position (s)": self.elapsed_ns * 1e-9}
         return Status("playback", OK, state, values)
 
 

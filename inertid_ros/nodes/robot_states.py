@@ -72,8 +72,7 @@ class SimulatedTime:
         if not MIN_REAL_TIME_FACTOR <= self.factor <= MAX_REAL_TIME_FACTOR:
             raise ExcitationError(
                 f"simulated time runs at {self.factor:.2f} of real time, {MIN_REAL_TIME_FACTOR:g} to"
-                f" {MAX_REAL_TIME_FACTOR:g} is needed; check that /clock is published, or change the simulator's speed"
-            )
+                f" {MAX_REAL_TIME_FACTOR:g} is needed; check that /clock is published, or change the simulator's speed")
 
 
 class JointStateWindow:
@@ -136,8 +135,7 @@ class JointStateWindow:
         span = self._recent[-1][0] - self._recent[0][0]
         if span < 0.5 * _STATE_WINDOW_S or len(self._recent) < options.min_rate_hz * span:
             raise ExcitationError(
-                f"joint states came {len(self._recent)} times in {span:.2f} s; {options.min_rate_hz:g} Hz are needed"
-            )
+                f"joint states came {len(self._recent)} times in {span:.2f} s; {options.min_rate_hz:g} Hz are needed")
         half = len(values) // 2
         drift = (values[half:].mean(axis=0) - values[:half].mean(axis=0)) / (0.5 * span)
         check_at_rest(self.joint_names, drift)
@@ -163,9 +161,8 @@ class RobotStates:
     """
 
     def __init__(
-        self, node: Node, urdf: str, robot: RobotOptions, on_state: Callable[[JointSample, float, float], None],
-        on_other_robot: Callable[[], None],
-    ) -> None:
+            self, node: Node, urdf: str, robot: RobotOptions, on_state: Callable[[JointSample, float, float], None],
+            on_other_robot: Callable[[], None]) -> None:
         self._node, self._urdf, self._robot_options = node, urdf, robot
         self._on_state, self._on_other_robot = on_state, on_other_robot
         self._model: RobotModel | None = None
@@ -312,8 +309,7 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
     values = {
         **diagnostics.stream_values(report, robot.joint_names),
         "Rejected messages": rejected,
-        "Minimum acceptable frequency (Hz)": options.min_rate_hz,
-    }
+        "Minimum acceptable frequency (Hz)": options.min_rate_hz}
     saturated, is_slow = values["Saturated"], report.rate_hz < options.min_rate_hz
     slow = f"{report.rate_hz:.0f} Hz are below monitor.min_rate_hz {options.min_rate_hz:g}"
     return judged(
@@ -325,8 +321,7 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
         (ERROR, diagnostics.wrong_clock(report, options.max_age_s, options.max_future_s)),
         (WARN, diagnostics.gaps_between("joint states", report)),
         (WARN, f"effort of {saturated} stays at its largest value; check for a collision" if saturated else ""),
-        otherwise=f"{report.rate_hz:.0f} Hz",
-    )
+        otherwise=f"{report.rate_hz:.0f} Hz")
 
 
 def timing_status(ticks: StreamReport, period: float) -> Status:
@@ -336,6 +331,5 @@ def timing_status(ticks: StreamReport, period: float) -> Status:
     values = {
         "Actual frequency (Hz)": ticks.rate_hz,
         "Expected frequency (Hz)": 1.0 / period,
-        "Longest step (s)": ticks.longest_step_s,
-    }
+        "Longest step (s)": ticks.longest_step_s}
     return judged("timing", values, (WARN, late if is_late else ""), otherwise=f"{ticks.rate_hz:.0f} Hz")

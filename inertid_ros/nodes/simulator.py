@@ -128,8 +128,7 @@ class Simulation:
             "robot", values,
             (WARN, asked and f"faults on request: {asked}"),
             (WARN, slow if self.lost_s > _MAX_LOST_S else ""),
-            otherwise="simulating",
-        )
+            otherwise="simulating")
 
 
 class SimulatedArm(Simulation):
@@ -150,9 +149,7 @@ class SimulatedArm(Simulation):
             for message_type, topic, command in (
                 (JointTrajectory, trajectories, self._follow),
                 (Float64MultiArray, "position_commands", lambda message: robot.stream(np.array(message.data))),
-                (Float64MultiArray, "effort_commands", lambda message: robot.command_effort(np.array(message.data))),
-            )
-        ]
+                (Float64MultiArray, "effort_commands", lambda message: robot.command_effort(np.array(message.data))))]
         node.create_subscription(InertiaStamped, "~/attach", self._attach, COMMAND)
         self.start(robot, "")
 
@@ -234,8 +231,7 @@ class ForcePlateRobot(Simulation):
         self.odometry = node.create_publisher(Odometry, "odometry", _SENSOR)
         self.imu = node.create_publisher(Imu, "imu", _SENSOR)
         self.plates = {
-            plate.name: node.create_publisher(WrenchStamped, f"{plate.name}/wrench", _SENSOR) for plate in robot.plates
-        }
+            plate.name: node.create_publisher(WrenchStamped, f"{plate.name}/wrench", _SENSOR) for plate in robot.plates}
         frictionless = {term: np.zeros(self.truth.joints) for term in DRIVE_TERMS}
         self._publish_truth(self.truth.body_prior, frictionless)
         self.moving_publisher = node.create_publisher(Bool, "~/moving", LATCHED)
@@ -312,9 +308,7 @@ class ControllerState:
         self._publisher.publish(
             self._type(
                 header=Header(stamp=stamp), joint_names=self._joint_names, reference=reference, feedback=feedback,
-                error=error, speed_scaling_factor=factor,
-            )
-        )
+                error=error, speed_scaling_factor=factor))
 
 
 def _point(*values: Array) -> JointTrajectoryPoint:

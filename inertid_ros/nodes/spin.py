@@ -136,8 +136,7 @@ def ignore_impossible_times() -> None:
             node.get_logger().warning(
                 f"/clock says {message.clock.sec} s and {message.clock.nanosec} ns, which is no time, and is left out;"
                 " check who publishes it (ros2 topic info -v /clock)",
-                once=True,
-            )
+                once=True)
 
     guarded.ignores_impossible_times = True  # type: ignore[attr-defined]
     TimeSource.clock_callback = guarded

@@ -64,13 +64,11 @@ def to_duration(seconds: float) -> Duration:
 
 
 def to_joint_state(
-    joint_names: Sequence[str], stamp: Time, position: Array, velocity: Array, effort: Array
-) -> JointState:
+        joint_names: Sequence[str], stamp: Time, position: Array, velocity: Array, effort: Array) -> JointState:
     """Make a JointState of arrays ``(n,)``."""
     return JointState(
         header=Header(stamp=stamp), name=list(joint_names), position=position.tolist(), velocity=velocity.tolist(),
-        effort=effort.tolist(),
-    )
+        effort=effort.tolist())
 
 
 def to_odometry(pose: Array, twist: Array, child_frame: str, stamp: Time) -> Odometry:
@@ -135,10 +133,8 @@ def to_joint_trajectory(trajectory: "TrajectoryArrays | Plan", stamp: Time | Non
     rows = zip(trajectory.time, trajectory.position, trajectory.velocity, trajectory.acceleration, strict=True)
     message.points = [
         JointTrajectoryPoint(
-            positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist(), time_from_start=to_duration(t)
-        )
-        for t, q, v, a in rows
-    ]
+            positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist(), time_from_start=to_duration(t))
+        for t, q, v, a in rows]
     return message
 
 
@@ -181,8 +177,7 @@ def to_batch(batch: Batch) -> SampleBatch:
         stamps=[to_time(stamp) for stamp in block.stamps_ns],
         wrench_frames=[key.removeprefix(WRENCH_PREFIX) for key in wrenches], wrench=wrench.ravel().tolist(),
         flags=np.where(batch.gaps, SampleBatch.AFTER_GAP, SampleBatch.OK).astype(np.uint8).tolist(),
-        **{key: values.ravel().tolist() for key, values in block.channels.items() if key not in wrenches},
-    )
+        **{key: values.ravel().tolist() for key, values in block.channels.items() if key not in wrenches})
     if message.stamps:
         message.header.stamp = message.stamps[0]
     return message
@@ -217,9 +212,8 @@ class JointOrder:
     """
 
     def __init__(
-        self, joint_names: Sequence[str], effort_scale: Array | float = 1.0, recorded: RecordedJoints | None = None,
-        held_joints: Sequence[str] = (),
-    ) -> None:
+            self, joint_names: Sequence[str], effort_scale: Array | float = 1.0, recorded: RecordedJoints | None = None,
+            held_joints: Sequence[str] = ()) -> None:
         self.joint_names, self._held_joints = tuple(joint_names), tuple(held_joints)
         self._recorded, self._effort_scale = recorded or RecordedJoints(), effort_scale
         self._skipped: tuple[str, ...] = ()
@@ -244,8 +238,7 @@ class JointOrder:
             self._skipped = names
             return None
         position, velocity, effort = (
-            self._pick(message, key, len(names), columns) for key in ("position", "velocity", "effort")
-        )
+            self._pick(message, key, len(names), columns) for key in ("position", "velocity", "effort"))
         stamp_ns = to_nanoseconds(message.header.stamp)
         return JointSample(stamp_ns, position, velocity, self._effort_scale * effort, self._held)
 
@@ -264,8 +257,7 @@ class JointOrder:
             raise RecordingError(f"joint_states: a joint is listed twice in {list(names)}; fix the publisher")
         recorded, names = names, self._recorded.urdf_names(names, "joint_states")
         self._held_columns[recorded] = {
-            index: names.index(joint) for index, joint in enumerate(self._held_joints) if joint in names
-        }
+            index: names.index(joint) for index, joint in enumerate(self._held_joints) if joint in names}
         missing = [joint for joint in self.joint_names if joint not in names]
         if len(missing) == len(self.joint_names):
             return None
@@ -276,8 +268,7 @@ class JointOrder:
             if commanded.get(joint, name) != name:
                 raise RecordingError(
                     f"joint_states: {name} is {joint}, which commands would call {commanded[joint]}; name"
-                    f" it in robot.joint_names: {{{name}: {joint}}}"
-                )
+                    f" it in robot.joint_names: {{{name}: {joint}}}")
         return np.array([names.index(joint) for joint in self.joint_names], dtype=np.intp)
 
     @staticmethod

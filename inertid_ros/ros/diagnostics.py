@@ -24,8 +24,7 @@ from inertid_ros.data.screening.live_watch import StreamReport
 from .topics import STEADY
 
 OK, WARN, ERROR, STALE = (
-    DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE,
-)  # fmt: skip
+    DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE)
 _DIAGNOSTICS_PERIOD_S = 1.0  # an aggregator counts a status as stale after five seconds
 _REQUEST_PERIOD_S = 1.0  # between two requests that no answer has come to
 # Loss of a node: its middleware renews the lease; once that is over, what has waited for this process is taken first.
@@ -75,8 +74,7 @@ def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[st
         "Longest step (s)": report.longest_step_s,
         "Delay (s)": report.delay_s,
         "Longest delay (s)": report.longest_delay_s,
-        "Saturated": ", ".join(names),
-    }
+        "Saturated": ", ".join(names)}
 
 
 class DiagnosticsPublisher:
@@ -86,8 +84,7 @@ class DiagnosticsPublisher:
     """
 
     def __init__(
-        self, node: Node, statuses: Callable[[], Iterable[Status]], robot: Callable[[], str] = lambda: ""
-    ) -> None:
+            self, node: Node, statuses: Callable[[], Iterable[Status]], robot: Callable[[], str] = lambda: "") -> None:
         self._node, self._statuses, self._robot = node, statuses, robot
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         # The middleware renews its liveliness from a thread of its own, also while Python is busy.
@@ -149,8 +146,7 @@ class ClientDiscovery:
 def _alive_profile(lease_s: float) -> QoSProfile:
     return QoSProfile(
         depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, liveliness=LivelinessPolicy.AUTOMATIC,
-        liveliness_lease_duration=Duration(seconds=lease_s),
-    )
+        liveliness_lease_duration=Duration(seconds=lease_s))
 
 
 def _system() -> str:

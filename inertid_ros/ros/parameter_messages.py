@@ -26,13 +26,11 @@ _KNOWLEDGE = {
     PRIOR: InertialParameters.LEFT_AT_PRIOR,
     PARTLY: InertialParameters.IN_COMBINATION,  # with the prior
     COMBINED: InertialParameters.IN_COMBINATION,
-    IDENTIFIED: InertialParameters.IDENTIFIED,
-}
+    IDENTIFIED: InertialParameters.IDENTIFIED}
 _VERDICT_CONSTANTS = {
     Verdict.USE: InertialParameters.USE,
     Verdict.CARE: InertialParameters.USE_WITH_CARE,
-    Verdict.REJECT: InertialParameters.DO_NOT_USE,
-}
+    Verdict.REJECT: InertialParameters.DO_NOT_USE}
 
 
 def to_inertial_parameters(
@@ -47,8 +45,7 @@ def to_inertial_parameters(
         verdict=_VERDICT_CONSTANTS[gate.verdict], reasons=[str(reason) for reason in gate.reasons],
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
         **value_fields(model, estimate.parameters, estimate.covariance),
-        knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability],
-    )
+        knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability])
 
 
 def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dict[str, Any]:
@@ -72,8 +69,7 @@ def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Arra
     """Make a message of parameters that were not estimated: bodies ``(nb, 10)``, and drive terms to ``(n,)``."""
     return InertialParameters(
         header=Header(stamp=stamp), model_hash=model.hash, validation_relative_error=float("nan"),
-        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)), joints=_joints(model.layout, drives, {}),
-    )
+        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)), joints=_joints(model.layout, drives, {}))
 
 
 def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[LinkInertia]:
@@ -83,25 +79,20 @@ def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[
         LinkInertia(
             name=name, mass=float(split.mass[index]),
             com=Point(**dict(zip("xyz", split.com[index].tolist(), strict=True))),
-            inertia=split.inertia[index][rows, columns], standard_deviation=deviations[index],
-        )
-        for index, name in enumerate(link_names)
-    ]
+            inertia=split.inertia[index][rows, columns], standard_deviation=deviations[index])
+        for index, name in enumerate(link_names)]
 
 
 def _joints(
-    layout: ParameterLayout, drives: Mapping[str, Array], deviations: Mapping[str, Array]
-) -> list[JointDynamics]:
+        layout: ParameterLayout, drives: Mapping[str, Array], deviations: Mapping[str, Array]) -> list[JointDynamics]:
     """Return joints for drive terms ``(n,)``, and their standard deviations as far as they are known."""
     unknown = np.full(len(layout.joints), np.nan)
     return [
         JointDynamics(
             name=name, **{term: float(drives[term][index]) for term in DRIVE_TERMS},
             standard_deviation=np.array([deviations.get(term, unknown)[index] for term in DRIVE_TERMS]),
-            stribeck_speed=float(layout.stribeck_speed[index]), transition_speed=float(layout.transition_speed[index]),
-        )
-        for index, name in enumerate(layout.joints)
-    ]
+            stribeck_speed=float(layout.stribeck_speed[index]), transition_speed=float(layout.transition_speed[index]))
+        for index, name in enumerate(layout.joints)]
 
 
 def _couplings(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[CoupledDrive]:
@@ -112,9 +103,7 @@ def _couplings(layout: ParameterLayout, parameters: Array, deviation: Array) -> 
         joints, ratios = list(coupling.joints), list(coupling.ratios)
         couplings.append(
             CoupledDrive(
-                name=coupling.name, joints=joints, ratios=ratios, standard_deviation=deviation[span], **values
-            )
-        )
+                name=coupling.name, joints=joints, ratios=ratios, standard_deviation=deviation[span], **values))
     return couplings
 
 
@@ -122,10 +111,8 @@ def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list
     return [
         UserTermMessage(
             name=term.name, joint=term.joint, expressions=list(term.expressions),
-            values=parameters[layout.term(index)].tolist(), standard_deviation=deviation[layout.term(index)].tolist(),
-        )
-        for index, term in enumerate(layout.terms)
-    ]
+            values=parameters[layout.term(index)].tolist(), standard_deviation=deviation[layout.term(index)].tolist())
+        for index, term in enumerate(layout.terms)]
 
 
 @dataclass(frozen=True)
@@ -167,9 +154,7 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
         tuple(_coupling(drive, [joint.name for joint in joints]) for drive in message.couplings),
         tuple(
             UserTerm(term.name, term.joint, tuple(term.expressions), values=tuple(map(float, term.values)))
-            for term in message.terms
-        ),
-    )
+            for term in message.terms))
 
 
 def _coupling(drive: CoupledDrive, joint_names: Sequence[str]) -> tuple[Array, Mapping[str, float]]:
@@ -201,8 +186,7 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
         geodesic_distance_to_prior=[_number(link["geodesic_distance_to_prior"]) for link in links],
         base_parameter_count=int(base["count"]), condition_number=_number(base["condition_number"]),
         solver=str(solver["name"]), solver_status=str(solver["status"]), solver_iterations=int(solver["iterations"]),
-        solver_seconds=_number(solver["seconds"]), report_json=json.dumps(report), result_directory=directory,
-    )
+        solver_seconds=_number(solver["seconds"]), report_json=json.dumps(report), result_directory=directory)
 
 
 def _number(value: float | None) -> float:

@@ -55,8 +55,7 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
             listed = ", ".join(_value(node, names) or []) or "none"
             raise ConfigurationError(
                 f"{where}: {name} is {given.value!r}, but {names} lists {listed}; list the name there, or correct the"
-                " field"
-            )
+                " field")
     return read(node, tree, prefix)
 
 
@@ -125,8 +124,7 @@ def _accept_dumped_values(node: Node) -> None:
         changed = [
             new
             for new in (_as_declared(node, parameter) for parameter in parameters)
-            if not node.has_parameter(new.name) or _value(node, new.name) != _plain(new.value)
-        ]
+            if not node.has_parameter(new.name) or _value(node, new.name) != _plain(new.value)]
         return set_all(changed) if changed else SetParametersResult(successful=True)
 
     vars(node)["set_parameters_atomically"] = set_changed

@@ -41,9 +41,8 @@ class ParameterSubscriber:
     """
 
     def __init__(
-        self, node: Node, robot: RobotModel, topic: str = "identifier/parameters", model: pin.Model | None = None,
-        only_use: bool = False,
-    ) -> None:
+            self, node: Node, robot: RobotModel, topic: str = "identifier/parameters", model: pin.Model | None = None,
+            only_use: bool = False) -> None:
         if model is not None and tuple(model.names)[1:] != robot.joint_names:
             raise ValueError(f"model has joints {list(model.names)[1:]}, the robot {list(robot.joint_names)}")
         self.model = pin.Model(robot.pinocchio) if model is None else model

@@ -148,15 +148,13 @@ class PolledSubscription:
     """
 
     def __init__(
-        self, node: Node, message_type: Any, topic: str, qos: QoSProfile, raw: bool = False,
-        events: SubscriptionEventCallbacks | None = None,
-    ) -> None:
+            self, node: Node, message_type: Any, topic: str, qos: QoSProfile, raw: bool = False,
+            events: SubscriptionEventCallbacks | None = None) -> None:
         self._type, self._depth, self._raw = message_type, qos.depth, raw
         self._number, self.numbered_since = 0, math.inf
         group = _Polled(events is not None)
         self._subscription = node.create_subscription(
-            message_type, topic, lambda _message: None, qos, callback_group=group, event_callbacks=events
-        )
+            message_type, topic, lambda _message: None, qos, callback_group=group, event_callbacks=events)
         self._taken = time.monotonic()
 
     def take(self) -> list[tuple[Any, float]]:

@@ -37,8 +37,7 @@ _STATE_NAMES = {
     IdentifierStatus.WAITING: "waiting",
     IdentifierStatus.READY: "ready",
     IdentifierStatus.SOLVING: "solving",
-    IdentifierStatus.FAILED: "failed",
-}
+    IdentifierStatus.FAILED: "failed"}
 _VERDICT_NAMES = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CARE: "use with care"}
 
 
@@ -69,8 +68,7 @@ class Identifier(GoalNode):
         self.diagnostics = DiagnosticsPublisher(
             self,
             lambda: [self._identification_status(), self._result_status()],
-            lambda: self.model.name if self.model is not None else "",
-        )
+            lambda: self.model.name if self.model is not None else "")
         self._publish_status()
 
     # Input
@@ -184,8 +182,7 @@ class Identifier(GoalNode):
             "Samples": self.recordings.samples,
             "Last fault": self.last_fault,
             "Torque known to (%)": 100.0 * max(deviations) if deviations else None,
-            "Still needed": still_needed(self.coverage.joints),
-        }
+            "Still needed": still_needed(self.coverage.joints)}
         return Status("identification", level, self.message, values)
 
     def _result_status(self) -> Status:
@@ -199,15 +196,13 @@ class Identifier(GoalNode):
             "Sequence": published.sequence,
             "Verdict": _VERDICT_NAMES.get(published.verdict, "none"),
             "Age (s)": self.publication.age,
-            "Validation error (%)": 100.0 * published.validation_relative_error,
-        }
+            "Validation error (%)": 100.0 * published.validation_relative_error}
         return judged(
             "result", values,
             (ERROR, "the result is of another robot than described now; run the identification again" * foreign),
             (WARN, problem),
             (WARN, care and f"use with care: {care}"),
-            otherwise=f"result {published.sequence} is in use",
-        )
+            otherwise=f"result {published.sequence} is in use")
 
 
 def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:

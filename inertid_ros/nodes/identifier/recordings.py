@@ -25,9 +25,8 @@ if TYPE_CHECKING:  # of ROS, which this does not need
 
 
 def identification_job(
-    request: "Identify.Goal", model: RobotModel, configuration: Configuration, recordings: ReceivedRecordings,
-    default_output: str,
-) -> IdentificationJob:
+        request: "Identify.Goal", model: RobotModel, configuration: Configuration, recordings: ReceivedRecordings,
+        default_output: str) -> IdentificationJob:
     """Return the job for a goal of the identifier.
 
     The request names recordings by their paths, or by their names if they were received; if it names none, all complete
@@ -47,8 +46,7 @@ def identification_job(
         urdf=model.urdf, configuration=configuration, train=tuple(_source(name, recordings) for name in train),
         held_out=tuple(_source(name, recordings) for name in request.validation), output=output,
         rounds=RoundsOptions(request.rounds or 1, request.wanted_deviation, request.least_gain),
-        previous=request.previous,
-    )
+        previous=request.previous)
 
 
 def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:

@@ -90,8 +90,7 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     parameters = {
         "simulator": [f"{key}seed:={options.seed}" for key in ("perturbation_", "simulation.", "legged_robot.")],
         "recorder": [f"directory:={work / 'recordings'}"],
-        "identifier": [f"output_directory:={work}"],
-    }
+        "identifier": [f"output_directory:={work}"]}
     last_line, payload = "", None
     with Processes(logs) as processes:
         for name in SERVING_NODES:
@@ -156,8 +155,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--robot", default="arm", choices=CONFIGURATIONS,
         help="arm: seven joints; payload: it then grasps a box; biped: an exoskeleton on two force plates; humanoid: on"
-        " one foot",
-    )
+        " one foot")
     parser.add_argument("--output", default="result", help="result directory; that of an earlier demo is replaced")
     parser.add_argument("--seed", type=int, default=0, help="of the point masses, the drives and the noise")
     parser.add_argument("--config", default="", help="parameter file in place of the robot's own in config")
@@ -195,8 +193,7 @@ def comparison(names: Sequence[str], bodies: Mapping[str, Array], report: Mappin
     return {
         "relative_error": report[section]["relative_error"],
         "prior_relative_error": report["prior"][section]["relative_error"],
-        "links": links,
-    }
+        "links": links}
 
 
 def print_comparison(content: Mapping[str, Any], report: Mapping[str, Any]) -> None:
@@ -234,8 +231,7 @@ def describe_centre_of_mass(model: RobotModel, bodies: Mapping[str, Array], conf
     return (
         f"centre of mass off by {1e3 * before:.1f} mm → {1e3 * after:.2f} mm on held-out data,"
         f" {before / after:.1f} times closer; total mass {bodies['calibrated'][:, 0].sum():.2f} kg of"
-        f" {bodies['truth'][:, 0].sum():.2f} kg"
-    )
+        f" {bodies['truth'][:, 0].sum():.2f} kg")
 
 
 if __name__ == "__main__":

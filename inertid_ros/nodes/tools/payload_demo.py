@@ -127,8 +127,7 @@ def _show_change(demo: DemoNode, changes: Sequence[RobotChange], is_found: Calla
 
 def _identify(demo: DemoNode, client: ActionClient) -> IdentifyPayload.Result:
     sent = client.send_goal_async(
-        IdentifyPayload.Goal(frame=LINK), feedback_callback=lambda message: _show(message.feedback)
-    )
+        IdentifyPayload.Goal(frame=LINK), feedback_callback=lambda message: _show(message.feedback))
     demo.wait_for("answer of the online node", sent.done)
     result = sent.result().get_result_async()
     demo.wait_for("payload", result.done)
