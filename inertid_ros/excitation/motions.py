@@ -30,16 +30,14 @@ class FourierBasis:
     The functions are an orthonormal basis of the null space of six linear constraints on the coefficients of
     ``1, sin(k w t) / (k w), cos(k w t) / (k w)``: value, velocity and acceleration are zero at 0 and at ``duration``.
     If the duration is a multiple of the period, three of the six follow from the others and ``2 harmonics - 2``
-    functions remain; otherwise ``2 harmonics - 5``. A base frequency of zero takes one period per duration.
+    functions remain; otherwise ``2 harmonics - 5``.
     """
 
     duration: float
     harmonics: int
-    base_frequency: float = 0.0
+    base_frequency: float
 
     def __post_init__(self) -> None:
-        if self.base_frequency == 0:
-            object.__setattr__(self, "base_frequency", 1.0 / self.duration)
         if self.harmonics < 1 or self.size < 1:
             cycles = self.duration * self.base_frequency
             raise ExcitationError(

@@ -282,15 +282,13 @@ def lever_arm_bounds(model: "RobotModel", body: int, distance: float) -> Array:
     body : moving body of the point; -1 for the root, which nothing moves.
     distance : of the point from the joint of that body [m].
     """
-    robot, out = model.pinocchio, np.zeros(model.joints)
-    arm, joint = distance, body + 1
-    while joint > 0:
-        index = joint - 1
-        slides = not model.axes[index][3:].any()
-        out[index] = 1.0 if slides else arm
-        if slides:
-            stroke = max(abs(model.limits.lower[index]), abs(model.limits.upper[index]))
+    out, arm, limits = np.zeros(model.joints), distance, model.limits
+    while body >= 0:
+        joint = model.tree[body]
+        out[body] = 1.0 if joint.prismatic else arm
+        if joint.prismatic:
+            stroke = max(abs(limits.lower[body]), abs(limits.upper[body]))
             arm += stroke if np.isfinite(stroke) else 0.0
-        arm += float(np.linalg.norm(robot.jointPlacements[joint].translation))
-        joint = int(robot.parents[joint])
+        arm += float(np.linalg.norm(joint.placement_translation))
+        body = joint.parent
     return out

@@ -155,7 +155,7 @@ def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
     endless = np.isinf(model.limits.lower) & np.isinf(model.limits.upper)
     wheels = []
     for body in {shape.body for shape in shapes if shape.body >= 0}:
-        if not endless[body] or int(model.pinocchio.parents[body + 1]):
+        if not endless[body] or model.tree[body].parent >= 0:
             continue
         poses = np.zeros((_WHEEL_ANGLES, model.joints))
         poses[:, body] = 2 * np.pi * np.arange(_WHEEL_ANGLES) / _WHEEL_ANGLES
@@ -170,12 +170,12 @@ def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float)
     """Depth below the base [m] and link of the leg that is deepest; None if no limb is a leg."""
     zero = np.clip(np.zeros(model.joints), limits.lower, limits.upper)
     poses = np.array([zero, 0.5 * (limits.lower + limits.upper)])
-    placements, robot = TreeKinematics.of(model).placements(poses), model.pinocchio
+    placements = TreeKinematics.of(model).placements(poses)
     lengths, deepest = np.zeros(model.joints), (0.0, "")
     for body, name in enumerate(model.link_names[: model.joints]):
-        parent = int(robot.parents[body + 1]) - 1
-        if parent >= 0:
-            lengths[body] = lengths[parent] + np.linalg.norm(robot.jointPlacements[body + 1].translation)
+        joint = model.tree[body]
+        if joint.parent >= 0:
+            lengths[body] = lengths[joint.parent] + np.linalg.norm(joint.placement_translation)
         points = [np.zeros((1, 3)), *(corners_in_body(shape) for shape in shapes if shape.body == body)]
         depth = height - float(_heights(placements[:, body], points).min())
         length = lengths[body] + float(np.linalg.norm(np.vstack(points), axis=1).max())
