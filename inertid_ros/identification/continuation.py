@@ -35,12 +35,9 @@ class EarlierFit:
 
     Attributes
     ----------
-    equations : EarlierEquations
-        Equations of all its recordings, with the weights of its fit.
-    prior, parameters : ndarray, shape (p,)
-        Before and after it.
-    covariance : ndarray, shape (p, p)
-        Covariance of the parameters, by data and prior together.
+    equations : equations of all its recordings, with the weights of its fit
+    prior, parameters : (p,), before and after it
+    covariance : (p, p), covariance of the parameters, by data and prior together
     """
 
     layout: ParameterLayout

@@ -54,14 +54,10 @@ class DriveGains:
 
     Attributes
     ----------
-    values : ndarray, shape (n,)
-        Gains, on top of ``robot.effort_scale``.
-    covariance : ndarray, shape (n, n)
-        Covariance of their logarithms.
-    identified : tuple of bool
-        Whether the loads determine a gain; else it is near the common factor of all.
-    findings : tuple of Finding
-        ``load_elsewhere`` if a load does not act as declared.
+    values : (n,), gains, on top of ``robot.effort_scale``
+    covariance : (n, n), covariance of their logarithms
+    identified : whether the loads determine a gain; else it is near the common factor of all
+    findings : ``load_elsewhere`` if a load does not act as declared
     """
 
     joint_names: tuple[str, ...]
@@ -93,10 +89,8 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
 
     Parameters
     ----------
-    equations : Equations
-        Equations of joint torques on a fixed base.
-    recordings : sequence of Samples
-        Recordings less the torque of their loads.
+    equations : equations of joint torques on a fixed base
+    recordings : recordings less the torque of their loads
     loads : sequence of ndarray, shape (nb, 10)
         Load of each recording.
 
@@ -154,12 +148,9 @@ class GainFit:
 
     Attributes
     ----------
-    blocks : list of (ndarray, Information)
-        Parameters ``(p,)`` of each load, and the information of its samples with efforts as reported.
-    root : ndarray, shape (p, p)
-        Root of the covariance of the parameters, nearly flat.
-    inverse : ndarray, shape (n,)
-        1 / g.
+    blocks : parameters ``(p,)`` of each load, and the information of its samples with efforts as reported
+    root : (p, p), root of the covariance of the parameters, nearly flat
+    inverse : (n,), 1 / g
     """
 
     equations: Equations
@@ -269,12 +260,9 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
 
     Parameters
     ----------
-    fit : GainFit
-        Fit with the loads as declared.
-    fraction : ndarray, shape (n,)
-        Independent share of the samples.
-    wider : float
-        Factor of the deviations over those by residuals as independent noise.
+    fit : fit with the loads as declared
+    fraction : (n,), independent share of the samples
+    wider : factor of the deviations over those by residuals as independent noise
     """
     declared = [load for load, _ in fit.blocks if len(_starts(load)) == 1]
     if not declared:

@@ -69,10 +69,8 @@ class DriveTermTest:
 
     Attributes
     ----------
-    weights : ndarray, shape (c,)
-        Weights for equations of unit variance per channel.
-    counts : ndarray, shape (c,)
-        Number of independent samples per channel.
+    weights : (c,), weights for equations of unit variance per channel
+    counts : (c,), number of independent samples per channel
     """
 
     weights: Array
@@ -171,8 +169,7 @@ class _SpeedGrid:
 
     Attributes
     ----------
-    informations : tuple of Information
-        Information with the speeds of all joints at each point of the grid.
+    informations : information with the speeds of all joints at each point of the grid
     """
 
     equations: Equations

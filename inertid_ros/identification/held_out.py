@@ -39,8 +39,7 @@ def validate_on_blocks(
 
     Parameters
     ----------
-    recordings : sequence of Samples
-        Recordings that were fitted, with the delay of effort removed.
+    recordings : recordings that were fitted, with the delay of effort removed
     """
     residuals = [samples.tau - estimate.torque(samples) for samples in recordings]
     kept, _ = without_outliers(estimate.equations.channels, recordings, residuals, options.outlier_threshold)
@@ -72,8 +71,7 @@ def refitted(
 
     Parameters
     ----------
-    recordings, information : sequence of Samples and Information
-        The part; classical estimators use every sample.
+    recordings, information : the part; classical estimators use every sample
     """
     if options.estimator != "consistent":
         return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters
@@ -101,8 +99,7 @@ def check_new_motion(
 
     Parameters
     ----------
-    recordings : sequence of Samples
-        Recordings that were fitted, with the delay of effort removed.
+    recordings : recordings that were fitted, with the delay of effort removed
     """
     findings = []
     for samples in held_out:

@@ -51,13 +51,11 @@ def identify(
 
     Parameters
     ----------
-    source : RobotModel or Equations
-        Equations, or a robot, which stands for its equations of the type that the options name.
+    source : equations, or a robot, which stands for its equations of the type that the options name
     data : sequence of Samples or Information
         Prepared samples, any number of recordings; or their information, where memory must not grow with them.
         Information shows neither outliers nor the correlation of residuals: all equations count as independent.
-    constraints : Constraints, optional
-        Beyond physical consistency.
+    constraints : beyond physical consistency
     further : iterable of Samples
         More samples of the same robot, filtered alike, for which there is no room in memory: one is taken at a time.
         All count for parameters and their covariance; delay, outliers, noise and the choice of terms are those of

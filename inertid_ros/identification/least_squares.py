@@ -45,13 +45,11 @@ class LeastSquaresEstimate(Estimate):
 
     Attributes
     ----------
-    spectrum : ParameterSpectrum
-        All directions that motion shows, best determined first.
+    spectrum : all directions that motion shows, best determined first
     variances : ndarray, shape (r,)
         Variance along each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); those of the prior are
         ``prior_spread**2`` under the metric.
-    scores : ndarray, shape (r + 1,)
-        Criterion per rank from zero if one chose the rank, else empty.
+    scores : (r + 1,), criterion per rank from zero if one chose the rank, else empty
     """
 
     rank: int
@@ -70,8 +68,7 @@ def least_squares(
 
     Parameters
     ----------
-    equations : RobotModel or Equations
-        A robot stands for its equations of force.
+    equations : a robot stands for its equations of force
     data : sequence of Samples or Information
         Recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
         without which all samples count as independent.
@@ -149,8 +146,7 @@ def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) 
 
     Parameters
     ----------
-    squared_error : float
-        Weighted, of the fit of full rank.
+    squared_error : weighted, of the fit of full rank
 
     Returns
     -------

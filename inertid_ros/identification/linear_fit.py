@@ -31,14 +31,10 @@ class ParameterSpectrum:
 
     Attributes
     ----------
-    directions : ndarray, shape (p, r)
-        Orthonormal under the scaling, and orthogonal to everything that no motion excites.
-    strengths : ndarray, shape (r,)
-        Singular values, descending: effect of a unit step along a direction on the equations.
-    left : ndarray, shape (k, r)
-        Orthonormal directions in the equations.
-    projections : ndarray, shape (r,)
-        ``left.T @ (z - R centre)``.
+    directions : (p, r), orthonormal under the scaling, and orthogonal to everything that no motion excites
+    strengths : (r,), singular values, descending: effect of a unit step along a direction on the equations
+    left : (k, r), orthonormal directions in the equations
+    projections : (r,), ``left.T @ (z - R centre)``
     """
 
     centre: Array
@@ -82,14 +78,10 @@ class LinearFit:
 
     Attributes
     ----------
-    deviation : ndarray, shape (n,)
-        Standard deviation of the residual per joint [N m or N].
-    scale : ndarray, shape (n,)
-        Scale of a robust loss per joint [N m or N]; infinite for squares.
-    clipped : ndarray, shape (n,)
-        Share of equations whose residual the loss clipped.
-    gap : float
-        Bound of objective minus optimum.
+    deviation : (n,), standard deviation of the residual per joint [N m or N]
+    scale : (n,), scale of a robust loss per joint [N m or N]; infinite for squares
+    clipped : (n,), share of equations whose residual the loss clipped
+    gap : bound of objective minus optimum
     """
 
     information: Information
@@ -136,8 +128,7 @@ class LinearProblem:
 
     Attributes
     ----------
-    base : BaseParameters
-        Base parameters of the motion, which decide what it excites.
+    base : base parameters of the motion, which decide what it excites
     """
 
     equations: Equations

@@ -43,12 +43,9 @@ class FitData:
 
     Attributes
     ----------
-    recordings : tuple of Samples
-        Empty if only their information is given.
-    prior_spreads : ndarray or None, shape (nb,)
-        Prior spreads of single bodies; NaN, or None for all, for that of the options.
-    further : iterable of Samples
-        Samples that memory need not hold, read at every pass; see :meth:`MapFit.with_further`.
+    recordings : empty if only their information is given
+    prior_spreads : (nb,), prior spreads of single bodies; NaN, or None for all, for that of the options
+    further : samples that memory need not hold, read at every pass; see :meth:`MapFit.with_further`
     """
 
     equations: Equations
@@ -82,21 +79,16 @@ class MapFit:
     deviation, fraction : ndarray, shape (c,)
         Standard deviation of the residual per channel, at first by the errors of the prior, and independent share of
         the samples.
-    regularization : Regularization
-        With the present prior spread.
-    discount : float
-        Weight of all data against the prior, while the prior spread is estimated.
-    outliers : ndarray or None, shape (c,)
-        Number of outliers left out so far; None if none were sought.
+    regularization : with the present prior spread
+    discount : weight of all data against the prior, while the prior spread is estimated
+    outliers : (c,), number of outliers left out so far; None if none were sought
     noise_ratio : ndarray or None, shape (c,)
         Variance of a channel's noise at low frequency over that of its residual, of one independent sample.
-    speed_covariance : ndarray or None, shape (p, p)
-        Covariance of the parameters by the uncertainty of fitted speeds of Stribeck friction.
+    speed_covariance : (p, p), covariance of the parameters by the uncertainty of fitted speeds of Stribeck friction
     complete : Information or None
         Information with the columns of Stribeck friction that was left out: it may exist, too small to show, and is an
         error of all friction.
-    left_out : tuple of str
-        Parameters set to zero, since no joint shows them. They may exist, too small to show.
+    left_out : parameters set to zero, since no joint shows them. They may exist, too small to show.
     """
 
     data: FitData

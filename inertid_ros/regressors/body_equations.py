@@ -154,12 +154,9 @@ def segment_samples(
     Parameters
     ----------
     time : (N,), [s].
-    poses : tuple of ndarray, shapes (N, nb, 3, 3), (N, nb, 3)
-        Rotations of the segments and their origins [m].
-    twists, accelerations : tuple of ndarray, shapes (N, nb, 3), (N, nb, 3)
-        Linear, of the origins, and angular [m/s, rad/s, and per second].
-    wrench : tuple of ndarray, shape (N, 3) each
-        Total external force [N], its moment about a point [N m], and that point [m].
+    poses : (N, nb, 3, 3), (N, nb, 3), rotations of the segments and their origins [m]
+    twists, accelerations : (N, nb, 3), (N, nb, 3), linear, of the origins, and angular [m/s, rad/s, and per second]
+    wrench : (N, 3) each, total external force [N], its moment about a point [N m], and that point [m]
     """
     (rotation, origin), (v, w), (a, alpha) = poses, twists, accelerations
     count, bodies = origin.shape[:2]

@@ -27,18 +27,12 @@ class Assessment:
 
     Attributes
     ----------
-    train_errors, train_errors_of_prior : TorqueErrors
-        Errors of the estimate and of the URDF as given on the data fitted.
-    confidence : TorqueConfidence or None
-        Uncertainty of torque over the robot's range; None on a free base.
-    gate : GateDecision
-        Whether the result may be used, and why not.
-    realizable : bool
-        Whether every body, also without the links behind locked joints, is physically consistent.
-    urdf : str
-        The calibrated URDF; the one given if parameters are not consistent, which no simulator accepts.
-    predictions : tuple of PredictionCurves
-        Of every held-out recording, or of those fitted if nothing was held out.
+    train_errors, train_errors_of_prior : errors of the estimate and of the URDF as given on the data fitted
+    confidence : uncertainty of torque over the robot's range; None on a free base
+    gate : whether the result may be used, and why not
+    realizable : whether every body, also without the links behind locked joints, is physically consistent
+    urdf : the calibrated URDF; the one given if parameters are not consistent, which no simulator accepts
+    predictions : of every held-out recording, or of those fitted if nothing was held out
     """
 
     train_errors: TorqueErrors
@@ -63,14 +57,10 @@ def assess(
 
     Parameters
     ----------
-    train, held_out : sequence of Samples
-        Samples fitted and held out, without delay of effort; nothing need be held out.
-    tested : Validation or None
-        Errors on held-out recordings, or on blocks of those fitted; None if there was too little data for either.
-    findings : sequence of Finding
-        Findings on the recordings.
-    constraints : Constraints
-        Constraints of the fit, beyond physical consistency.
+    train, held_out : samples fitted and held out, without delay of effort; nothing need be held out
+    tested : errors on held-out recordings, or on blocks of those fitted; None if there was too little data for either
+    findings : findings on the recordings
+    constraints : constraints of the fit, beyond physical consistency
     """
     confidence = None if estimate.model.free else torque_confidence(estimate)
     solution = tuple(gate.check_solution(estimate))

@@ -34,12 +34,10 @@ class PredictionCurves:
 
     Attributes
     ----------
-    time : ndarray, shape (K,)
-        [s].
+    time : (K,), [s]
     measured, given, calibrated : ndarray, shape (K, c)
         Measured, predicted by the URDF as given, predicted by the estimate; NaN without measurement.
-    deviation : ndarray, shape (K, c)
-        Standard deviation of calibrated less measured by residual and covariance of the estimate.
+    deviation : (K, c), standard deviation of calibrated less measured by residual and covariance of the estimate
     """
 
     name: str
@@ -82,8 +80,7 @@ class FrictionCurve:
     velocity, torque : ndarray, shape (K,)
         Velocity of some samples [rad/s or m/s], and measured torque less all other terms of the estimate, that is
         friction and residual [N m or N]; NaN of samples that rest, whose friction has no direction.
-    speeds, friction, deviation : ndarray, shape (S,)
-        Friction of the estimate over velocity, and its standard deviation.
+    speeds, friction, deviation : (S,), friction of the estimate over velocity, and its standard deviation
     """
 
     joint: str
@@ -144,14 +141,11 @@ class JointCoverage:
 
     Attributes
     ----------
-    range_used, velocity_used : float
-        Shares of the limits of position and velocity; NaN without limits in the URDF.
-    reversals : int
-        Changes of the direction of motion, which separate dry from viscous friction.
+    range_used, velocity_used : shares of the limits of position and velocity; NaN without limits in the URDF
+    reversals : changes of the direction of motion, which separate dry from viscous friction
     torque_deviation : float
         Standard deviation of predicted torque over the robot's range as a share of torque; NaN on a free base.
-    advice : str
-        Motion to record next; empty if there is nothing to gain, or other joints come first.
+    advice : motion to record next; empty if there is nothing to gain, or other joints come first
     """
 
     joint: str
@@ -172,10 +166,8 @@ class MotionExtent:
 
     Attributes
     ----------
-    lowest, highest, fastest, sharpest : ndarray, shape (n,)
-        Positions, largest speed and acceleration [rad or m, per s, per s^2].
-    reversals : ndarray, shape (n,)
-        Changes of the direction of motion.
+    lowest, highest, fastest, sharpest : (n,), positions, largest speed and acceleration [rad or m, per s, per s^2]
+    reversals : (n,), changes of the direction of motion
     """
 
     lowest: Array

@@ -54,12 +54,9 @@ class GateDecision:
 
     Attributes
     ----------
-    verdict : Verdict
-        By the gravest finding.
-    reasons : tuple of Finding
-        Findings against using the result, gravest first; empty if the verdict is ``USE``.
-    notices : tuple of Finding
-        Findings without influence on the verdict.
+    verdict : by the gravest finding
+    reasons : findings against using the result, gravest first; empty if the verdict is ``USE``
+    notices : findings without influence on the verdict
     """
 
     verdict: Verdict
@@ -158,8 +155,7 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> Iterator[F
 
     Parameters
     ----------
-    loaded : collection of str
-        Links that hold a load that is not in the URDF, whose masses may be anything.
+    loaded : links that hold a load that is not in the URDF, whose masses may be anything
     """
     yield from _masses(estimate, loaded)
     for check in (_friction, _no_friction, _stiffness, _delay):
@@ -288,8 +284,7 @@ def next_action(gate: GateDecision, names: Mapping[str, str]) -> NextAction:
 
     Parameters
     ----------
-    names : mapping of str to str
-        Values of the names in capitals, as far as known: ``URDF``, ``RESULT``, ``RECORDINGS``.
+    names : values of the names in capitals, as far as known: ``URDF``, ``RESULT``, ``RECORDINGS``
     """
     text = "give calibrated.urdf to what uses the URDF, or follow the robot with this result"
     command = "use"

@@ -35,10 +35,8 @@ class ErrorSources:
     ----------
     equations : tuple of ndarray, shapes (p, p) and (p,)
         Equations in normalised coordinates, whitened with the weights of the noise, which need not be those of the fit.
-    covariance : ndarray or None, shape (p, p)
-        Further covariance in normalised coordinates, of quantities that the equations take as known.
-    left_out : ndarray of bool, shape (p,)
-        Parameters that the fit has left out; their true values need not be zero.
+    covariance : (p, p), further covariance in normalised coordinates, of quantities that the equations take as known
+    left_out : bool (p,), parameters that the fit has left out; their true values need not be zero
     """
 
     equations: tuple[Array, Array]
@@ -57,8 +55,7 @@ def posterior(
 
     Parameters
     ----------
-    fitted : tuple of ndarray, shapes (p, p) and (p,)
-        Whitened equations in normalised coordinates, with the weights of the fit.
+    fitted : (p, p) and (p,), whitened equations in normalised coordinates, with the weights of the fit
 
     Returns
     -------
@@ -139,8 +136,7 @@ class TruncatedNormal:
     centres, deviations : ndarray, shape (k,)
         Normal distribution of every bounded quantity by itself: its part above zero is the distribution within the
         bounds, if the quantity is not zero.
-    present : ndarray, shape (k,)
-        Probability that the quantity is not zero.
+    present : (k,), probability that the quantity is not zero
     """
 
     mean: Array
@@ -162,8 +158,7 @@ def truncated_normal(
 
     Parameters
     ----------
-    rows, shift : ndarray, shape (k, p) and (k,)
-        The bounds.
+    rows, shift : (k, p) and (k,), the bounds
     absent : ndarray, shape (k,), optional
         Density at zero of the prior of quantities that are zero with even odds before the data; it is part of the
         normal distribution. NaN of all others.

@@ -35,10 +35,8 @@ class TorqueConfidence:
 
     Attributes
     ----------
-    deviation : ndarray, shape (n,)
-        Root mean square of the standard deviation of predicted torque [N m or N].
-    torque : ndarray, shape (n,)
-        Root mean square of predicted torque [N m or N].
+    deviation : (n,), root mean square of the standard deviation of predicted torque [N m or N]
+    torque : (n,), root mean square of predicted torque [N m or N]
     """
 
     joint_names: tuple[str, ...]
@@ -83,8 +81,7 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
 
     Parameters
     ----------
-    states : Samples, optional
-        States to predict at; random ones by default, identical for every estimate of one robot.
+    states : states to predict at; random ones by default, identical for every estimate of one robot
     """
     return StateTorques(estimate.model, states).confidence(estimate.parameters, estimate.covariance)
 
@@ -94,8 +91,7 @@ class StateTorques:
 
     Parameters
     ----------
-    states : Samples, optional
-        Random ones by default, identical for every estimate of one robot.
+    states : random ones by default, identical for every estimate of one robot
     """
 
     def __init__(self, model: RobotModel, states: Samples | None = None) -> None:
@@ -125,8 +121,7 @@ class TorqueScale:
 
     Attributes
     ----------
-    variation : ndarray, shape (c,)
-        Root mean square about the mean: an offset explains a constant, even if all else is wrong.
+    variation : (c,), root mean square about the mean: an offset explains a constant, even if all else is wrong
     """
 
     torque: Array
@@ -207,8 +202,7 @@ class ParameterSet:
 
     Attributes
     ----------
-    parameters : ndarray, shape (p,)
-        In the order of the model's layout.
+    parameters : (p,), in the order of the model's layout
     """
 
     model: RobotModel
@@ -222,8 +216,7 @@ class ParameterChange:
 
     Attributes
     ----------
-    deviations : float
-        Difference in standard deviations of both together; NaN if neither has one.
+    deviations : difference in standard deviations of both together; NaN if neither has one
     """
 
     name: str

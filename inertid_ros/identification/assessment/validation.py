@@ -42,18 +42,15 @@ class TorqueErrors:
 
     Attributes
     ----------
-    relative_error : float
-        ``|error| / |torque|`` over all channels and samples.
-    rms_torque, rms_error : ndarray, shape (c,)
-        Per channel of the equations [N m or N of forces]; zero without measurement.
+    relative_error : ``|error| / |torque|`` over all channels and samples
+    rms_torque, rms_error : (c,), per channel of the equations [N m or N of forces]; zero without measurement
     rms_error_sliding, rms_error_resting : ndarray, shape (c,)
         The error while all drives that act on the channel slide, and while one rests or hardly moves, so that it
         contains stiction, which no model here has; NaN without such a sample.
     r_squared : ndarray, shape (c,)
         Share of the torque's variance about its mean that is explained; negative if the mean alone does better, NaN
         without variation.
-    noise : ndarray, shape (c,)
-        Standard deviation of the sensor's noise below the cutoff, the least possible error; NaN if unknown.
+    noise : (c,), standard deviation of the sensor's noise below the cutoff, the least possible error; NaN if unknown
     """
 
     relative_error: float
@@ -75,8 +72,7 @@ class BandErrors:
 
     Attributes
     ----------
-    cutoff_hz : float
-        Cutoff of the low-pass on motion and torque alike [Hz].
+    cutoff_hz : cutoff of the low-pass on motion and torque alike [Hz]
     """
 
     cutoff_hz: float
@@ -90,10 +86,8 @@ class Validation:
 
     Attributes
     ----------
-    findings : tuple of Finding
-        Findings on the result, notices included.
-    blocks : int
-        Number of blocks of the data fitted, each held out in turn; 0 if other recordings were held out.
+    findings : findings on the result, notices included
+    blocks : number of blocks of the data fitted, each held out in turn; 0 if other recordings were held out
     """
 
     calibrated: TorqueErrors
@@ -126,8 +120,7 @@ def torque_errors(equations: RobotModel | Equations, parameters: Array, recordin
 
     Parameters
     ----------
-    equations : RobotModel or Equations
-        A robot stands for its equations of force.
+    equations : a robot stands for its equations of force
     """
     return errors_of_each(equations, [(parameters, samples) for samples in recordings])
 
@@ -200,10 +193,8 @@ def check_errors(
 
     Parameters
     ----------
-    prior : TorqueErrors or None
-        Errors of the URDF as given; None without one to compare with.
-    scale : TorqueScale
-        Torque of each channel: the largest in these and other recordings, and over its range.
+    prior : errors of the URDF as given; None without one to compare with
+    scale : torque of each channel: the largest in these and other recordings, and over its range
     expected : tuple of ndarray, shape (c,), optional
         See :func:`expected_errors`.
     """

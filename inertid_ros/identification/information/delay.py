@@ -39,8 +39,7 @@ class ShiftedTorque:
         ``A^T A`` of each channel.
     moments : tuple of ndarray, shape (k, p)
         ``A^T b``.
-    energy : ndarray, shape (c, k)
-        ``b^T b``.
+    energy : (c, k), ``b^T b``
     """
 
     columns: tuple[np.ndarray, ...]
@@ -152,13 +151,11 @@ class Delay:
 
     Attributes
     ----------
-    seconds : float
-        Positive if the torque of an instant is reported later than its motion.
+    seconds : positive if the torque of an instant is reported later than its motion
     deviation : float
         Standard deviation, from the curvature of the residual and its independent samples; infinite if the best shift
         is the largest that was tried.
-    gain : float
-        Share by which the shift lowers the squared error of held-out blocks.
+    gain : share by which the shift lowers the squared error of held-out blocks
     """
 
     seconds: float

@@ -41,8 +41,7 @@ class EarlierEquations:
 
     Attributes
     ----------
-    R : ndarray, shape (k, p)
-        Coefficients, in the columns of a layout.
+    R : (k, p), coefficients, in the columns of a layout
     """
 
     R: Array
@@ -84,8 +83,7 @@ class Channel:
 
     Attributes
     ----------
-    r_factor : ndarray, shape (c + 1, c + 1)
-        R factor of ``[A | b]``.
+    r_factor : (c + 1, c + 1), R factor of ``[A | b]``
     """
 
     columns: np.ndarray
@@ -108,12 +106,10 @@ class Information:
 
     Attributes
     ----------
-    robot : str
-        Fingerprint of everything that the equations depend on besides the layout, see :func:`fingerprint`.
+    robot : fingerprint of everything that the equations depend on besides the layout, see :func:`fingerprint`
     noise : ndarray or None, shape (c,)
         Variances of the channels' errors up to a common factor, which residuals determine, see :meth:`deviation`.
-    earlier : EarlierEquations or None
-        Weighted equations of an earlier result; they count in :meth:`whitened` alone.
+    earlier : weighted equations of an earlier result; they count in :meth:`whitened` alone
     """
 
     layout: ParameterLayout
@@ -160,8 +156,7 @@ class Information:
 
         Parameters
         ----------
-        freedom : ndarray, shape (c,), optional
-            Degrees of freedom per channel; the counts by default.
+        freedom : (c,), degrees of freedom per channel; the counts by default
         """
         freedom = np.maximum(self.counts, 1) if freedom is None else np.maximum(freedom, 1e-9)
         error = np.array([channel.squared_error(parameters) for channel in self.channels])
@@ -246,8 +241,7 @@ class Compressor:
 
     Attributes
     ----------
-    counts : ndarray of int, shape (c,)
-        Equations per channel so far.
+    counts : (c,), equations per channel so far
     """
 
     def __init__(self, equations: Equations) -> None:

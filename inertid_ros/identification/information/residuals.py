@@ -164,8 +164,7 @@ class BlockSums:
     ----------
     grams : tuple of ndarray, shape (k, s + 1, s + 1)
         ``[A_b r_b]^T [A_b r_b]`` of every small block per channel, in the columns of the equations' writer.
-    larger : tuple of ndarray of int, shape (k,)
-        For every partition into larger blocks the larger block of each small one.
+    larger : (k,), for every partition into larger blocks the larger block of each small one
     """
 
     grams: tuple[Array, ...]
@@ -178,8 +177,7 @@ class BlockSums:
         ----------
         metrics : sequence of ndarray, shape (s, s)
             Covariance of the fit in the columns of each channel.
-        weights : ndarray, shape (c,)
-            Weights of the squared residuals in the fit.
+        weights : (c,), weights of the squared residuals in the fit
         """
         levels, growth = np.zeros(len(weights)), np.zeros((len(self.larger), 2))
         for channel, (small, metric, weight) in enumerate(zip(self.grams, metrics, weights, strict=True)):
@@ -215,10 +213,8 @@ def noise_levels(
 
     Parameters
     ----------
-    covariance : ndarray, shape (p, p)
-        Covariance of the fit.
-    weights : ndarray, shape (c,)
-        Weights of the squared residuals in the fit.
+    covariance : (p, p), covariance of the fit
+    weights : (c,), weights of the squared residuals in the fit
     """
     metrics = [
         expansion @ covariance[np.ix_(columns, columns)] @ expansion.T

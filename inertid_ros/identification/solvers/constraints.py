@@ -30,22 +30,14 @@ class Constraints:
 
     Attributes
     ----------
-    inside : mapping of str to tuple of Ellipsoid
-        Ellipsoids of a link; its mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2).
-    com_inside : mapping of str to Ellipsoid
-        Ellipsoid that holds a link's centre of mass ([Wensing2018]_ eq. 22).
-    mass : mapping of str to (float, float)
-        Lowest and highest mass of a link [kg].
-    total_mass : float
-        Mass of all moving bodies [kg]; 0 if it is unknown.
-    at_most : mapping of str to float
-        Highest value of a column, such as a friction that a data sheet bounds (SI).
-    fixed : tuple of str
-        Columns held at their prior, such as ``arm.m`` or ``joint3.rotor_inertia``.
-    equal : mapping of str to str
-        Column with the same value as another one.
-    mirrored : mapping of str to MirrorOptions
-        Link of which another is the mirror image, across the plane normal to an axis of their frames.
+    inside : ellipsoids of a link; its mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2).
+    com_inside : ellipsoid that holds a link's centre of mass ([Wensing2018]_ eq. 22).
+    mass : lowest and highest mass of a link [kg]
+    total_mass : mass of all moving bodies [kg]; 0 if it is unknown
+    at_most : highest value of a column, such as a friction that a data sheet bounds (SI)
+    fixed : columns held at their prior, such as ``arm.m`` or ``joint3.rotor_inertia``
+    equal : column with the same value as another one
+    mirrored : link of which another is the mirror image, across the plane normal to an axis of their frames
     """
 
     inside: Ellipsoids = field(default_factory=dict)
@@ -76,8 +68,7 @@ def constrained(
 
     Parameters
     ----------
-    prior : ndarray, shape (p,)
-        Physical parameters at which ``fixed`` columns are held.
+    prior : (p,), physical parameters at which ``fixed`` columns are held
 
     Raises
     ------

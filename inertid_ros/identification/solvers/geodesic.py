@@ -59,8 +59,7 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
     ----------
     convex_program : ConvexProgram
         Without any distance of the bodies, see :func:`~inertid_ros.identification.solvers.regularizers.regularized`.
-    start : ndarray, shape (p,)
-        Inside every cone, such as the solution with the log-det divergence.
+    start : (p,), inside every cone, such as the solution with the log-det divergence
     fallback : ndarray, shape (p,)
         Start well inside every cone, for models that the solver cannot minimise from a point near a border.
     """
@@ -177,10 +176,8 @@ class Hyperplanes:
 
     Attributes
     ----------
-    X : ndarray, shape (m, nb, 4, 4)
-        Symmetric.
-    b, weights : ndarray, shape (m,)
-        Weights are ``|a_i|^2 / sigma_i^2`` in the pullback metric ([Lee2019]_ Remark 3.8).
+    X : (m, nb, 4, 4), symmetric
+    b, weights : (m,), weights are ``|a_i|^2 / sigma_i^2`` in the pullback metric ([Lee2019]_ Remark 3.8)
     """
 
     X: Array
@@ -204,10 +201,8 @@ class Projections:
 
     Attributes
     ----------
-    exists : ndarray, shape (m,)
-        False if the hyperplane misses the cone or is too far for a unique nearest point.
-    direction : ndarray, shape (m, nb, 4, 4)
-        Unit tangent, in coordinates whitened by ``S``, along which the distance grows.
+    exists : (m,), False if the hyperplane misses the cone or is too far for a unique nearest point
+    direction : (m, nb, 4, 4), unit tangent, in coordinates whitened by ``S``, along which the distance grows
     """
 
     exists: np.ndarray

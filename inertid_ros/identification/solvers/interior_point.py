@@ -226,10 +226,8 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
 
     Parameters
     ----------
-    start : ndarray, shape (p,)
-        Every ``S_b`` is positive definite there and every positive parameter above zero.
-    warm : bool
-        Whether the start is the optimum of a similar convex program, see :func:`keeps_inside`.
+    start : (p,), every ``S_b`` is positive definite there and every positive parameter above zero
+    warm : whether the start is the optimum of a similar convex program, see :func:`keeps_inside`
     """
     first, second = from_squares, from_rows
     if np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) >= _MAX_LOST_CURVATURE:

@@ -35,10 +35,8 @@ class MapProblem:
 
     Attributes
     ----------
-    prior : ndarray, shape (p,)
-        Physical parameters at which ``fixed`` ones are held.
-    solver : str
-        Solver of the convex regularizers, one of :data:`~inertid_ros.config.identification.SOLVERS`.
+    prior : (p,), physical parameters at which ``fixed`` ones are held
+    solver : solver of the convex regularizers, one of :data:`~inertid_ros.config.identification.SOLVERS`
     """
 
     coordinates: Coordinates
@@ -51,8 +49,7 @@ class MapProblem:
 
         Parameters
         ----------
-        bodies : ndarray, shape (nb, 10)
-            Physical prior of links and rotors, less what is locked.
+        bodies : (nb, 10), physical prior of links and rotors, less what is locked
         """
         coordinates, layout = self.coordinates, self.coordinates.layout
         if regularization.regularizer == "euclidean":
@@ -73,8 +70,7 @@ class MapProblem:
 
         Parameters
         ----------
-        start : Solution, optional
-            Solution of a similar problem, with the same regularizer.
+        start : solution of a similar problem, with the same regularizer
 
         Raises
         ------
@@ -185,10 +181,8 @@ def fits_at_equal_residual(
 
     Parameters
     ----------
-    bound : float
-        Bound of ``|A x - b|^2`` over all equations.
-    weights : ndarray, shape (c,), optional
-        Weight of every channel's equations; one by default.
+    bound : bound of ``|A x - b|^2`` over all equations
+    weights : (c,), weight of every channel's equations; one by default
     """
     model, information = equations.model, compress(equations, recordings)
     weights = np.ones(equations.count) if weights is None else np.asarray(weights, dtype=float)

@@ -43,10 +43,8 @@ class PointMasses:
 
     Attributes
     ----------
-    matrix : ndarray, shape (10 nb, N)
-        Map from masses to parameters of the bodies, in normalised coordinates.
-    prior : ndarray, shape (N,)
-        Masses [kg] that make up the prior, as even as possible.
+    matrix : (10 nb, N), map from masses to parameters of the bodies, in normalised coordinates
+    prior : (N,), masses [kg] that make up the prior, as even as possible
     """
 
     matrix: Array
@@ -76,12 +74,9 @@ def point_masses(
 
     Parameters
     ----------
-    bodies : ndarray, shape (nb, 10)
-        Priors, physically consistent.
-    normalise : ndarray, shape (nb, 10, 10)
-        Map from normalised to physical parameters of each body.
-    regions : sequence of (str, tuple of Ellipsoid)
-        Name of each body and the ellipsoids whose union holds its mass; none for a region of its own shape.
+    bodies : (nb, 10), priors, physically consistent
+    normalise : (nb, 10, 10), map from normalised to physical parameters of each body
+    regions : name of each body and the ellipsoids whose union holds its mass; none for a region of its own shape
     """
     columns, masses, positions = [], [], []
     for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
@@ -268,8 +263,7 @@ def prior_spread_of_largest_evidence(
 
     Parameters
     ----------
-    held : ndarray of bool, shape (p,)
-        Parameters that are held at a value; those of bodies count as free.
+    held : bool (p,), parameters that are held at a value; those of bodies count as free
     """
     bodies = slice(0, layout.inertial_size)
     free = np.isnan(regularization.spreads(len(layout.body_names), of_all=np.nan))
