@@ -250,11 +250,8 @@ class Adaptation(LifecycleNode):
 
     def _statuses(self) -> list[Status]:
         return [
-            self._motion_status(),
-            joint_states_status(self.robot, self.options.monitor),
-            self._controller_status(),
-            self._parameters_status(),
-            timing_status(self.ticks.report(time.monotonic()), self.tick_s)]
+            self._motion_status(), joint_states_status(self.robot, self.options.monitor), self._controller_status(),
+            self._parameters_status(), timing_status(self.ticks.report(time.monotonic()), self.tick_s)]
 
     def _motion_status(self) -> Status:
         arm = self.arm

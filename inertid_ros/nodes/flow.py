@@ -26,8 +26,7 @@ _AT_REST = "the robot is at rest"
 _EXCITE_ACTION = "excitation/excite"
 _STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)
 _TRANSITION_VERBS = {
-    Transition.TRANSITION_CONFIGURE: "configure",
-    Transition.TRANSITION_ACTIVATE: "activate",
+    Transition.TRANSITION_CONFIGURE: "configure", Transition.TRANSITION_ACTIVATE: "activate",
     Transition.TRANSITION_DEACTIVATE: "deactivate"}
 
 def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -> int:

@@ -28,8 +28,7 @@ _KNOWLEDGE = {
     COMBINED: InertialParameters.IN_COMBINATION,
     IDENTIFIED: InertialParameters.IDENTIFIED}
 _VERDICT_CONSTANTS = {
-    Verdict.USE: InertialParameters.USE,
-    Verdict.CARE: InertialParameters.USE_WITH_CARE,
+    Verdict.USE: InertialParameters.USE, Verdict.CARE: InertialParameters.USE_WITH_CARE,
     Verdict.REJECT: InertialParameters.DO_NOT_USE}
 
 

@@ -34,9 +34,7 @@ _RELATIVE_ERRORS = ("train_relative_error", "validation_relative_error", "prior_
 _ANSWER_OF_REPORT = ("message", "validation_status", "result_directory", "verdict", "reasons", *_RELATIVE_ERRORS)
 _UNKNOWN = dict.fromkeys((*_RELATIVE_ERRORS, "torque_deviation", "gain"), float("nan"))
 _STATE_NAMES = {
-    IdentifierStatus.WAITING: "waiting",
-    IdentifierStatus.READY: "ready",
-    IdentifierStatus.SOLVING: "solving",
+    IdentifierStatus.WAITING: "waiting", IdentifierStatus.READY: "ready", IdentifierStatus.SOLVING: "solving",
     IdentifierStatus.FAILED: "failed"}
 _VERDICT_NAMES = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CARE: "use with care"}
 
@@ -66,8 +64,7 @@ class Identifier(GoalNode):
         self.serve_goals(Identify, "~/identify", "another identification is running")
         self.create_timer(1.0, self._update_coverage, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(
-            self,
-            lambda: [self._identification_status(), self._result_status()],
+            self, lambda: [self._identification_status(), self._result_status()],
             lambda: self.model.name if self.model is not None else "")
         self._publish_status()
 

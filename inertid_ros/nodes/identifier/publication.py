@@ -180,8 +180,7 @@ class Publication:
                 ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
             marker.header.frame_id, marker.header.stamp = name, stamp
             marker.pose = Pose(
-                position=Point(**_fields("xyz", centre)),
-                orientation=matrix_to_quaternion(axes))
+                position=Point(**_fields("xyz", centre)), orientation=matrix_to_quaternion(axes))
             marker.scale = Vector3(**_fields("xyz", 2 * radii))
             markers.append(marker)
         return MarkerArray(markers=markers)
