@@ -114,14 +114,17 @@ class Recorder(Node):
         following: SessionState = await self.changed
         return following
 
-    # RecorderEnvironment
+    # For the session
 
     def topic_problem(self, absent: bool = True) -> str:
-        """Why a topic brings no data, as far as its publishers show; empty if they are right."""
+        """Why a topic brings no data, as far as its publishers show; empty if they are right.
+
+        With ``absent``, a topic without a publisher is a problem, too.
+        """
         return next((state.problem for state in self._inspect() if state.problem and (absent or state.publishers)), "")
 
     def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
-        """Return the topics of a new bag and its first messages, the zeros of tared wrenches."""
+        """Return the topics of a new bag, and its first messages (index of the topic, content): zeros of tares."""
         recorded = [Topic(source.name, source.type, topics.message_definition(source.type)) for source in self.sources]
         prelude, stamp = [], self.get_clock().now().to_msg()
         for name, zero in self.watch.zeros.items():

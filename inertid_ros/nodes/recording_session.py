@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import InertidError, RecordingError
@@ -12,7 +12,6 @@ from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.live_recording import LiveRecording
-from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_topics, channels_of
 from inertid_ros.data.recording import LATE_MESSAGES, WRENCH_PREFIX
 
@@ -59,25 +58,6 @@ class SessionState(Enum):
     STOPPING = "stopping"  # messages that arrived before the stop are still being taken from the queues
 
 
-class RecorderEnvironment(Protocol):
-    """What a session needs of its node."""
-
-    def topic_problem(self, absent: bool = True) -> str:
-        """Why a topic brings no data, as far as its publishers show; empty if they are right.
-
-        With ``absent``, a topic without a publisher is a problem, too.
-        """
-        ...
-
-    def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
-        """Topics of a new bag, and its first messages (index of the topic, content)."""
-        ...
-
-    def publish_batch(self, batch: Batch) -> None: ...
-
-    def session_changed(self) -> None: ...
-
-
 @dataclass
 class _OpenRecording:
     """A recording while it is made. Arrival times are of the system clock [ns], others of the steady clock."""
@@ -97,7 +77,8 @@ class RecordingSession:
     """One recording after the other, each from its start to its end.
 
     All calls come from one thread. ``now_ns`` is always the steady clock, ``arrival_ns`` the system clock, by which the
-    middleware notes when a message arrived. ``sources`` are in the order of the bag's topics.
+    middleware notes when a message arrived. ``sources`` are in the order of the bag's topics. ``recorder``, the node,
+    has ``topic_problem``, ``bag_topics``, ``publish_batch`` and ``session_changed``, see :class:`~.recorder.Recorder`.
 
     Attributes
     ----------
@@ -106,10 +87,10 @@ class RecordingSession:
     last_fault : why a recording failed last; empty before the first failure.
     """
 
-    def __init__(self, options: RecorderOptions, sources: Sequence[Source], environment: RecorderEnvironment) -> None:
+    def __init__(self, options: RecorderOptions, sources: Sequence[Source], recorder: Any) -> None:
         self.state, self.message, self.lost = SessionState.IDLE, "ready", 0
         self.last_fault = ""
-        self._options, self._sources, self._environment = options, tuple(sources), environment
+        self._options, self._sources, self._recorder = options, tuple(sources), recorder
         self._number = 0
         self._open: _OpenRecording | None = None
 
@@ -131,7 +112,7 @@ class RecordingSession:
         Raises RecordingError if a recording is being made already.
         """
         self.check_idle()
-        problem = self._environment.topic_problem(absent=False)  # one may not be discovered yet
+        problem = self._recorder.topic_problem(absent=False)  # one may not be discovered yet
         if not problem:
             try:
                 self._begin(now_ns, arrival_ns)
@@ -221,7 +202,7 @@ class RecordingSession:
             if min(accepted, committed) >= CONFIRMATION_SAMPLES:
                 self._change(SessionState.RECORDING, f"recording {self.name}")
             elif now_ns - current.started_ns > self._options.start_timeout_s * 1e9:
-                problem = self._environment.topic_problem() or current.live.last_error or "no samples arrive"
+                problem = self._recorder.topic_problem() or current.live.last_error or "no samples arrive"
                 self._end(f"not recording: {problem}", SessionState.FAILED)
 
     def publish_batch(self) -> None:
@@ -263,7 +244,7 @@ class RecordingSession:
         assembler = RecordingAssembler(self.name, options.joints, channels, gap, late=LATE_MESSAGES)
         bag, prelude = None, list[tuple[int, bytes]]()
         if options.write_bag:
-            topics, prelude = self._environment.bag_topics()
+            topics, prelude = self._recorder.bag_topics()
             bag = LiveBag(directory.absolute() / self.name, topics, options)
         live = LiveRecording(assembler, bag, options.max_gap_periods, prelude)
         self._open, self.lost = _OpenRecording(live, now_ns, arrival_ns), 0
@@ -288,10 +269,10 @@ class RecordingSession:
         self.state, self.message = state, message
         if state is SessionState.FAILED:
             self.last_fault = message
-        self._environment.session_changed()
+        self._recorder.session_changed()
 
     def _publish(self, current: _OpenRecording, last: bool) -> None:
         taken = current.live.take(last)
         if taken is not None and (len(taken[0]) or last):
-            self._environment.publish_batch(Batch(current.live.name, current.batches, last, *taken))
+            self._recorder.publish_batch(Batch(current.live.name, current.batches, last, *taken))
             current.batches += 1
