@@ -33,7 +33,7 @@ _LOG_PERIOD_S = 20.0  # a log of `ros2 launch` shows progress if no other line h
 _ANSWER_TIMEOUT_S, _RETRY_PERIOD_S, _LEASE_PERIOD_S = 10.0, 0.5, 0.1
 _LEAVING_TIMEOUT_S = 1.8  # for all that is left to do after a failure or an interruption
 _SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` comes to all nodes, to some of them that much later
-_STATUS_TIMEOUT_S = 15.0  # a busy node publishes no status for a while
+_STATUS_TIMEOUT_S = 60.0  # of a process that lives: short of processor time it publishes nothing for 15 s and more
 
 
 class ProgressLine:

@@ -2,6 +2,7 @@
 
 import contextlib
 from dataclasses import replace
+from functools import cache
 
 import attrs
 import numpy as np
@@ -47,6 +48,19 @@ def _causes(case) -> tuple[str, list[str]]:
     findings = sorted([f for each in samples for f in each.findings] + list(motion), key=lambda f: -f.severity)
     gravest = findings[0].cause if findings and findings[0].severity >= Severity.CARE else ""
     return gravest, [finding.cause for finding in findings]
+
+
+@cache
+def _gripping(kilograms):
+    """The UR10 with a gripper that its URDF does not know."""
+    return with_gripper(simulated_case("ur10"), "wrist_3_link", kilograms) if kilograms else simulated_case("ur10")
+
+
+@cache
+def _samples(kilograms=0.0):
+    """Of its recording to fit."""
+    case = _gripping(kilograms)
+    return ScreenedRecording.of(case.train[0], case.given, Configuration()).samples()
 
 
 @pytest.mark.parametrize("robot", ["panda", "ur10"])
@@ -138,14 +152,13 @@ def test_what_is_found_may_be_switched_off():
 
 @pytest.mark.parametrize("kilograms", [1.5, 4.0])
 def test_a_gripper_that_the_urdf_does_not_know_is_a_load_and_no_wrong_gain(kilograms):
-    samples, given = _with_a_gripper(kilograms)
-    (found,) = check_efforts(samples, given)
+    (found,) = check_efforts(_samples(kilograms), _gripping(kilograms).given)
     assert (found.cause, found.severity, found.subjects) == ("undeclared_load", Severity.NOTICE, ("wrist_3_link",))
     assert float(found.evidence.split()[3]) == pytest.approx(kilograms, rel=0.3)
 
 
 def test_what_a_gripper_weighs_leaves_other_links_alone():
-    case = with_gripper(simulated_case("ur10"), "wrist_3_link", 4.0)
+    case = _gripping(4.0)
     outcome = calibrate(case.given, case.train, case.held_out)
     assert outcome.gate.verdict is Verdict.USE, outcome.message
     found, true = outcome.estimate.bodies[:, 0], case.bodies[:, 0]
@@ -154,7 +167,7 @@ def test_what_a_gripper_weighs_leaves_other_links_alone():
 
 
 def test_currents_of_a_robot_with_a_gripper_that_the_urdf_does_not_know_are_not_used():
-    case = with_gripper(simulated_case("ur10"), "wrist_3_link", 4.0)
+    case = _gripping(4.0)
     gains = np.array([14.0, 13.0, 11.0, 11.0, 11.0, 11.0])
     case = case.changed(lambda recording: replace(recording, effort=recording.effort / gains))
     gate = calibrate(case.given, case.train, case.held_out).gate
@@ -164,19 +177,14 @@ def test_currents_of_a_robot_with_a_gripper_that_the_urdf_does_not_know_are_not_
 def test_all_currents_of_about_one_gain_are_told_as_currents():
     """They are so nearly proportional to torques that bodies of a tenth explain them as well."""
     case = simulated_case("ur10")
-    samples = ScreenedRecording.of(case.train[0], case.given, Configuration()).samples()
+    samples = _samples()
     found = check_efforts(replace(samples, tau=samples.tau / np.array([11.1, 11.8, 9.5, 12.6, 10.2, 9.5])), case.given)
     assert found[0].cause == "effort_current" and found[0].severity >= Severity.REJECT
 
 
-def _with_a_gripper(kilograms):
-    case = with_gripper(simulated_case("ur10"), "wrist_3_link", kilograms)
-    return ScreenedRecording.of(case.train[0], case.given, Configuration()).samples(), case.given
-
-
 def test_two_mistakes_are_both_named():
     case = simulated_case("ur10")
-    samples = ScreenedRecording.of(case.train[0], case.given, Configuration()).samples()
+    samples = _samples()
     wrong = ("elbow_joint", "wrist_1_joint")
     signs = np.where(np.isin(case.given.joint_names, wrong), -1.0, 1.0)
     found = check_efforts(replace(samples, tau=signs * samples.tau), case.given)
@@ -206,7 +214,7 @@ def test_degrees_within_the_limits_are_seen_by_gravity():
 
 
 def test_a_counterbalance_is_named_beside_a_load_and_its_remedy_cures():
-    case = counterbalanced(with_gripper(simulated_case("ur10"), "wrist_3_link", 4.0), "shoulder_lift_joint", 1.2)
+    case = counterbalanced(_gripping(4.0), "shoulder_lift_joint", 1.2)
     samples = ScreenedRecording.of(case.train[0], case.given, Configuration()).samples()
     found = {finding.cause: finding for finding in check_efforts(samples, case.given)}
     assert set(found) == {"counterbalance", "undeclared_load"}, found
