@@ -117,10 +117,8 @@ def calibrate(
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
     """Multiply the efforts of all recordings by the gains of the drives that the recordings to fit show.
 
-    Without the option ``drive_gains`` the dataset stays as it is, and there are no gains.
-
-    Raises IdentificationError: all have the same load, or the equations are not those of joint torques; or
-    RecordingError: efforts are not those of this robot, whatever the gains.
+    Without the option ``drive_gains`` the dataset stays as it is, and there are no gains. IdentificationError: all have
+    the same load, or the equations are not those of joint torques; RecordingError: efforts are not those of this robot.
     """
     model, options = dataset.model, dataset.configuration.identify
     if not options.drive_gains:
@@ -190,14 +188,9 @@ class _Clock:
 
 @dataclass(frozen=True)
 class IdentificationJob:
-    """Recordings of an identification, and its options.
+    """Recordings of an identification or their paths, its options, and the result directory to write, if any.
 
-    Attributes
-    ----------
-    urdf : content of the URDF.
-    train, held_out : recordings, or their paths.
-    output : result directory to write; None writes nothing.
-    previous : result directory of the round before; empty in the first.
+    ``urdf`` is the content of the URDF, ``previous`` the result directory of the round before; empty in the first.
     """
 
     urdf: str

@@ -18,14 +18,8 @@ from inertid_ros.robot.model import RobotModel
 def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel, EarlierInformation]:
     """Read a result directory for the planner of a robot's next motion.
 
-    Returns
-    -------
-    model : RobotModel
-        Model that predicts efforts: the calibrated one, or that of the URDF if the result was rejected.
-    information : EarlierInformation
-        Information of its recordings.
-
-    Raises InertidError: the directory holds no result or no information, or a result of another robot or of other drive
+    Returns the model that predicts efforts, which is that of the URDF if the result was rejected, and the information
+    of its recordings. InertidError: there is no result or no information, or it is of another robot or of other drive
     terms.
     """
     result = _result_of(directory, model)
@@ -41,14 +35,10 @@ def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel
 
 def earlier_fit(directory: str | Path, model: RobotModel,
         recordings: Sequence[Recording]) -> tuple[EarlierFit, EarlierSource]:
-    """Read a result directory for an identification that continues it.
+    """Read a result directory for an identification of new recordings, fitted or held out, that continues it.
 
-    Parameters
-    ----------
-    recordings : new recordings, fitted or held out.
-
-    Raises InertidError: the directory holds no result, one that was rejected, one of another robot, or one that was
-    fitted to one of the recordings: it would count twice, or be held out from nothing.
+    InertidError: it holds no result, one that was rejected, one of another robot, or one that was fitted to one of the
+    recordings: it would count twice, or be held out from nothing.
     """
     result = _result_of(directory, model)
     report = result.report
@@ -77,7 +67,6 @@ def earlier_fit(directory: str | Path, model: RobotModel,
 
 
 def _result_of(directory: str | Path, model: RobotModel) -> Result:
-    """Read a result of this robot."""
     result = Result.load(directory)
     if result.model.joint_names != model.joint_names or result.model.hash != model.hash:
         raise ModelError(f"{directory}: is of another robot, or has other joints locked; give the result of this one")

@@ -34,7 +34,6 @@ class KnownDriver:
     ----------
     name, joints : regular expressions that the robot's name and the names of most of its joints match.
     effort : what it reports as effort; empty if it has to be looked at.
-    about : remark on its efforts.
     controller : name of its trajectory controller; empty if it has none.
     """
 

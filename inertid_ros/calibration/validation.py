@@ -53,13 +53,9 @@ def validate(
 ) -> ValidationOutcome:
     """Compare measured and predicted torque of recordings.
 
-    Parameters
-    ----------
-    subject : Result or RobotModel
-        A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF.
-    baseline : URDF to compare with; a result holds its own.
-
-    Raises InertidError: a recording cannot be used, or the baseline is of another robot.
+    A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF. The baseline is
+    a URDF to compare with; a result holds its own. InertidError: a recording cannot be used, or the baseline is of
+    another robot.
     """
     configuration = configuration or Configuration()
     result = subject if isinstance(subject, Result) else None
@@ -92,7 +88,6 @@ def validate(
 
 
 def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Finding]:
-    """Findings on recordings that a result was fitted to."""
     fitted, evidence = result.fitted_recordings, "is a recording that the result was fitted to"
     return [Finding.with_remedy("held_out_not_new", Severity.CARE, evidence, recording=recording.name)
         for recording in recordings if checksum(recording) in fitted]

@@ -46,7 +46,7 @@ def set_up_logging(options: argparse.Namespace) -> None:
 def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[str, object] | None = None) -> T:
     """Configuration of ``--config``, changed by ``implied`` settings of other options, ``--set`` and ``--lock``.
 
-    Raises ConfigurationError: an option is unknown, invalid or without effect, or two contradict each other.
+    ConfigurationError: an option is unknown, invalid or without effect, or two contradict each other.
     """
     config = load_configuration(options.config, tree) if options.config else tree()
     values = attrs.asdict(config)

@@ -115,24 +115,18 @@ EFFECTS = (
 
 
 def check_configuration(configuration: Configuration | ExcitationConfiguration, where: str) -> None:
-    """Refuse options that are given and have no effect beside others, see :data:`EFFECTS`.
-
-    Raises ConfigurationError, which names both options.
-    """
+    """Refuse options that are given and have no effect beside others, see :data:`EFFECTS`."""
     check_effects(EFFECTS, dict(flat(attrs.asdict(configuration))), options(type(configuration)), where)
 
 
 def check_effects(effects: Iterable[Effect], values: Mapping[str, Any], known: Iterable[Option], where: str) -> None:
-    """Refuse options that are given and have no effect beside the others.
+    """Refuse options that are given and have no effect beside the others; the ConfigurationError names both.
 
     Parameters
     ----------
-    effects : those about options that are not known here are left alone.
+    effects : those about options that are not ``known`` are left alone.
     values : dotted key to value.
-    known : all options that the values belong to.
     where : file or node, for messages.
-
-    Raises ConfigurationError, which names the option without effect and the other one.
     """
     defaults = {entry.key: _plain(entry.default) for entry in known}
     values = {key: _plain(value) for key, value in values.items()}

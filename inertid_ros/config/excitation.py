@@ -182,10 +182,7 @@ class ExcitationOptions:
 
     @property
     def held_out(self) -> "ExcitationOptions":
-        """Those of the held-out motion.
-
-        Raises ConfigurationError: it would be the motion that is fitted.
-        """
+        """Those of the held-out motion; ConfigurationError if it would be the motion that is fitted."""
         duration = self.validation_duration_s or self.duration_s
         if (self.validation_kind, self.validation_seed, duration) == (self.kind, self.seed, self.duration_s):
             raise ConfigurationError(

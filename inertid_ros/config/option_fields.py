@@ -146,7 +146,7 @@ def section(model: type) -> Any:
 def options(tree: type, prefix: str = "") -> Iterator[Option]:
     """Every option of an option class, in order of definition; a list of names before what it names.
 
-    Raises TypeError: a field was not made by :func:`option`, :func:`named` or :func:`section`.
+    TypeError: a field was not made by :func:`option`, :func:`named` or :func:`section`.
     """
     for attribute in attrs.fields(attrs.resolve_types(tree)):
         key, about = f"{prefix}{attribute.name}", attribute.metadata

@@ -57,7 +57,7 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
 def check_parameter_file(path: str | Path) -> None:
     """Refuse a ROS parameter file that sets a parameter which no node of this package has at that place.
 
-    Raises ConfigurationError, which names the file, the node and the key, and what was probably meant.
+    The ConfigurationError names file, node and key, and what was probably meant.
     """
     content = _read(path)
     if content and not _is_of_nodes(content):
@@ -66,11 +66,9 @@ def check_parameter_file(path: str | Path) -> None:
 
 
 def check_nodes(content: Mapping[Any, Any], where: str) -> None:
-    """Check the keys of every node of this package in a ROS parameter file; blocks of other nodes are left alone.
+    """Refuse misspelt keys and nodes in a ROS parameter file, and parameters of another node.
 
-    Keys for all nodes, as of ``/**``, belong to any of them.
-
-    Raises ConfigurationError: a key or a node that is misspelt, or a parameter that another node has.
+    Blocks of other packages' nodes are left alone. Keys for all nodes, as of ``/**``, belong to any of them.
     """
     for name, block in content.items():
         node = str(name).rpartition("/")[2]
@@ -83,10 +81,7 @@ def check_nodes(content: Mapping[Any, Any], where: str) -> None:
 
 
 def check_parameter(key: str, node: str, where: str) -> None:
-    """Refuse a parameter that a node does not have, or of no name, that none has.
-
-    Raises ConfigurationError, which names what was probably meant, or the node that has it.
-    """
+    """Refuse a parameter that a node does not have, or of no name, that none has; with what was probably meant."""
     if key in known_keys(node) or key in _OF_RCLPY or key.startswith("qos_overrides."):
         return
     if owners := owners_of(key):

@@ -25,12 +25,11 @@ _MAX_MASS_DEVIATION_SHARE = 0.3  # of a link's mass, to follow it over time
 
 @dataclass(frozen=True)
 class BagInformation:
-    """Information of one bag.
+    """Information of the samples of one bag without outliers.
 
     Attributes
     ----------
     day : date [days].
-    information : its samples without outliers.
     deviation : (c,), standard deviation of the residual of each channel in the fit of this bag alone.
     effective_counts : (c,), independent samples per channel.
     """
@@ -98,13 +97,8 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
 
     Every bag has its own changing terms (friction, offsets) and its own factor on the mass of every link, at the centre
     of mass and shape that all bags share. These are eliminated from the equations of each bag; the rest determines the
-    shared parameters, whose errors are errors of every bag. Masses have the mean of the robot.
-
-    Parameters
-    ----------
-    bags : sorted by date.
-    estimate : from all bags of the robot.
-    changing : (k,), columns of parameters that differ between bags.
+    shared parameters, whose errors are errors of every bag. Masses have the mean of the robot. The bags are sorted by
+    date, and ``changing (k,)`` are the columns of the changing terms.
     """
     layout, size, first = estimate.layout, estimate.layout.size, len(changing)
     shared = np.setdiff1d(np.arange(size), changing)

@@ -47,15 +47,7 @@ class BagFields:
 
 @dataclass(frozen=True)
 class FleetBag:
-    """A bag of a robot.
-
-    Attributes
-    ----------
-    serial : serial number of the robot.
-    url : path or URL.
-    date : UTC if the catalogue gives no time zone.
-    payload : name; empty without one.
-    """
+    """A bag of a robot, at a path or URL; its date is in UTC if the catalogue gives no time zone."""
 
     serial: str
     url: str
@@ -73,10 +65,7 @@ class FleetBag:
 class FleetProblem:
     """Robot or bag that could not be used; the rest of the fleet is processed.
 
-    Attributes
-    ----------
-    serial, bag : empty if it concerns more than one.
-    input : true if it could not be read or written, false if it was read and must not be used.
+    ``serial`` and ``bag`` are empty if it concerns several; ``input`` is false if it was read and must not be used.
     """
 
     message: str
@@ -92,14 +81,7 @@ class FleetProblem:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Robots and bags of a fleet.
-
-    Attributes
-    ----------
-    robots : by serial number.
-    bags : sorted by serial number and date.
-    problems : entries that could not be used.
-    """
+    """Robots of a fleet by serial number, their bags sorted by serial number and date, and unusable entries."""
 
     robots: Mapping[str, FleetRobot]
     bags: tuple[FleetBag, ...]
@@ -228,7 +210,6 @@ class _Reader:
             self.problems.append(FleetProblem(message, entry.serial, entry.bag))
 
     def _structured(self, tree: type[T], fields: Any, where: str) -> T | None:
-        """Checked fields, or None with a problem."""
         names = [field.name for field in attrs.fields(tree)]  # type: ignore[arg-type]
         try:
             if not isinstance(fields, Mapping):

@@ -89,14 +89,10 @@ def caught(function: Callable[..., Result], arguments: tuple[Any, ...]) -> "Resu
 
 @contextmanager
 def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
-    """Connect to a scheduler, or start local processes that end with this one.
+    """Connect to a scheduler at an address such as ``tcp://10.0.0.1:8786``, or start local processes.
 
-    Parameters
-    ----------
-    scheduler : address, such as ``tcp://10.0.0.1:8786``; empty starts local workers.
-    workers : local worker processes; 0 is one per core.
-
-    Raises FleetError: Dask is not installed, no scheduler answers, or local workers cannot be started.
+    Without an address there are so many local ``workers``, which end with this process; 0 is one per core. Raises
+    FleetError: Dask is not installed, no scheduler answers, or local workers cannot be started.
     """
     dask, distributed = optional("dask"), optional("distributed")
     for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker"):
@@ -122,10 +118,7 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
 
 
 def check_workers(client: Any, address: str) -> None:
-    """Check that a scheduler has workers, and that they have this version of the package.
-
-    Raises FleetError: it has none, or they have another version.
-    """
+    """Raise FleetError unless a scheduler has workers with this version of the package."""
 
     def version() -> str:  # goes to the workers as code, since they may not have the package
         import inertid_ros

@@ -24,14 +24,7 @@ _YEAR_DAYS = 365.25
 
 @dataclass(frozen=True)
 class Series:
-    """Estimates of one parameter over time.
-
-    Attributes
-    ----------
-    days : (k,), ascending dates [days].
-    values : ndarray, shape (k,)
-    covariance : (k, k), covariance of the errors.
-    """
+    """Estimates ``values (k,)`` of a parameter at ascending ``days``, with ``covariance (k, k)`` of their errors."""
 
     name: str
     days: Array
@@ -109,7 +102,6 @@ class Regression:
 
 
 def _restricted_variance(series: Series, columns: Array) -> float:
-    """Variance that maximises the restricted likelihood."""
     contrasts = null_space(columns.T)
     if not contrasts.shape[1]:
         return 0.0
@@ -133,12 +125,11 @@ def _restricted_variance(series: Series, columns: Array) -> float:
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A step of a parameter.
+    """A step of a parameter, between two dates.
 
     Attributes
     ----------
     index : first estimate after it.
-    first_day, last_day : dates between which it happened.
     p_value : of no change anywhere, corrected for the number of places tried.
     """
 
@@ -151,14 +142,13 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class Drift:
-    """Trend and change points of a series.
+    """Trend and change points of a series, the latter by time.
 
     Attributes
     ----------
     trend : per year.
     level : in the middle of the time, including half of all steps.
     scatter : standard deviation between recordings in excess of their errors.
-    changes : sorted by time.
     """
 
     trend: Coefficient

@@ -25,7 +25,7 @@ class Likelihoods:
 
     Attributes
     ----------
-    precision : (n, r, r), inverse covariance of each robot's parameters by its own data; may be singular.
+    precision : (n, r, r), by each robot's own data; may be singular.
     product : (n, r), precision times estimate.
     """
 
@@ -63,14 +63,12 @@ class Likelihoods:
 
 @dataclass(frozen=True)
 class Population:
-    """Distribution of parameters between robots.
+    """Normal distribution of parameters between ``count`` robots.
 
     Attributes
     ----------
-    mean : (r,), posterior mean of ``mu``.
-    mean_covariance : (r, r), posterior covariance of ``mu``.
+    mean, mean_covariance : (r,) and (r, r), of the posterior of ``mu``.
     covariance : (r, r), ``Sigma``, between robots.
-    count : number of robots.
     """
 
     mean: Array
@@ -95,8 +93,7 @@ def fit_population(likelihoods: Likelihoods, prior: Array, start: Array,
     ----------
     prior : (r, r), precision of the normal prior of the mean about zero; may be zero.
     start : (r,), standard deviations to begin with, above zero.
-    pseudo_robots : float, optional
-        Weight of the diagonal one, by default the number of parameters plus one; zero is plain maximum likelihood.
+    pseudo_robots : by default the number of parameters plus one; zero is plain maximum likelihood.
     """
     size = len(start)
     weight = size + 1.0 if pseudo_robots is None else pseudo_robots

@@ -39,9 +39,8 @@ _EXCLUDED_TERM = "stribeck"  # only some bags show it, and all bags need the sam
 def fleet_configuration(configuration: Configuration) -> Configuration:
     """Options that give all bags the same parameters, so that their information can be added.
 
-    Stribeck friction is left out, and user terms are always kept.
-
-    Raises FleetError: fleets do not support an option.
+    Stribeck friction is left out, and user terms are always kept. Raises FleetError for options that fleets do not
+    support.
     """
     identify = configuration.identify
     refused = {"identify.equations": identify.equations != "force",
@@ -67,13 +66,11 @@ def key_of(*parts: str, configuration: Configuration) -> str:
 
 @dataclass(frozen=True)
 class JobResult:
-    """Result of a bag or robot.
+    """Result of a bag or robot: plain data, and the content of its information file.
 
-    Attributes
-    ----------
-    summary : plain data. Bag: verdict, reasons, deviation and effective samples per channel, and figures. Robot:
-        deviation per channel, scatter of the changing terms, and drift of every parameter.
-    information : content of its information file; empty for a bag whose result exists already or must not be used.
+    The summary of a bag has verdict, reasons, deviation and effective samples per channel, and figures; that of a robot
+    deviation per channel, scatter of the changing terms, and drift of every parameter. The information of a bag is
+    empty if its result exists already or must not be used.
     """
 
     summary: dict[str, Any]
@@ -81,16 +78,9 @@ class JobResult:
 
 
 def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[str] = frozenset()) -> JobResult:
-    """Compress a bag.
+    """Compress a bag at a path or URL, with its payload among the loads; InertidError if it cannot be used.
 
-    Parameters
-    ----------
-    url : path or URL.
-    urdf : content of the robot's URDF.
-    configuration : options of the fleet, with the bag's payload among the loads.
-    known : keys of existing results, which are not computed again.
-
-    Raises InertidError: it cannot be used.
+    ``known`` are the keys of existing results, which are not computed again.
     """
     start, processor = time.perf_counter(), time.process_time()
     with fetched(url) as path:

@@ -38,11 +38,10 @@ _MAX_ROBUST_DEVIATIONS = 5.0  # of robots in the first distribution
 
 @dataclass(frozen=True)
 class BaseCoordinates:
-    """Base parameters of a robot model, each in units of its prior's standard deviation about its prior.
+    """``r`` base parameters of a robot model, in units of their prior's standard deviation about their prior.
 
     Attributes
     ----------
-    base : ``r`` base parameters, including drives.
     centre, scale : (r,), prior, and its standard deviation under the typical prior spread.
     prior : (r, r), precision of the prior, in these units.
     """
@@ -142,13 +141,9 @@ def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Outlier:
-    """An outlying robot, by its index, and the change that explains it best.
+    """An outlying robot, by its index, and the change that explains it best [kg, m or SI].
 
-    Attributes
-    ----------
-    parameter : name of the change, such as ``arm.m`` or ``joint2.coulomb``.
-    size, deviation : [kg, m or SI].
-    p_value : corrected for the number of changes tried.
+    ``parameter`` is its name, such as ``arm.m`` or ``joint2.coulomb``; the p-value counts all changes that were tried.
     """
 
     robot: int

@@ -36,10 +36,7 @@ def fleet_tables(outcome: FleetOutcome) -> dict[str, Rows]:
 
 
 def write_tables(tables: Mapping[str, Rows], directory: Path) -> None:
-    """Write each table as ``<name>.parquet``, replacing an existing one.
-
-    Raises FleetError: PyArrow is not installed; or OutputError: a file cannot be written.
-    """
+    """Write each table as ``<name>.parquet``, replacing an existing one; FleetError without PyArrow, or OutputError."""
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     for name, rows in tables.items():
         buffer = io.BytesIO()
@@ -52,7 +49,7 @@ def _date(day: float) -> datetime:
 
 
 def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
-    """One row for each robot and parameter."""
+    """A row for each robot and parameter."""
     used = used_bags(outcome.bags)
     for serial, estimate in outcome.estimates.items():
         population = outcome.models[outcome.catalogue.robots[serial].model]

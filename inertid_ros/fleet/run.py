@@ -37,15 +37,7 @@ _PAYLOAD = "payload of the catalogue"
 
 @dataclass(frozen=True)
 class BagOutcome:
-    """Outcome of a bag.
-
-    Attributes
-    ----------
-    key, summary
-        Of its result; empty without one.
-    computed : whether it was computed in this run.
-    message : why it is not used; empty if it is.
-    """
+    """Result of a bag, empty without one; ``message`` says why it is not used."""
 
     bag: FleetBag
     key: str = ""
@@ -66,15 +58,10 @@ def used_bags(bags: Iterable[BagOutcome]) -> dict[str, list[BagOutcome]]:
 
 @dataclass(frozen=True)
 class ModelPopulation:
-    """The robots of a model.
+    """The robots of a model with results, by serial number in order.
 
-    Attributes
-    ----------
-    serials : robots with results, in order.
-    distribution, within
-        None for fewer than :data:`.MIN_ROBOTS` robots; ``within (r,)`` is the standard deviation of base parameters by
-        the data of one robot, median over robots (SI).
-    outliers : by serial number.
+    ``distribution`` and ``within`` are None for fewer than :data:`.MIN_ROBOTS` robots; ``within (r,)`` is the standard
+    deviation of base parameters by the data of one robot, median over robots (SI).
     """
 
     model: str
@@ -88,10 +75,7 @@ def model_population(name: str, urdf: str, configuration: Configuration,
         robots: Mapping[str, JobResult]) -> ModelPopulation:
     """Estimate the distribution of a model's robots, and find outlying ones.
 
-    Parameters
-    ----------
-    urdf : content of the URDF of one of the robots; its bodies are the prior of the mean.
-    robots : by serial number.
+    The bodies of the URDF, that of one of the robots, are the prior of the mean.
     """
     serials = tuple(sorted(robots))
     if len(serials) < model_distribution.MIN_ROBOTS:
@@ -113,15 +97,7 @@ def model_population(name: str, urdf: str, configuration: Configuration,
 
 @dataclass(frozen=True)
 class FleetOutcome:
-    """Results of a fleet.
-
-    Attributes
-    ----------
-    bags : in the order of the catalogue.
-    robots, estimates : by serial number.
-    models : by name.
-    seconds : duration by stage.
-    """
+    """Results: bags in the order of the catalogue, robots by serial number, models by name, seconds by stage."""
 
     catalogue: Catalogue
     bags: tuple[BagOutcome, ...]
@@ -152,12 +128,8 @@ def run_fleet(catalogue: Catalogue, configuration: Configuration, directory: Pat
         progress: ShowProgress = lambda stage, fraction: None) -> FleetOutcome:
     """Process a fleet; results of an earlier run are reused if nothing that they depend on has changed.
 
-    Parameters
-    ----------
-    configuration : from :func:`.fleet_configuration`.
-    directory : folder of the results that the next run reuses.
-
-    Raises OutputError: the folder cannot be written, or holds something else.
+    The configuration is one of :func:`.fleet_configuration`; the folder holds the results that the next run reuses.
+    Raises OutputError: it cannot be written, or holds something else.
     """
     run = _Run(catalogue, configuration, prepared_folder(directory), cluster, progress)
     with run.timed("bags"):

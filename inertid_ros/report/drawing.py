@@ -36,7 +36,7 @@ class Panel:
 
     Parameters
     ----------
-    box : left, bottom, width, height of the axes as shares of the figure.
+    box : left, bottom, width, height as shares of the figure.
     x, y : range of the axes.
     log : whether x and y are logarithmic.
     """
@@ -111,12 +111,9 @@ class Panel:
 
 
 def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]) -> str:
-    """SVG of a drawing that scales with the page.
+    """SVG of a drawing that scales with the page, of a size in points with text of 10 points.
 
-    Parameters
-    ----------
-    width, height : size in points, with text of 10 points.
-    label : what it shows, for readers who do not see it.
+    The label says what it shows, for readers who do not see it.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

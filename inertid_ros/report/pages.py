@@ -112,13 +112,7 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
 
 
 def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
-    """HTML of a report.
-
-    Parameters
-    ----------
-    report : content of ``report.json``; parts that an older one lacks are left out.
-    curves : without them only ellipsoids are plotted.
-    """
+    """HTML of ``report.json``, of which an older one may lack parts; without curves only ellipsoids are plotted."""
     curves = curves or Curves()
     return rendered("report.html.j2", report=report,
         ellipsoid_drawings=drawn.ellipsoid_plots(report.get("ellipsoids", [])),
@@ -128,7 +122,6 @@ def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
 
 
 def _predictions(report: Mapping[str, Any], curves: Curves) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Name of every recording, and name and SVG of each of its channels."""
     channels = list(report.get("channels", report["joint_names"]))
     unit = report["train"].get("unit", "N m or N")
     return [(lines.name, drawn.prediction_plots(lines, channels, unit)) for lines in curves.predictions]
@@ -143,9 +136,7 @@ def plots(report: Mapping[str, Any], curves: Curves) -> Drawing:
 def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -> dict[str, bytes]:
     """Names and contents of one page for all motions, and of the plots of the first.
 
-    Parameters
-    ----------
-    motions : purpose, plan with its properties, and content of ``excitation.json`` of each.
+    Of each motion these are its purpose, the plan with its properties, and the content of ``excitation.json``.
     """
     parts = [(purpose, summary, drawn.limits_plots(motion),
         drawn.spectrum_plot(motion.spectrum_before, motion.spectrum)) for purpose, motion, summary in motions]
