@@ -36,7 +36,7 @@ _NO_ORIENTATION = np.array([0.0, 0.0, 0.0, 1.0, -1.0, *np.zeros(8)])  # -1 by th
 _FIXED_FIELDS = {WRENCH_STAMPED: [("wrench", 6)], POSE_STAMPED: [("base_pose", 7)], TWIST_STAMPED: [("base_twist", 6)],
     ODOMETRY: [("base_pose", 7), ("", 36), ("base_twist", 6), ("", 36)],
     IMU: [("orientation", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)]}
-_CHANNELS = {JOINT_STATE: JOINT_CHANNELS, WRENCH_STAMPED: ("wrench",), ODOMETRY: ("base_pose", "base_twist"),
+CHANNELS = {JOINT_STATE: JOINT_CHANNELS, WRENCH_STAMPED: ("wrench",), ODOMETRY: ("base_pose", "base_twist"),
     POSE_STAMPED: ("base_pose",), TWIST_STAMPED: ("base_twist",), IMU: ("imu",)}
 
 
@@ -51,11 +51,6 @@ def base_topics(topics: SampleTopics) -> dict[str, str]:
     """Topic to type of the messages with the motion of a free base."""
     types = {topics.odometry: ODOMETRY, topics.pose: POSE_STAMPED, topics.twist: TWIST_STAMPED, topics.imu: IMU}
     return {topic: message_type for topic, message_type in types.items() if topic}
-
-
-def channels_of(message_type: str) -> tuple[str, ...]:
-    """Channels in messages of a type."""
-    return _CHANNELS[message_type]
 
 
 def tare_topic(topic: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import Samples, UndecimatedVelocity
-from inertid_ros.data.preparation.filtered_motion import RESTING_SPEED, FrictionDirection
+from inertid_ros.data.preparation.filtered_motion import RESTING_SPEED, slides
 from inertid_ros.robot.model import RobotModel
 
 _HALF_LENGTH_PERIODS = 1.25  # of the cutoff
@@ -77,7 +77,7 @@ class CausalFilter:
         self._derivative = np.pad(np.convolve(smooth, _DIFFERENCE), edge - len(_DIFFERENCE) // 2) / options.period
         self._half = half + edge
         threshold = max(RESTING_SPEED, _SURE_SIGN_DEVIATIONS * options.velocity_noise)
-        self._direction = FrictionDirection(model.layout, np.full(len(model.layout.drive_ratios), threshold))
+        self._sliding_speeds = np.full(len(model.layout.drive_ratios), threshold)
         self._scale, self.rejected, self.restarts = model.effort_scale, 0, 0
         self.longest_gap = max(_MAX_GAP_PERIODS / options.cutoff_hz, 3 * options.period)
         self._last: tuple[float, Array] | None = None
@@ -129,7 +129,7 @@ class CausalFilter:
         count = len(smooth)
         speeds = rows[:, n : 2 * n]
         undecimated = UndecimatedVelocity((speeds,), self._centred, half + np.arange(count))
-        sliding = self._direction.defined(speeds, self._centred)[half : half + count]
+        sliding = slides(self._model.layout, self._sliding_speeds, speeds, self._centred)[half : half + count]
         time: Array = self._start + (self._dropped + half + np.arange(count, dtype=float)) * self._options.period
         del self._rows[:count]
         self._dropped += count

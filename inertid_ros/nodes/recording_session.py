@@ -12,7 +12,7 @@ from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.live_recording import LiveRecording
-from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_topics, channels_of
+from inertid_ros.data.messages import CHANNELS, JOINT_STATE, WRENCH_STAMPED, base_topics
 from inertid_ros.data.recording import LATE_MESSAGES, WRENCH_PREFIX
 
 
@@ -239,7 +239,7 @@ class RecordingSession:
         while options.write_bag and (directory / self.name).exists():
             self._number += 1
         channels = [f"{WRENCH_PREFIX}{source.frame}" for source in self._sources if source.frame]
-        channels += [channel for source in self._sources if source.of_base for channel in channels_of(source.type)]
+        channels += [channel for source in self._sources if source.of_base for channel in CHANNELS[source.type]]
         gap = options.max_wrench_gap_s
         assembler = RecordingAssembler(self.name, options.joints, channels, gap, late=LATE_MESSAGES)
         bag, prelude = None, list[tuple[int, bytes]]()

@@ -126,7 +126,7 @@ class _Source:
     def assembler(self, joints: Sequence[str], expected: Sequence[str] = ()) -> RecordingAssembler:
         channels = [f"{WRENCH_PREFIX}{wrench.frame}" for wrench in self.topics.wrenches.values() if wrench.frame]
         for message_type in msg.base_topics(self.topics).values():
-            channels += msg.channels_of(message_type)
+            channels += msg.CHANNELS[message_type]
         return RecordingAssembler(self.name, joints, channels, self.topics.max_wrench_gap_s, expected)
 
 

@@ -1,7 +1,6 @@
 """Motion of joints and of a free base, every channel through the same low-pass; where drives slide, and transients."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -171,36 +170,29 @@ def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
     return np.asarray(np.percentile(np.abs(np.concatenate(velocities) @ layout.drive_ratios.T), 99, axis=0))
 
 
-@dataclass(frozen=True)
-class FrictionDirection:
-    """Speeds ``(n + couplings,)`` above which the friction of a drive has a direction [rad/s or m/s]."""
+def sliding_speeds(fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout) -> Array:
+    """Speeds ``(n + couplings,)`` above which the friction of a drive has a direction [rad/s or m/s].
 
-    layout: ParameterLayout
-    threshold: Array
+    They are a share of its fast speed, below which it counts as resting or presliding, and above the noise of the
+    velocities, with standard deviations ``noise_deviation (n,)``.
+    """
+    noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
+    return np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED)
 
-    @classmethod
-    def from_speeds(cls, fast: Array, noise_deviation: Array, low_speed_fraction: float,
-            layout: ParameterLayout) -> "FrictionDirection":
-        """Thresholds at a share of the fast speeds ``(n + couplings,)``, and above the noise of the velocities.
 
-        ``noise_deviation (n,)`` is its standard deviation; below ``low_speed_fraction`` of its fast speed a drive
-        counts as resting or presliding.
-        """
-        noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
-        return cls(layout, np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED))
+def slides(layout: ParameterLayout, threshold: Array, velocity: Array,
+        low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
+    """Flag ``(N, n)`` where all drives with friction that act on a joint slide; true if none is identified.
 
-    def defined(self, velocity: Array, low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
-        """Flag ``(N, n)`` where all drives with friction that act on a joint slide; true if none is identified.
-
-        ``velocity (N, n)`` is that of a piece at the rate of the recording, ``low_pass`` the filter of the torque: a
-        filtered sample is a mixture, and while a drive reverses swiftly, hardly any of it is slow.
-        """
-        drives = self.layout.drive_ratios
-        with_friction = np.ones(len(drives), dtype=bool)
-        with_friction[: len(self.layout.joints)] = "coulomb" in self.layout.drive_terms
-        slow = np.abs(velocity @ drives.T) < self.threshold
-        resting = (low_pass(slow.astype(float)) > _MAX_SLOW_WEIGHT) & with_friction
-        return resting.astype(int) @ (drives != 0) == 0
+    ``velocity (N, n)`` is that of a piece at the rate of the recording, ``low_pass`` the filter of the torque: a
+    filtered sample is a mixture, and while a drive reverses swiftly, hardly any of it is slow.
+    """
+    drives = layout.drive_ratios
+    with_friction = np.ones(len(drives), dtype=bool)
+    with_friction[: len(layout.joints)] = "coulomb" in layout.drive_terms
+    slow = np.abs(velocity @ drives.T) < threshold
+    resting = (low_pass(slow.astype(float)) > _MAX_SLOW_WEIGHT) & with_friction
+    return resting.astype(int) @ (drives != 0) == 0
 
 
 def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:

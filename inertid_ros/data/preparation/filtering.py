@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -34,21 +35,11 @@ _FORGOTTEN_SHARE = 1e-11  # of a value, left in what is filtered beyond the memo
 _MAX_INTERPOLATED_WEIGHT = 0.1  # of the filter on interpolated values
 
 
-@dataclass(frozen=True)
-class EvenGrid:
+class EvenGrid(NamedTuple):
     """Even instants, ``period`` [s] apart, from ``start`` [s] on."""
 
     start: float
     period: float
-
-    def first(self, time: float) -> int:
-        """Number of the first instant at or after ``time`` [s]."""
-        return int(np.ceil((time - self.start) / self.period - 1e-6))
-
-    def instants(self, first: int, last_time: float) -> Array:
-        """Instants ``(N,)`` from number ``first`` to ``last_time`` [s]."""
-        count = int(np.floor((last_time - self.start) / self.period + 1e-6)) + 1 - first
-        return np.asarray(self.start + self.period * np.arange(first, first + max(count, 0)))
 
 
 @dataclass(frozen=True)
@@ -161,11 +152,11 @@ def _mean_period(time: Array) -> float:
 
 def _even(recorded: CleanChannels, rows: NDArray[np.intp], even: EvenGrid) -> Segment:
     time, period = recorded.time[rows], even.period
-    first = even.first(time[0])
+    first = int(np.ceil((time[0] - even.start) / period - 1e-6))
+    count = max(int(np.floor((time[-1] - even.start) / period + 1e-6)) + 1 - first, 0)
+    grid = even.start + period * np.arange(first, first + count)
     channels = {key: values[rows] for key, values in recorded.channels.items()}
     flags = {key: replaced[rows] for key, replaced in recorded.replaced.items()}
-    grid = even.instants(first, time[-1])
-    count = len(grid)
     if count == len(time) and np.abs(grid - time).max() <= _EVEN_TOLERANCE_PERIODS * period:
         return Segment(grid, period, channels, flags, first)
     after = np.clip(np.searchsorted(time, grid), 1, len(time) - 1) if len(time) > 1 else np.zeros(count, dtype=int)

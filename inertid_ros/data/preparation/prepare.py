@@ -135,11 +135,13 @@ class Preparation:
         noise = np.sqrt(joints.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
         speeds = [piece.v[:, of_joints] for piece in pieces]
         fast = shared.fast_speeds if shared else filtered_motion.fast_speeds(speeds, model.layout)
-        friction = filtered_motion.FrictionDirection.from_speeds(fast, noise, options.low_speed_fraction, model.layout)
+        sliding = filtered_motion.sliding_speeds(fast, noise, options.low_speed_fraction, model.layout)
         low_passed = partial(low_pass, period=segments[0].period, cutoff_hz=cutoff, order=options.filter_order)
-        undecimated = UndecimatedVelocity(tuple(speeds), low_passed, _kept_rows(speeds, chosen))
-        slides = np.concatenate([friction.defined(v, low_passed) for v in speeds])[undecimated.rows]
-        slides &= joints.motion_hz > 0
+        rows = np.split(np.arange(sum(map(len, speeds))), np.cumsum([len(v) for v in speeds[:-1]]))
+        kept_rows = np.concatenate([of_piece[part] for of_piece, part in zip(rows, chosen, strict=True)])
+        undecimated = UndecimatedVelocity(tuple(speeds), low_passed, kept_rows)
+        slides = np.concatenate([filtered_motion.slides(model.layout, sliding, v, low_passed) for v in speeds])
+        slides = slides[kept_rows] & (joints.motion_hz > 0)
         # Which samples, and which channels of them, are measured and usable.
         margin = 1.0 / cutoff  # as far as the filter mixes a fault into its neighbours
         faulty = {
@@ -239,13 +241,6 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
     cutoff = checked_cutoff(names, 0.0, *pooled_spectra(preparations))
     slowest = max((float(np.median(np.diff(other.time))) for other in others), default=0.0)
     return min(cutoff, MAX_CUTOFF_PER_RATE / slowest) if slowest else cutoff
-
-
-def _kept_rows(pieces: Sequence[Array], chosen: Sequence[slice]) -> NDArray[np.intp]:
-    """Chosen rows of each piece, counted through all of them."""
-    ends = np.cumsum([len(piece) for piece in pieces])
-    rows = zip(ends, pieces, chosen, strict=True)
-    return np.concatenate([np.arange(end - len(piece), end)[of_piece] for end, piece, of_piece in rows])
 
 
 def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
