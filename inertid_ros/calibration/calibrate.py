@@ -51,13 +51,9 @@ _PREPARED_FRACTION, _SOLVED_FRACTION = 0.3, 0.9
 _READ_FRACTION, _CALIBRATED_FRACTION = 0.1, 0.9  # of a job, which reads and writes files too
 
 
-def calibrate(
-    model: RobotModel,
-    train: Sequence[Recording | LongRecording],
-    held_out: Sequence[Recording | LongRecording] = (),
-    configuration: Configuration | None = None,
-    progress: Callable[[IdentificationProgress], None] = lambda report: None,
-) -> CalibrationOutcome:
+def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
+        held_out: Sequence[Recording | LongRecording] = (), configuration: Configuration | None = None,
+        progress: Callable[[IdentificationProgress], None] = lambda report: None) -> CalibrationOutcome:
     """Prepare, identify and validate; the command line and the identifier node both do exactly this.
 
     Parameters

@@ -93,13 +93,9 @@ class Workspace:
         return PlannedMotion(purpose, inspection, criterion)
 
 
-def plan(
-    model: RobotModel,
-    configuration: ExcitationConfiguration | None = None,
-    start: Mapping[str, float] | None = None,
-    prior: str | Path = "",
-    progress: Callable[[str, PlanningProgress], None] = lambda purpose, report: None,
-) -> tuple[PlannedMotion, ...]:
+def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None,
+        start: Mapping[str, float] | None = None, prior: str | Path = "",
+        progress: Callable[[str, PlanningProgress], None] = lambda purpose, report: None) -> tuple[PlannedMotion, ...]:
     """Plan a motion to fit and one to validate with; with a prior, whose held-out recordings serve again, the former.
 
     Parameters

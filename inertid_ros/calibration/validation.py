@@ -44,13 +44,9 @@ class ValidationOutcome:
         return f"{self.errors.quantity} error {100 * self.errors.relative_error:.2f} %{against}: {status}"
 
 
-def validate(
-    subject: Result | RobotModel,
-    recordings: Sequence[Recording | LongRecording],
-    configuration: Configuration | None = None,
-    baseline: str | Path = "",
-    progress: Callable[[str, float], None] = lambda stage, fraction: None,
-) -> ValidationOutcome:
+def validate(subject: Result | RobotModel, recordings: Sequence[Recording | LongRecording],
+        configuration: Configuration | None = None, baseline: str | Path = "",
+        progress: Callable[[str, float], None] = lambda stage, fraction: None) -> ValidationOutcome:
     """Compare measured and predicted torque of recordings.
 
     A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF. The baseline is
