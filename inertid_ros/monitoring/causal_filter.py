@@ -92,11 +92,6 @@ class CausalFilter:
         """Age of the newest sample that a state completes [s]."""
         return self._half * self._options.period
 
-    @property
-    def latency(self) -> float:
-        """Longest time from a state to the block around it [s]: delay and length of a block."""
-        return self.delay + self._options.block * self._options.period
-
     def push(self, time: float, position: Array, velocity: Array, effort: Array) -> Samples | None:
         """Take a state ``(n,)`` with its stamp [s]; return the block that it completes, if any."""
         row = np.concatenate([position, velocity, self._scale * effort])

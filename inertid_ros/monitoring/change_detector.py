@@ -105,7 +105,6 @@ class ChangeDetector:
         return change
 
     def _take(self, samples: Samples) -> None:
-        """Append the independent samples of a block to the window."""
         equations, robot = self._robot.equations, self._robot
         stride = max(1, int(0.5 / (samples.cutoff_hz * samples.period)))
         chosen = samples.select(slice(self._skipped % stride, None, stride))

@@ -140,7 +140,6 @@ def followed_robot(
 
 
 def _blocks(recording: Recording, model: RobotModel, stream: StreamOptions) -> Iterator[Samples]:
-    """Blocks of a recording that is put through the filter state by state."""
     missing = [name for name in model.joint_names if name not in recording.joint_names]
     if missing or recording.velocity is None:
         what = f"joints {missing}" if missing else "velocity"

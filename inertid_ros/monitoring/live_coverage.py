@@ -71,7 +71,6 @@ class LiveCoverage:
             self._average()
 
     def _average(self) -> None:
-        """Pass means over all complete periods to the filter."""
         rows = np.concatenate(self._pending)
         period = np.floor(rows[:, 0] / _STREAM.period)
         complete = int(np.argmax(period == period[-1]))
@@ -107,7 +106,6 @@ class LiveCoverage:
         self._extent = extent if self._extent is None else self._extent | extent
 
     def _fit(self, information: Information) -> tuple[Array, Array]:
-        """Parameters ``(p,)`` and their covariance by data and prior."""
         coordinates = prior_coordinates(self._model, information)
         root, prior = prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD), self._model.prior
         for term in set(_TESTED_TERMS).intersection(self._model.layout.drive_terms):

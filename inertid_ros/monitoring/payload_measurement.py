@@ -167,7 +167,6 @@ class PayloadGoal:
             self._worker = Worker("payload", payload_job, job, self._timeout_s, self._process)
 
     def poll(self) -> bool:
-        """Return whether it is over, successful or not."""
         silent = time.monotonic() - self._received
         if self._failure is None and self._worker is None and silent > _MAX_STATE_SILENCE_S:
             self._fail(RecordingError(f"payload: no joint states for {silent:.1f} s; measure again once they come"))

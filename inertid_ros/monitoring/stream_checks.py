@@ -86,7 +86,6 @@ class StreamChecks:
         return refused or self._followed(state.position, fault, message)
 
     def _not_finite(self, state: JointSample) -> CheckedState | None:
-        """Refuse NaN, infinity, and states without a channel."""
         if math.isfinite(state.position.sum() + state.velocity.sum() + state.effort.sum()):
             return None
         for channel in ("position", "velocity", "effort"):

@@ -174,7 +174,6 @@ class Adaptation(LifecycleNode):
         return TransitionCallbackReturn.FAILURE
 
     def _start(self) -> None:
-        """Configure and activate as soon as joint states and controller are there."""
         if not (self.robot.has_states and self.robot.commands.has_controller):
             return
         if self.estimate is None and self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
@@ -186,7 +185,6 @@ class Adaptation(LifecycleNode):
     # Motion
 
     def tick(self) -> None:
-        """Take joint states, and send efforts."""
         now = time.monotonic()
         self.ticks.add(now)
         self.robot.poll()
@@ -314,7 +312,6 @@ class Adaptation(LifecycleNode):
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Adaptation)
 
 

@@ -88,7 +88,6 @@ class CalibrationFlow:
             client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
 
     def _record(self, purpose: str, goal: Excite.Goal) -> str:
-        """Move along one motion with the recorder running; return the recording's name."""
         client = self.client
         name = client.with_retries(self._start_recording, self.options.wait_s)
         goal.speed_scale, goal.confirm = self.options.speed_scale, self.options.confirm
@@ -116,7 +115,6 @@ class CalibrationFlow:
         return f"{text}; still needed: {status.still_needed}" if status.still_needed else text
 
     def _start_recording(self) -> str:
-        """Begin a recording and return its name; the recorder refuses until it receives samples."""
         answer = self.client.trigger("recorder/start")
         if not answer.success:
             raise FlowError(answer.message)
@@ -180,7 +178,6 @@ def _absolute(plan: str) -> str:
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_flow("calibrate", CalibrateOptions, CalibrationFlow)
 
 

@@ -359,7 +359,6 @@ class FlowClient:
             self._line.end()
 
     def _accepted(self, name: str, sent: Future) -> Future:
-        """Wait until a goal is accepted, and return the future of its result."""
         self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_TIMEOUT_S)
         if not sent.result().accepted:
             self.open_goals.discard(name)
@@ -388,5 +387,4 @@ class FlowClient:
 
 
 def _server(name: str) -> str:
-    """Name of the node that has a service or an action."""
     return name.rpartition("/")[0]

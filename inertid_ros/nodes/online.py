@@ -136,7 +136,6 @@ class Online(GoalNode):
     # The robot
 
     def _receive_report(self, report: IdentificationReport) -> None:
-        """Follow a new calibration if its result is written and may be used."""
         if report.verdict == InertialParameters.DO_NOT_USE or not report.result_directory:
             return
         try:
@@ -285,7 +284,6 @@ class Online(GoalNode):
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Online)
 
 

@@ -162,7 +162,6 @@ class Recorder(Node):
         return PolledSubscription(self, message_type, source.name, self.profile, raw=True, events=events)
 
     def tick(self) -> None:
-        """Take the messages of all topics in the order of their arrival."""
         arrived = [
             (received, index, data, arrival_ns)
             for index, topic in enumerate(self.topics)
@@ -335,7 +334,6 @@ def topic_status(source: Source, state: TopicState, report: StreamReport, joints
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Recorder)
 
 

@@ -130,7 +130,6 @@ class Replay(Node):
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Replay)
 
 

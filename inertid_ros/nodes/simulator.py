@@ -154,7 +154,6 @@ class SimulatedArm(Simulation):
         self.start(robot, "")
 
     def tick(self) -> None:
-        """Take commands, advance to now, and publish."""
         for topic, command in self.commands:
             for message, _ in topic.take():
                 try:
@@ -317,7 +316,6 @@ def _point(*values: Array) -> JointTrajectoryPoint:
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Simulator)
 
 

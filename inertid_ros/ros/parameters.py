@@ -194,7 +194,6 @@ def _parameters(node: Node, tree: type, prefix: str) -> Iterator[Option]:
 
 
 def _declare(node: Node, entry: Option, read_only: bool) -> None:
-    """Declare one parameter; an empty list has a value and a type, so that tools show and dump it."""
     default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
     given = node._parameter_overrides.get(entry.key)
     empty = entry.is_list and (default == [] if given is None else given.type_ == Parameter.Type.NOT_SET)
@@ -229,5 +228,4 @@ def _value(node: Node, key: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with a list in place of an array."""
     return value if value is None or isinstance(value, str | bool | int | float) else list(value)

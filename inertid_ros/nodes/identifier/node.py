@@ -211,7 +211,6 @@ def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Identifier)
 
 

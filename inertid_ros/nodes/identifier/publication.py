@@ -87,7 +87,6 @@ def _message(content: dict[str, str], message_type: Any) -> Any:
 
 
 def _definitions() -> str:
-    """Digest of the definitions of the messages, which differs between versions."""
     texts = [message_definition(f"inertid_ros/msg/{message_type.__name__}") for message_type in _MESSAGES.values()]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 

@@ -50,7 +50,6 @@ def identification_job(
 
 
 def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
-    """Return a recording that was received, else the absolute path of a file."""
     path = Path(name).expanduser()
     if name in recordings or not (path.exists() or len(path.parts) > 1 or path.suffix):
         return recordings.recording(name)

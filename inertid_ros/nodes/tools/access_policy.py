@@ -96,7 +96,6 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
 
 
 def _replay_parameters(folder: Path) -> Path:
-    """Write a parameter file with the bag that replay needs."""
     still, instants = np.zeros((10, 1)), np.linspace(0.0, 0.09, 10)
     values = {"bag": str(write_bag(Recording(("joint",), instants, still, still), folder / "bag")), "record": True}
     file = folder / "needed.yaml"
@@ -164,7 +163,6 @@ def policy_text(nodes: Mapping[Identity, Used]) -> str:
 
 
 def main() -> int:
-    """Write the policy file into the folder given."""
     parser = argparse.ArgumentParser(
         description="write the SROS 2 policy of the nodes, as they are with the arguments after --ros-args")
     parser.add_argument("folder", nargs="?", default="security", help="of the policy file")

@@ -130,7 +130,6 @@ def _run(options: argparse.Namespace, work: Path) -> int:
 
 
 def _command(name: str, configuration: Path, parameters: Iterable[str]) -> list[str]:
-    """Command of a node with a parameter file and single parameters."""
     singles = [word for value in parameters for word in ("-p", value)]
     return [sys.executable, "-m", MODULES[name], "--ros-args", "--params-file", str(configuration), *singles]
 

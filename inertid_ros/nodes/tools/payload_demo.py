@@ -115,7 +115,6 @@ def hold_a_box(model: RobotModel, seed: int) -> tuple[MassComInertia, IdentifyPa
 
 
 def _show_change(demo: DemoNode, changes: Sequence[RobotChange], is_found: Callable[[RobotChange], bool]) -> None:
-    """Show the first change that comes now, and the one that names the cause."""
     count, began = len(changes), time.monotonic()
     demo.wait_for("change", lambda: len(changes) > count)
     first = changes[count]
