@@ -23,17 +23,13 @@ PLOTJUGGLER = "__time," + ",".join(
 ROSTOPIC = "%time,field.header.seq,field.name0,field.name1,field.position0,field.position1,field.effort0,field.effort1"
 GIVEN = {
     "words behind": table(
-        "time,shoulder_position,elbow_position,shoulder_velocity,elbow_velocity,shoulder_effort,elbow_effort",
-        TIME, POSITION, VELOCITY, EFFORT,
-    ),
+        "time,shoulder_position,elbow_position,shoulder_velocity,elbow_velocity,shoulder_effort,elbow_effort", TIME,
+        POSITION, VELOCITY, EFFORT),
     "words before": table("t;pos shoulder;pos elbow;tau shoulder;tau elbow", TIME, POSITION, EFFORT, separator=";"),
-    "units": table(
-        "Time [ms]\tshoulder angle [deg]\telbow angle [deg]\tshoulder torque [Nm]\telbow torque [mNm]",
-        1e3 * TIME, np.rad2deg(POSITION), EFFORT * [1, 1e3], separator="\t",
-    ),
-    "PlotJuggler": table(
-        PLOTJUGGLER, EPOCH + TIME, EFFORT[:, 0], POSITION[:, 0], EFFORT[:, 1], POSITION[:, 1], 9 + POSITION[:, 1]
-    ).replace("\n1700000000.0,", "\n1699999999.995,,,,,9.9\n1700000000.0,"),
+    "units": table("Time [ms]\tshoulder angle [deg]\telbow angle [deg]\tshoulder torque [Nm]\telbow torque [mNm]",
+        1e3 * TIME, np.rad2deg(POSITION), EFFORT * [1, 1e3], separator="\t"),
+    "PlotJuggler": table(PLOTJUGGLER, EPOCH + TIME, EFFORT[:, 0], POSITION[:, 0], EFFORT[:, 1], POSITION[:, 1],
+        9 + POSITION[:, 1]).replace("\n1700000000.0,", "\n1699999999.995,,,,,9.9\n1700000000.0,"),
     "rostopic echo -p": ROSTOPIC + "\n" + "".join(
         f"{EPOCH * 10**9 + round(1e9 * t)},{row},shoulder,elbow,{q[0]},{q[1]},{tau[0]},{tau[1]}\n"
         for row, (t, q, tau) in enumerate(zip(TIME, POSITION, EFFORT, strict=True))
@@ -70,14 +66,11 @@ def test_numbered_joints(tmp_path):
 
 @pytest.mark.parametrize(
     "text, message",
-    [
-        ("time,temperature\n0,1\n", "without positions of joints .its columns: time, temperature.; name the columns"),
+    [("time,temperature\n0,1\n", "without positions of joints .its columns: time, temperature.; name the columns"),
         ("q1,tau1\n0,1\n", "without a column of time"),
         ("time,q1 [furlong],tau1\n0,1,2\n", "column 'q1' is in furlong, which is unknown; convert it"),
-        ("0,1,2\n0,1,2\n", "columns have no names"),
-        ("1,2,base,elbow,0.1,0.2\n", "with position, velocity and effort"),
-        ("time,/a/e/position,/b/e/position\n0,1,2\n", "joint states of a and b; export the columns of one"),
-    ],
+        ("0,1,2\n0,1,2\n", "columns have no names"), ("1,2,base,elbow,0.1,0.2\n", "with position, velocity and effort"),
+        ("time,/a/e/position,/b/e/position\n0,1,2\n", "joint states of a and b; export the columns of one")],
 )
 def test_what_is_not_understood_is_told(tmp_path, text, message):
     path = tmp_path / "run.csv"

@@ -81,10 +81,8 @@ def test_boards_show_as_many_combinations_as_whole_plates():
 
 def test_boards_in_several_planes_are_refused():
     given = free_model(0, 3)
-    boards = {
-        "a": PlateOptions(given.link_names[1], measures="pressure"),
-        "b": PlateOptions(given.link_names[2], (0, 0, 0.1), measures="pressure"),
-    }
+    boards = {"a": PlateOptions(given.link_names[1], measures="pressure"),
+        "b": PlateOptions(given.link_names[2], (0, 0, 0.1), measures="pressure")}
     with pytest.raises(ModelError, match="do not lie in one plane"):
         load_model(given.urdf, attrs.evolve(given.options, plates=boards))
 

@@ -162,14 +162,12 @@ def test_quaternions_of_either_sign_are_the_same(caplog):
 
 @pytest.mark.parametrize(
     ("change", "source", "message"),
-    [
-        ({"imu": None}, "imu", "imu was not recorded.*set prepare.base.motion_from to pose or twist"),
+    [({"imu": None}, "imu", "imu was not recorded.*set prepare.base.motion_from to pose or twist"),
         ({"base_pose": None}, "twist", "base_pose was not recorded.*topics.odometry or topics.pose"),
         ({"base_twist": None}, "twist", "base_twist was not recorded"),
         ({"base_twist": np.zeros((1, 6))}, "twist", "base_twist is not the velocity of base_pose"),
         ({"wrenches": {LEFT: 1}}, "pose", r"wrench/right_plate was not recorded \(there is left_plate\)"),
-        ({"wrenches": {LEFT: 1, RIGHT: 1, "stool": 1}}, "pose", "wrench/stool was recorded, but no contact or plate"),
-    ],
+        ({"wrenches": {LEFT: 1, RIGHT: 1, "stool": 1}}, "pose", "wrench/stool was recorded, but no contact or plate")],
 )
 def test_what_is_missing_is_named(change, source, message):
     recording = biped()

@@ -89,11 +89,9 @@ def test_a_publisher_of_one_position_is_left_out(seed: int, rate_hz: float):
     at = np.arange(0.0013, recording.time[-1], 1 / rate_hz)
     rest = np.tile(rng.choice([0.0, 0.7]), (len(at), 3))
     order = np.argsort(np.concatenate([recording.time, at]), kind="stable")
-    mixed = Recording(
-        recording.joint_names, np.concatenate([recording.time, at])[order],
+    mixed = Recording(recording.joint_names, np.concatenate([recording.time, at])[order],
         np.concatenate([recording.position, rest])[order], np.concatenate([recording.effort, 0 * rest])[order],
-        name="log",
-    )  # fmt: skip
+        name="log")
     assert causes(mixed) == ["second_publisher"]
     np.testing.assert_array_equal(as_measured(mixed).position, recording.position)
 
@@ -102,6 +100,5 @@ def test_a_robot_that_rests_between_motions_is_no_second_publisher():
     recording = moving(0)
     still = np.concatenate([np.tile(recording.position[:1], (3000, 1)), recording.position, recording.position[::-1]])
     resting = Recording(
-        recording.joint_names, PERIOD * np.arange(len(still)), still, np.arange(len(still))[:, None] * np.ones(3)
-    )
+        recording.joint_names, PERIOD * np.arange(len(still)), still, np.arange(len(still))[:, None] * np.ones(3))
     assert "second_publisher" not in causes(resting)
