@@ -143,7 +143,7 @@ def _held(root: etree._Element, locked: Mapping[str, float]) -> Iterator[tuple[s
     """Joints to hold, their position [rad or m] and the reason."""
     for name, position in locked.items():
         yield name, position, "as given"
-    joints = {str(joint.get("name")): joint for joint in root.findall("joint")}
+    joints = parsing.by_name(root, "joint")
     movable = {name: joint for name, joint in joints.items() if joint.get("type") in parsing.MOVABLE}
     leaders = urdf_joints.held_leaders(root, locked)
     for name, position in leaders.items():
@@ -161,10 +161,10 @@ def _fingers(movable: Mapping[str, etree._Element], joints: Mapping[str, etree._
     """Joints of grippers and hands by their names, behind which nothing else moves; none if all joints are such."""
     behind: dict[str, list[str]] = {}
     for name, joint in joints.items():
-        behind.setdefault(str(joint.find("parent").get("link")), []).append(name)
+        behind.setdefault(parsing.ends(joint)[0], []).append(name)
 
     def moved(name: str) -> set[str]:
-        following = behind.get(str(joints[name].find("child").get("link")), ())
+        following = behind.get(parsing.ends(joints[name])[1], ())
         return {name} & set(movable) | {joint for other in following for joint in moved(other)}
 
     named = {name for name in movable if _FINGER.search(name) and not _WRIST.search(name)}
@@ -204,17 +204,16 @@ def _effort(given: str, driver: KnownDriver | None) -> str:
 def _limbs(root: etree._Element) -> list[str]:
     """A note if more than one limb begins at the base."""
     joints = root.findall("joint")
-    children = {str(joint.find("child").get("link")) for joint in joints}
-    names = [str(link.get("name")) for link in root.findall("link")]
+    children, names = {parsing.ends(joint)[1] for joint in joints}, parsing.by_name(root, "link")
     resting, limbs = [name for name in names if name not in children], 0
     while resting:
         link = resting.pop()
         for joint in joints:
-            if joint.find("parent").get("link") == link:
+            if parsing.ends(joint)[0] == link:
                 if joint.get("type") in parsing.MOVABLE:
                     limbs += not _WHEEL.search(str(joint.get("name")))
                 else:
-                    resting.append(str(joint.find("child").get("link")))
+                    resting.append(parsing.ends(joint)[1])
     if limbs <= 1:
         return []
     return [f"{limbs} limbs begin at its base, which is taken to be bolted down; a robot on its feet needs a force"

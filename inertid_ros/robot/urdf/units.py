@@ -143,14 +143,12 @@ def doubtful_limits(
     ranges = np.where(slides, width > stroke, (width > _MAX_RANGE) & ~turns) & ~no_range
     fastest = np.where(slides, _MAX_STROKE_SPEED, _MAX_RANGE if (ranges & ~slides).any() else _MAX_SPEED)
     speeds = (limits.velocity > fastest) & (limits.velocity <= _MAX_LIMIT) & ~_power_of_ten(limits.velocity)
+    positions, velocities = np.column_stack([limits.lower, limits.upper]), limits.velocity[:, None]
     return tuple(
-        _doubtful(key, names, values, which & joint_type, unit)
+        _doubtful(key, names, values, which & of_type, unit)
         for key, values, which, units in (
-            ("position", np.column_stack([limits.lower, limits.upper]), ranges, _POSITIONS),
-            ("velocity", limits.velocity[:, None], speeds, _SPEEDS),
-        )
-        for joint_type, unit in zip((~slides, slides), units, strict=True)
-        if (which & joint_type).any()
+            ("position", positions, ranges, _POSITIONS), ("velocity", velocities, speeds, _SPEEDS))
+        for of_type, unit in zip((~slides, slides), units, strict=True) if (which & of_type).any()
     )
 
 
