@@ -146,9 +146,8 @@ def _check(curve: PiecewiseQuintic, limits: MotionLimits, here: Reference) -> No
     """Check the curve against the limits; exactly only where the bounds of a segment do not decide."""
     lower, upper = np.minimum(limits.lower, here.position), np.maximum(limits.upper, here.position)
     limits = replace(limits, lower=lower, upper=upper)  # an arm that stands outside may come back in
-    bounds = ((lower, upper), (-limits.velocity, limits.velocity), (-limits.acceleration, limits.acceleration))
     doubtful = np.zeros(len(curve.time) - 1, dtype=bool)
-    for order, (least, most) in enumerate(bounds):
+    for order, (least, most) in enumerate(limits.bounds):
         points = curve.control_points(order)
         doubtful |= ((points < least) | (points > most)).any(axis=(1, 2))
     for segment in np.flatnonzero(doubtful):
