@@ -45,9 +45,7 @@ def _measured(model, truth, rng, samples: Samples) -> Samples:
         (lambda s: s.select(slice(10)), "10 usable samples of joint 'joint0', and as many"),
         (lambda s: replace(s, tau=np.full_like(s.tau, 3.0)), "effort of joint 'joint0' is 3 throughout while it moves"),
         (lambda s: replace(s, tau=0 * s.tau), "effort is zero throughout"),
-        (lambda s: replace(s, tau=1e-12 * s.tau), "check units"),
-    ],
-)
+        (lambda s: replace(s, tau=1e-12 * s.tau), "check units")])
 def test_data_that_says_nothing_is_refused(change, message):
     model, _, samples = _robot()
     with pytest.raises(IdentificationError, match=message):
@@ -104,9 +102,7 @@ def _with_raw_inertia(model, bodies):
     ("constraints", "message"),
     [
         (Constraints(mass={"link2": (1e-12, 1e-11)}, total_mass=1e6), "mass"),
-        (Constraints(mass={"link2": (5.0, 4.0)}), "link2"),
-    ],
-)
+        (Constraints(mass={"link2": (5.0, 4.0)}), "link2")])
 def test_bounds_that_cannot_hold_are_named(constraints, message):
     model, _, samples = _robot()
     mass = {f"link{i}": (0.1, 1.0) for i in range(JOINTS)} | dict(constraints.mass)
@@ -117,8 +113,7 @@ def test_bounds_that_cannot_hold_are_named(constraints, message):
 def test_a_joint_without_effort_leaves_its_bodies_and_the_others_alone():
     case = synthetic_case(1, 4, 1)
     model = load_model(
-        case.given.urdf, RobotOptions(couplings={"wrist": CouplingOptions(("joint2", "joint3"), (1.0, 1.0))})
-    )
+        case.given.urdf, RobotOptions(couplings={"wrist": CouplingOptions(("joint2", "joint3"), (1.0, 1.0))}))
     recording = case.recordings[0]
     speed = recording.velocity[:, 2] + recording.velocity[:, 3]
     effort = recording.effort + np.outer(2.0 * np.tanh(speed / 0.02) + 1.0 * speed, [0, 0, 1, 1])

@@ -25,8 +25,7 @@ from inertid_ros.robot.body_changes import load_bodies, perturb
 
 LOADS = {
     "disk": LoadOptions("link2", 4.0, ("disk*",), com=(0.05, 0.1, 0.2), inertia=(0.01, 0.0, 0.0, 0.01, 0.0, 0.02)),
-    "bar": LoadOptions("link2", 2.0, ("bar.npz",), com=(0.0, -0.2, 0.1)),
-}
+    "bar": LoadOptions("link2", 2.0, ("bar.npz",), com=(0.0, -0.2, 0.1))}
 NOISE = 0.05
 
 
@@ -149,8 +148,7 @@ def test_calibration_with_loads_and_gains(robot, tmp_path):
 
 def test_loads_that_cannot_be_are_refused(robot):
     for load, reason in (
-        (LoadOptions("hand", 1.0, ("*",)), "has no link 'hand'"),
-        (LoadOptions("base", 1.0, ("*",)), "does not move"),
+        (LoadOptions("hand", 1.0, ("*",)), "has no link 'hand'"), (LoadOptions("base", 1.0, ("*",)), "does not move"),
         (LoadOptions("link1", 1.0, ("*",), inertia=(1.0, 0.0, 0.0, 0.1, 0.0, 0.1)), "no body has this inertia"),
     ):
         with pytest.raises(ModelError, match=reason):

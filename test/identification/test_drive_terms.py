@@ -161,8 +161,7 @@ def test_noise_alone_passes_as_rarely_as_it_should():
     test, rng = DriveTermTest(np.ones(6), np.full(6, 1e3), np.ones(6)), np.random.default_rng(0)
     passed = [
         test.passed_together(DriveTermFit(np.zeros(0), np.diag(rng.uniform(0.1, 10, 6)), rng.normal(size=6)))
-        for _ in range(4000)
-    ]
+        for _ in range(4000)]
     assert 0.006 < np.mean(passed) < 0.014
 
 

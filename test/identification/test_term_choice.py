@@ -81,17 +81,13 @@ def upright_arm() -> str:
         f' izz="{size}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
         for name, com, mass, size in (
             ("base", "0 0 0", 30, 1), ("column", "0 0 0.2", 20, 0.5), ("upper", "0.3 0 0", 12, 0.3),
-            ("lower", "0.25 0 0", 6, 0.1),
-        )
-    ]  # fmt: skip
+            ("lower", "0.25 0 0", 6, 0.1))]
     joints = [
         f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/><origin xyz="{place}"/>'
         f'<axis xyz="{axis}"/><limit lower="-2" upper="2" velocity="3" effort="900"/></joint>'
         for name, parent, child, place, axis in (
             ("turn", "base", "column", "0 0 0.3", "0 0 1"), ("shoulder", "column", "upper", "0.1 0 0.2", "0 1 0"),
-            ("elbow", "upper", "lower", "0.6 0 0", "0 1 0"),
-        )
-    ]  # fmt: skip
+            ("elbow", "upper", "lower", "0.6 0 0", "0 1 0"))]
     return f'<robot name="upright">{"".join(links + joints)}</robot>'
 
 

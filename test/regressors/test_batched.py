@@ -18,12 +18,9 @@ from inertid_ros.robot.kinematics import BATCH
 from inertid_ros.robot.model import RobotModel, load_model
 
 ARMS = (
-    "ur_description/urdf/ur10_robot.urdf",
-    "kinova_description/robots/kinova.urdf",
-    "double_pendulum_description/urdf/double_pendulum.urdf",
-    "allegro_hand_description/urdf/allegro_left_hand.urdf",
-    "hyq_description/robots/hyq_no_sensors.urdf",
-)
+    "ur_description/urdf/ur10_robot.urdf", "kinova_description/robots/kinova.urdf",
+    "double_pendulum_description/urdf/double_pendulum.urdf", "allegro_hand_description/urdf/allegro_left_hand.urdf",
+    "hyq_description/robots/hyq_no_sensors.urdf")
 
 
 def _pinocchio_regressor(model: RobotModel, samples) -> np.ndarray:
@@ -133,8 +130,7 @@ def test_compression_equals_qr_of_all_rows(seed):
     model, samples = _measured(seed, 700)
     information = compress(model, [samples])
     for channel, columns, expected in zip(
-        information.channels, ForceEquations(model).columns, _plain(model, samples), strict=True
-    ):
+            information.channels, ForceEquations(model).columns, _plain(model, samples), strict=True):
         np.testing.assert_array_equal(channel.columns, columns)
         np.testing.assert_array_equal(channel.r_factor, np.triu(channel.r_factor))
         gram = expected.T @ expected
@@ -148,8 +144,7 @@ def test_compression_over_batches_and_recordings():
     cuts = [0, 1, 40, BATCH + 50, len(samples)]
     parts = [
         replace(samples, **{name: getattr(samples, name)[start:end] for name in names})
-        for start, end in zip(cuts[:-1], cuts[1:], strict=True)
-    ]
+        for start, end in zip(cuts[:-1], cuts[1:], strict=True)]
     whole, merged = compress(model, [samples]), compress(model, iter(parts))
     for first, second in zip(whole.channels, merged.channels, strict=True):
         gram = first.r_factor.T @ first.r_factor

@@ -23,12 +23,9 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.rotors import Rotor
 
 HUMANOIDS = (
-    "talos_data/robots/talos_full_v2.urdf",
-    "g1_description/urdf/g1_29dof_rev_1_0.urdf",
-    "anymal_b_simple_description/robots/anymal.urdf",
-    "simple_humanoid_description/urdf/simple_humanoid.urdf",
-    "human_description/robots/human.urdf",
-)
+    "talos_data/robots/talos_full_v2.urdf", "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "anymal_b_simple_description/robots/anymal.urdf", "simple_humanoid_description/urdf/simple_humanoid.urdf",
+    "human_description/robots/human.urdf")
 
 
 def _rnea(model: RobotModel, bodies: np.ndarray, samples: Samples) -> np.ndarray:

@@ -7,6 +7,7 @@ that the noise alone decides nothing: it only separates small errors that are no
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,10 @@ class TorqueErrors:
     unit: str
     r_squared: Array
     noise: Array
+
+    @property
+    def remedy_case(self) -> str:
+        return "" if self.quantity == "torque" else "momentum"
 
 
 @dataclass(frozen=True)
@@ -168,13 +173,10 @@ def _explained(values: Array, residual: Array, of: NDArray[np.bool_]) -> Array:
     return 1.0 - np.divide(left, total, out=np.full(len(total), np.nan), where=total > 0)
 
 
-@dataclass(frozen=True)
-class _ChannelErrors:
+class _Channel(NamedTuple):
     """Errors of one channel as the checks see them; NaN without a URDF to compare with, or without an expectation."""
 
     name: str
-    quantity: str
-    unit: str
     error: float
     prior: float
     noise: float
@@ -183,7 +185,7 @@ class _ChannelErrors:
     minor: bool
     sliding: float
     expected: float
-    case: str
+    errors: TorqueErrors  # of all channels
 
 
 def check_errors(
@@ -202,19 +204,15 @@ def check_errors(
     sliding, foreseen = (nothing, nothing) if expected is None else expected
     given, noise = nothing if prior is None else prior.rms_error, np.nan_to_num(calibrated.noise)
     minor = scale.torque <= _MINOR_TORQUE_SHARE * scale.torque.max()
-    case = "" if calibrated.quantity == "torque" else "momentum"  # of the remedies
-    channels = [
-        _ChannelErrors(
-            name, calibrated.quantity, calibrated.unit, calibrated.rms_error[k], given[k], noise[k], scale.torque[k],
-            scale.variation[k], bool(minor[k]), sliding[k], foreseen[k], case)
-        for k, name in enumerate(equations.channels)
-        if scale.torque[k] > 0]
+    columns = (calibrated.rms_error, given, noise, scale.torque, scale.variation, minor, sliding, foreseen)
+    rows = zip(equations.channels, *columns, strict=True)
+    channels = [channel for row in rows if (channel := _Channel(*row, calibrated)).torque > 0]
     by_channel = (finding for check in (_unexplained, _worse, _unexpected) for c in channels for finding in check(c))
-    return (*_overall(calibrated, prior, case), *by_channel)
+    return (*_overall(calibrated, prior), *by_channel)
 
 
-def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None, case: str) -> Iterator[Finding]:
-    error, quantity = calibrated.relative_error, calibrated.quantity
+def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None) -> Iterator[Finding]:
+    error, quantity, case = calibrated.relative_error, calibrated.quantity, calibrated.remedy_case
     if not error < _USELESS_ERROR:
         evidence = f"the {quantity} error is {100 * error:.2f} % of the {quantity} itself"
         evidence += ", worse than no model at all"
@@ -228,19 +226,19 @@ def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None, case: str) ->
         yield Finding.with_remedy("worse_than_urdf", severity, evidence, case="all_joints")
 
 
-def _unexplained(channel: _ChannelErrors) -> Iterator[Finding]:
+def _unexplained(channel: _Channel) -> Iterator[Finding]:
     """Neither the model nor noise explains the torque of a channel."""
     error, noise, variation = channel.error, channel.noise, channel.variation
     if error <= max(_UNEXPLAINED_ERROR * variation, _MATERIAL_SHARE * channel.torque, _MAX_NOISE_FACTOR * noise):
         return
     noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
-    evidence = f"{channel.name}: error {error:.3g} of a {channel.quantity} that varies by {variation:.3g}"
-    evidence += f" {channel.unit} (RMS){noisy}"
+    evidence = f"{channel.name}: error {error:.3g} of a {channel.errors.quantity} that varies by {variation:.3g}"
+    evidence += f" {channel.errors.unit} (RMS){noisy}"
     severity = Severity.REJECT if error > _USELESS_ERROR * variation and not channel.minor else Severity.CARE
-    yield Finding.with_remedy("above_noise", severity, evidence, channel.name, case=channel.case)
+    yield Finding.with_remedy("above_noise", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
 
-def _worse(channel: _ChannelErrors) -> Iterator[Finding]:
+def _worse(channel: _Channel) -> Iterator[Finding]:
     """The error is larger than that of the URDF as given."""
     error, prior = channel.error, channel.prior
     added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / channel.torque
@@ -249,11 +247,11 @@ def _worse(channel: _ChannelErrors) -> Iterator[Finding]:
     grave = added > _MUCH_WORSE_SHARE and not channel.minor
     severity = Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE
     evidence = f"{channel.name}: error {error:.3g} against {prior:.3g} of the URDF as given"
-    evidence += f", of a {channel.quantity} of {channel.torque:.3g} {channel.unit} (RMS)"
-    yield Finding.with_remedy("worse_than_urdf", severity, evidence, channel.name, case=channel.case)
+    evidence += f", of a {channel.errors.quantity} of {channel.torque:.3g} {channel.errors.unit} (RMS)"
+    yield Finding.with_remedy("worse_than_urdf", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
 
-def _unexpected(channel: _ChannelErrors) -> Iterator[Finding]:
+def _unexpected(channel: _Channel) -> Iterator[Finding]:
     """The error is much larger than the fit and its uncertainty predict."""
     error, expected = channel.sliding, channel.expected
     if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * channel.torque:

@@ -64,9 +64,7 @@ def rounds(*deviations: float) -> list[Round]:
         ((0.03, 0.02, 0.01), RoundsOptions(3), "all rounds are done (3)"),
         ((0.03, 0.029, 0.01), RoundsOptions(3, wanted_deviation=0.01), "confidence reached"),
         ((0.03,), RoundsOptions(1), "all rounds are done (1)"),
-        ((0.03, 0.0299), RoundsOptions(3, least_gain=0.0), ""),
-    ],
-)
+        ((0.03, 0.0299), RoundsOptions(3, least_gain=0.0), "")])
 def test_rounds_end_when_it_is_enough_or_nothing_comes(deviations, options, reason):
     found = decide(rounds(*deviations), options).reason
     assert found.startswith(reason) and bool(found) == bool(reason)
@@ -91,13 +89,8 @@ def test_a_joint_without_torque_of_its_own_counts_by_the_others():
 def test_reports_tell_confidence_and_the_history_of_rounds(case, tmp_path):
     def job(count: int, previous: str = "") -> IdentificationJob:
         return IdentificationJob(
-            urdf=case.given.urdf,
-            configuration=Configuration(),
-            train=case.recordings[:count],
-            output=tmp_path / f"round_{count}",
-            rounds=RoundsOptions(2, least_gain=0.0),
-            previous=previous,
-        )
+            urdf=case.given.urdf, configuration=Configuration(), train=case.recordings[:count],
+            output=tmp_path / f"round_{count}", rounds=RoundsOptions(2, least_gain=0.0), previous=previous)
 
     first = identify_job(job(1), lambda report: None)
     second = identify_job(job(2, str(tmp_path / "round_1")), lambda report: None)

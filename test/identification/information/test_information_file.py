@@ -29,16 +29,13 @@ def _same(first: Information, second: Information) -> bool:
         and first.robot == second.robot
         and all(
             np.array_equal(a.r_factor, b.r_factor) and np.array_equal(a.columns, b.columns) and a.count == b.count
-            for a, b in channels
-        )
-    )
+            for a, b in channels))
 
 
 def test_information_comes_back_whole(tmp_path):
     extras = {
         "couplings": (Coupling("wrist", ("joint1", "joint2"), (1.0, -0.3)),),
-        "rotors": (Rotor("motor", "joint0", "base", 9.1, 0.4, (2e-4, 0.0, 0.0, 2e-4, 0.0, 2e-4), axis=(0.0, 1.0, 0)),),
-    }
+        "rotors": (Rotor("motor", "joint0", "base", 9.1, 0.4, (2e-4, 0.0, 0.0, 2e-4, 0.0, 2e-4), axis=(0.0, 1.0, 0)),)}
     for information in (_information(), _information(1, drive_terms=()), _information(2, **extras)):
         path = write_information(information, tmp_path / "information.npz")
         assert _same(read_information(path), information)
@@ -70,12 +67,8 @@ def test_same_names_are_not_the_same_robot():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "no such file"),
-        (b"", "is not information"),
-        (b"not a zip", "is not information"),
-        (b"PK\x03\x04 cut off", "is not information"),
-    ],
-)
+        (None, "no such file"), (b"", "is not information"), (b"not a zip", "is not information"),
+        (b"PK\x03\x04 cut off", "is not information")])
 def test_other_files_are_refused(tmp_path, content, message):
     path = tmp_path / "file.npz"
     if content is not None:
@@ -91,12 +84,8 @@ def test_damaged_files_are_refused(tmp_path, key):
     with np.load(path) as archive:
         content = dict(archive)
     damaged = {
-        "format": np.array(99),
-        "layout": np.array("{}"),
-        "counts": content["counts"][:2],
-        "columns/1": content["columns/1"] + 1000,
-        "triangle/2": content["triangle/2"] * np.nan,
-    }
+        "format": np.array(99), "layout": np.array("{}"), "counts": content["counts"][:2],
+        "columns/1": content["columns/1"] + 1000, "triangle/2": content["triangle/2"] * np.nan}
     lacking = {name: value for name, value in content.items() if name != key}
     for broken in (lacking, {**content, key: damaged[key]} if key in damaged else lacking):
         np.savez(path, **broken)

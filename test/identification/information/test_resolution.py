@@ -67,8 +67,7 @@ def test_the_strongest_joint_says_nothing_of_the_others(recorded):
     samples = prepare(recording, model)
     effort_noise = np.array([100.0, 0.0, 0.0])
     alone, beside = (
-        resolution(equations_of(model), [each]) for each in (samples, replace(samples, effort_noise=effort_noise))
-    )
+        resolution(equations_of(model), [each]) for each in (samples, replace(samples, effort_noise=effort_noise)))
     np.testing.assert_allclose(alone[1:], beside[1:])
 
 

@@ -31,11 +31,8 @@ def _metric(rng: np.random.Generator) -> np.ndarray:
 
 def _distances(rng: np.random.Generator):
     return {
-        "pullback": Quadratic(PULLBACK),
-        "euclidean or point masses": Quadratic(_metric(rng)),
-        "entropic": Entropic(),
-        "riemannian": Riemannian(),
-    }
+        "pullback": Quadratic(PULLBACK), "euclidean or point masses": Quadratic(_metric(rng)), "entropic": Entropic(),
+        "riemannian": Riemannian()}
 
 
 def _near_bodies(rng: np.random.Generator, scale: float = 0.7) -> np.ndarray:

@@ -50,8 +50,7 @@ def _problem(seed: int, regularizer: str, constraints: Constraints | None = None
     map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
     equations = coordinates.normalise(*information.whitened(np.full(3, 1 / 0.3)))
     regularization = map_problem.completed(
-        Regularization(regularizer, prior_spread, 1.0, 20.0), model.consistent_prior - model.inertial_locked
-    )
+        Regularization(regularizer, prior_spread, 1.0, 20.0), model.consistent_prior - model.inertial_locked)
     return map_problem, equations, regularization
 
 
@@ -60,8 +59,7 @@ def test_euclidean_agrees_with_clarabel(seed):
     map_problem, equations, regularization = _problem(seed, "euclidean")
     ours, reference = (
         map_problem.solve(*equations, regularization),
-        replace(map_problem, solver="clarabel").solve(*equations, regularization),
-    )
+        replace(map_problem, solver="clarabel").solve(*equations, regularization))
     assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
 
 
@@ -171,8 +169,7 @@ def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
         ours = solution.objective - 0.5 * bound
         constraints = [*constraints, cp.sum_squares(R @ x - z) <= bound]
         assert cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL) == pytest.approx(
-            ours / weighted.weight, rel=1e-3
-        )
+            ours / weighted.weight, rel=1e-3)
         return
     x = cp.Variable(layout.size)
     blocks = [sum(x[10 * b + k] * E for k, E in enumerate(pseudo_inertia(np.eye(10)))) for b in range(3)]
@@ -182,8 +179,7 @@ def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
     else:
         distance = sum(
             cp.sum_squares(np.linalg.cholesky(g).T @ (x[10 * b : 10 * b + 10] - identity))
-            for b, g in enumerate(np.broadcast_to(quiet.distance.metric, (3, 10, 10)))
-        )
+            for b, g in enumerate(np.broadcast_to(quiet.distance.metric, (3, 10, 10))))
     constraints = [cp.sum_squares(R @ x - z) <= bound, x[layout.non_negative] >= 0, *(block >> 0 for block in blocks)]
     least = cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL)
     assert weighted.distance.value(layout.bodies(solution.x)) == pytest.approx(least, rel=3e-3)
