@@ -156,18 +156,14 @@ class RecordingAssembler:
 
         Returns False if the messages have none of the wanted joints.
 
+        Raises StampOrderError: a stamp repeats or is too late; no message is taken.
+        Raises RecordingError: position or effort is missing, or lengths or joints do not fit; no message is taken.
+
         Parameters
         ----------
         stamps_ns : int64 (N,), header stamps [ns].
         position, velocity, effort : array_like, shape (len(names),) or (N, len(names))
             Velocity may be empty, and effort too if wrenches or base motion are recorded.
-
-        Raises
-        ------
-        StampOrderError
-            A stamp repeats or is too late; no message is taken.
-        RecordingError
-            Position or effort is missing, or lengths or joints do not fit; no message is taken.
         """
         stamps = np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64))
         where = f"{self.name}: joint state {self.messages + 1}"
@@ -197,16 +193,13 @@ class RecordingAssembler:
     def add(self, channel: str, stamps_ns: ArrayLike, values: ArrayLike) -> None:
         """Take one or several measurements of a further channel, in the order of their stamps.
 
+        Raises StampOrderError: a stamp of this channel repeats or is too late; no measurement is taken.
+
         Parameters
         ----------
         channel : ``wrench/<frame>`` [N, N m], ``base_pose``, ``base_twist`` or ``imu``.
         stamps_ns : int64 (N,), header stamps [ns].
         values : array_like, shape (k,) or (N, k)
-
-        Raises
-        ------
-        StampOrderError
-            A stamp of this channel repeats or is too late; no measurement is taken.
         """
         stream = self._streams.setdefault(channel, self._stream(channel))
         rows = np.atleast_2d(np.asarray(values, dtype=float))
@@ -258,10 +251,7 @@ class RecordingAssembler:
     def recording(self, notices: tuple[str, ...] = ()) -> Recording:
         """Return all samples that were not taken yet as one recording, with ``notices`` on how it was obtained.
 
-        Raises
-        ------
-        RecordingError
-            There are no samples, or they are not usable; see :class:`Recording`.
+        Raises RecordingError: there are no samples, or they are not usable; see :class:`Recording`.
         """
         block = self.take(final=True)
         if block is not None and not len(block) and self.dropped:

@@ -41,10 +41,7 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
     effort. If the velocity of some joint is NaN throughout, velocity counts as not measured, with a notice.
     Empty blocks are skipped. ``notices`` say how the recording was obtained, one line each.
 
-    Raises
-    ------
-    RecordingError
-        Blocks of different joints or channels, no samples, or not usable; see :class:`Recording`.
+    Raises RecordingError: blocks of different joints or channels, no samples, or not usable; see :class:`Recording`.
     """
     blocks = [block for block in blocks if len(block)]
     if not blocks:
@@ -129,10 +126,7 @@ class ReceivedRecordings:
     def recording(self, name: str) -> Recording:
         """Return a complete recording.
 
-        Raises
-        ------
-        RecordingError
-            Not received, not complete, batches were lost, or not usable.
+        Raises RecordingError: not received, not complete, batches were lost, or not usable.
         """
         incoming = self._incoming.get(name)
         if incoming is None:

@@ -124,6 +124,8 @@ class Recording:
 
     Lost values may be NaN or infinite; preparation replaces them.
 
+    Raises RecordingError: shapes do not fit, a stamp is not finite, or stamps repeat or go back.
+
     Attributes
     ----------
     joint_names : ``n`` names, any order.
@@ -142,11 +144,6 @@ class Recording:
     notices : circumstances that matter to its use, such as a bag that was not closed; one line each.
     continued : whether a longer recording continues before, and after, this part of it.
     context : samples of the neighbouring parts at the start and at the end, there for the memory of filters.
-
-    Raises
-    ------
-    RecordingError
-        Shapes do not fit, a stamp is not finite, or stamps repeat or go back.
     """
 
     joint_names: tuple[str, ...]
@@ -246,10 +243,7 @@ def split_wrenches(channels: Mapping[str, Array]) -> dict[str, Any]:
 def renamed(recording: Recording, joints: RecordedJoints) -> Recording:
     """Rename the joints to those of the URDF, with a notice if names change.
 
-    Raises
-    ------
-    RecordingError
-        Two joints get one name.
+    Raises RecordingError: two joints get one name.
     """
     notice = joints.translations(recording.joint_names)
     if not notice:

@@ -50,10 +50,7 @@ class OpenBag:
 def bag_backend() -> "Rosbag2Backend | RosbagsBackend":
     """Return the first of ``BACKENDS`` that is installed.
 
-    Raises
-    ------
-    RecordingError
-        None is installed.
+    Raises RecordingError: none is installed.
     """
     for name in BACKENDS:
         try:

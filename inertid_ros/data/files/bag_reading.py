@@ -41,19 +41,14 @@ def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Se
     was not closed, or an MCAP file that is cut short, everything readable is taken, with a line in
     :attr:`Recording.notices`.
 
+    Raises RecordingError: no bag, unreadable, a topic is missing or of another type, or the messages make no recording.
+
     Parameters
     ----------
-    path : str or Path
-    topics : RecordingTopics, optional
     joints : joints of the robot, as a hint: if several publishers share the topic, messages with none of these joints
         (a gripper's) are skipped. ``topics.joints`` overrides it.
     stamps : "header", or "arrival" for the times at which the messages were recorded.
     longest : maximal number of joint states of one publisher; TooLongError if there are more.
-
-    Raises
-    ------
-    RecordingError
-        No bag, unreadable, a topic is missing or of another type, or the messages make no recording.
     """
     source = _Source(path, topics, stamps)
     for columns, _ in source.read():
@@ -69,16 +64,13 @@ def bag_parts(path: str | Path, topics: RecordingTopics | None = None, joints: S
 
     Time of all parts counts from the first stamp of the bag. All are named by its path.
 
+    Raises OnlyWholeError: it must be read as a whole, which may raise RecordingError.
+
     Parameters
     ----------
     path, topics, joints, stamps
         As for :func:`read_bag`.
     size : approximate samples of a part; the last one has up to twice as many.
-
-    Raises
-    ------
-    OnlyWholeError
-        It must be read as a whole, which may raise RecordingError.
     """
     ready: list[Block] = []
     following: list[Block] = []
@@ -189,10 +181,7 @@ def _recording(source: _Source, joints: Sequence[str]) -> Recording:
 def _by_stamps(name: str, parts: Sequence[Columns], arrival: bool) -> tuple[list[Columns], StampRepairs]:
     """Sort every source by its stamps, without the messages that :func:`.in_order` drops.
 
-    Raises
-    ------
-    RecordingError
-        The publisher of the joint states does not stamp them.
+    Raises RecordingError: the publisher of the joint states does not stamp them.
     """
     ordered, repairs = [], StampRepairs()
     for part in parts:

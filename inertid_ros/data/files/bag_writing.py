@@ -27,12 +27,8 @@ def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap",
     not written. Header stamps are ``start_ns`` plus the time from the first sample; ``overwrite`` replaces a bag that
     this function wrote.
 
-    Raises
-    ------
-    OutputError
-        ``path`` cannot be written, or holds something else.
-    RecordingError
-        No library for bags is installed.
+    Raises OutputError: ``path`` cannot be written, or holds something else.
+    Raises RecordingError: no library for bags is installed.
     """
     path, backend = Path(path), bag_backend()
     check_bag(path, overwrite or None)

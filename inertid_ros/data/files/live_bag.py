@@ -49,12 +49,8 @@ class LiveBag:
 
     ``messages`` counts the committed ones.
 
-    Raises
-    ------
-    OutputError
-        The path is in use or cannot be written.
-    RecordingError
-        The disk is nearly full or fails.
+    Raises OutputError: the path is in use or cannot be written.
+    Raises RecordingError: the disk is nearly full or fails.
     """
 
     def __init__(self, path: str | Path, topics: list[mcap.Topic], options: BagWritingOptions | None = None) -> None:
@@ -90,10 +86,7 @@ class LiveBag:
     def commit(self) -> None:
         """Hand all messages so far to the operating system; the file is valid before and after.
 
-        Raises
-        ------
-        RecordingError
-            The disk is full or fails; the file then ends with the last commit and stays readable.
+        Raises RecordingError: the disk is full or fails; the file then ends with the last commit and stays readable.
         """
         if not self._records:
             return
@@ -132,10 +125,8 @@ class LiveBag:
     def close(self) -> None:
         """Commit, write summary and final ``metadata.yaml``, and synchronise all of it to the disk.
 
-        Raises
-        ------
-        RecordingError
-            The disk is full or fails; committed messages stay readable, and the bag is marked not finalised.
+        Raises RecordingError: the disk is full or fails; committed messages stay readable, and the bag is marked not
+        finalised.
         """
         if self._descriptor < 0:
             return

@@ -41,20 +41,16 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
         stamps: str = "header", longest: int | None = None) -> Recording:
     """Load an ``.npz`` file, a table of text, a bag directory, or a bare ``.mcap`` or ``.db3`` file, by its content.
 
+    Raises RecordingError: another format, or unreadable; see :func:`read_npz`, :func:`.table_reading.read_table` and
+    :func:`.bag_reading.read_bag`.
+
     Parameters
     ----------
-    path : str or Path
     topics : topics of a bag, and joints by their names in it; ignored for other files.
     joints : joints of the robot and their names in recordings: the result has those of the URDF. Messages of a bag with
         none of them are skipped.
     stamps : time of the messages of a bag: "header", or "arrival" if headers are empty.
     longest : maximal number of samples of a bag that can be read in parts; TooLongError if it has more.
-
-    Raises
-    ------
-    RecordingError
-        Another format, or unreadable; see :func:`read_npz`, :func:`.table_reading.read_table` and
-        :func:`.bag_reading.read_bag`.
     """
     path, joints = Path(path), joints or RecordedJoints()
     read = None if path.is_dir() else {"npz": read_npz, "table": _read_table}.get(file_format(path))
@@ -88,10 +84,7 @@ def _hint(joints: RecordedJoints) -> tuple[str, ...]:
 def file_format(path: Path) -> str:
     """Return ``npz``, ``mcap``, ``sqlite3`` or ``table``, by the first bytes of the file.
 
-    Raises
-    ------
-    RecordingError
-        No such file, empty, or another format.
+    Raises RecordingError: no such file, empty, or another format.
     """
     try:
         with path.open("rb") as file:
@@ -116,11 +109,8 @@ def file_format(path: Path) -> str:
 def read_npz(path: str | Path) -> Recording:
     """Read an ``.npz`` file; keys outside the format are ignored.
 
-    Raises
-    ------
-    RecordingError
-        No such file, not an npz archive, a key is missing or of a wrong type, or the content makes no
-        :class:`~inertid_ros.data.recording.Recording`.
+    Raises RecordingError: no such file, not an npz archive, a key is missing or of a wrong type, or the content makes
+    no :class:`~inertid_ros.data.recording.Recording`.
     """
     path = Path(path)
     try:
@@ -176,10 +166,7 @@ def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], St
 def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) -> Path:
     """Write a recording to ``path``, atomically; ``overwrite`` replaces a regular file.
 
-    Raises
-    ------
-    OutputError
-        It cannot be written.
+    Raises OutputError: it cannot be written.
     """
     buffer, content = io.BytesIO(), {"joint_names": np.array(recording.joint_names), **recording.channels}
     np.savez_compressed(buffer, **content)

@@ -103,7 +103,6 @@ class McapFile:
 
     Parameters
     ----------
-    path : Path
     topics : topics to read, which must be CDR; messages of all others are only counted.
 
     Attributes
@@ -124,12 +123,8 @@ class McapFile:
     def batches(self) -> Iterator[tuple[str, RawMessages]]:
         """Yield topics and messages of consecutive pieces of the file; damaged content never raises.
 
-        Raises
-        ------
-        OSError
-            The file cannot be read at all.
-        RecordingError
-            A topic is not CDR; MissingPackageError.
+        Raises OSError: the file cannot be read at all.
+        Raises RecordingError: a topic is not CDR; MissingPackageError.
         """
         try:
             yield from self._batches()
@@ -226,10 +221,8 @@ class McapFile:
 def check_chunks(path: Path) -> None:
     """Check an MCAP file before a library reads it.
 
-    Raises
-    ------
-    FormatError
-        Chunks expand to more than a :class:`.Budget` allows or than they declare, or a channel is too large.
+    Raises FormatError: chunks expand to more than a :class:`.Budget` allows or than they declare, or a channel is too
+    large.
     """
     size, position = path.stat().st_size, len(MCAP_MAGIC)
     budget = Budget(size)
@@ -330,10 +323,7 @@ class Records(NamedTuple):
 def scan(content: Bytes, start: int, stop: int) -> Iterator[Records]:
     """Yield all records from ``start`` to ``stop``, or to the end of the data section.
 
-    Raises
-    ------
-    ValueError
-        A record is longer than its file. What is there of it is yielded before if it is a chunk.
+    Raises ValueError: a record is longer than its file. What is there of it is yielded before if it is a chunk.
     """
     position, singles = start, _MIN_SINGLE_RECORDS
     while position < stop:

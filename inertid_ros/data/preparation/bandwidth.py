@@ -273,10 +273,7 @@ def spectra(recordings: Sequence[CleanChannels], base: str | None = None) -> tup
 def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum | None = None) -> float:
     """Cutoff of the low-pass [Hz]: the configured one, or if ``wanted_hz`` is 0, see :func:`automatic_cutoff`.
 
-    Raises
-    ------
-    RecordingError
-        The wanted cutoff is not below half the sample rate; ``name`` is that of the recording.
+    Raises RecordingError: the wanted cutoff is not below half the sample rate; ``name`` is that of the recording.
     """
     if wanted_hz == 0.0:
         if not joints.motion_hz.any():

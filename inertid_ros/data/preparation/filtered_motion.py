@@ -61,10 +61,8 @@ def filter_motion(
         name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions) -> FilteredMotion:
     """Low-pass motion and forces of one piece at a cutoff [Hz], without phase.
 
-    Raises
-    ------
-    RecordingError
-        The robot lacks the frame of the inertial measurement unit, or the base's channels contradict each other.
+    Raises RecordingError: the robot lacks the frame of the inertial measurement unit, or the base's channels contradict
+    each other.
     """
     smooth = {
         channel: low_pass(values, segment.period, cutoff, options.filter_order)

@@ -97,10 +97,7 @@ def resample(recorded: CleanChannels, longest_gap: float, grid: EvenGrid | None 
     them would overshoot), and by a monotone cubic where samples were lost, which stays between the values on both
     sides of the gap. The first piece of a part continues the ``grid`` of its recording.
 
-    Raises
-    ------
-    RecordingError
-        Most stamps are too close together to be instants of measurement.
+    Raises RecordingError: most stamps are too close together to be instants of measurement.
     """
     median = recorded.period
     longest_gap = max(longest_gap, 1.5 * median)

@@ -39,10 +39,7 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
 
     Velocities are taken as measured if they were recorded, else from positions.
 
-    Raises
-    ------
-    RecordingError
-        A joint, the speed of a wheel or the base twist is missing.
+    Raises RecordingError: a joint, the speed of a wheel or the base twist is missing.
     """
     columns, wheels = joint_columns(recording, model), model.wheels.names
     missing = [name for name in wheels if name not in recording.joint_names]
@@ -78,10 +75,8 @@ def momentum_samples(recorded: CleanChannels, joints: Spectrum, cutoff: float, m
     the twist ([Naveen2019]_ sec. 7.3). ``joints`` is the spectrum of the joint positions; ``change`` selects equations
     of the change of momentum, in the world.
 
-    Raises
-    ------
-    RecordingError
-        The recording is too short, momentum is not conserved, or pose and twist contradict each other.
+    Raises RecordingError: the recording is too short, momentum is not conserved, or pose and twist contradict each
+    other.
     """
     segments, chosen = filtering.even_pieces(recorded, float(joints.motion_hz.max()), cutoff, options)
     pieces = [_piece(recorded.name, segment, model, cutoff, options, change) for segment in segments]

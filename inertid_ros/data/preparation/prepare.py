@@ -101,10 +101,7 @@ class Preparation:
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
         """Prepare samples below a cutoff [Hz]; 0 takes the configured one, or one that suits this recording.
 
-        Raises
-        ------
-        RecordingError
-            The recording lacks channels that these equations need, or cannot be used.
+        Raises RecordingError: the recording lacks channels that these equations need, or cannot be used.
         """
         joints, base = self.spectra
         cutoff = checked_cutoff(self.recording.name, cutoff_hz or self.options.cutoff_hz, joints, base)
@@ -198,16 +195,13 @@ def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spect
 def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: float, samples: int) -> SharedByParts:
     """Compute from some parts what all parts of one long recording of forces share.
 
+    Raises RecordingError: a part cannot be used.
+
     Parameters
     ----------
     parts : parts at even distances over the recording, starting with its first one.
     cutoff_hz : cutoff for all parts [Hz].
     period, samples : sample period [s] and number of samples of the whole recording.
-
-    Raises
-    ------
-    RecordingError
-        A part cannot be used.
     """
     channels = [part.channels for part in parts]
     speeds: list[Array] = []
@@ -224,15 +218,12 @@ def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: floa
 def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recording] = ()) -> float:
     """Cutoff [Hz] that suits all recordings together, so that all are filtered alike.
 
+    Raises RecordingError: a recording lacks channels that its equations need.
+
     Parameters
     ----------
     preparations : those to be fitted, of one robot and with the same options; a configured cutoff has precedence.
     others : recordings that will be filtered alike, such as held-out ones, of which only the sample rates matter.
-
-    Raises
-    ------
-    RecordingError
-        A recording lacks channels that its equations need.
     """
     first = preparations[0]
     if first.options.cutoff_hz:

@@ -92,17 +92,14 @@ class CleanChannels:
             passive: bool = False) -> None:
         """Clean channels of joints.
 
+        Raises RecordingError: a channel of the motion has hardly a value for some joint.
+
         Parameters
         ----------
         raw : channel to values ``(N, n)``, ``position`` first, ``effort`` and others, as recorded, not always finite.
         joints : names of the columns.
         revolute : bool (n,), joints whose position is an angle.
         passive : whether joints may be without a drive, whose effort is always zero.
-
-        Raises
-        ------
-        RecordingError
-            A channel of the motion has hardly a value for some joint.
         """
         every = np.ones(len(joints), dtype=bool)
         self.without_effort = ~every
@@ -140,10 +137,7 @@ class CleanChannels:
     def add_finite(self, channel: str, values: Array) -> NDArray[np.bool_]:
         """Take a channel ``(N, k)`` of which only non-finite values are replaced, and flag these samples ``(N,)``.
 
-        Raises
-        ------
-        RecordingError
-            Most samples are not finite.
+        Raises RecordingError: most samples are not finite.
         """
         lost = ~np.isfinite(values)
         rows = lost.any(axis=1)
@@ -236,10 +230,7 @@ def force_channels(recording: Recording, model: RobotModel, options: PrepareOpti
         noise: Mapping[str, ChannelNoise]) -> CleanChannels:
     """Clean the channels that equations of force need; noise of some channels may be known.
 
-    Raises
-    ------
-    RecordingError
-        A joint of the model or a chosen channel is missing or has hardly a value.
+    Raises RecordingError: a joint of the model or a chosen channel is missing or has hardly a value.
     """
     columns = joint_columns(recording, model)
     raw = {}
@@ -272,10 +263,7 @@ def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dic
 
     The quaternions of the pose ``(N, 7)`` are units whose signs do not jump.
 
-    Raises
-    ------
-    RecordingError
-        The pose or the chosen channel was not recorded, or the pose has no unit quaternions.
+    Raises RecordingError: the pose or the chosen channel was not recorded, or the pose has no unit quaternions.
     """
     if recording.base_pose is None:
         raise RecordingError(
@@ -341,10 +329,7 @@ def _without_effort(position: Array, effort: Array, passive: bool) -> NDArray[np
 def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     """Column in the recording of each joint of the model, matched by exact name.
 
-    Raises
-    ------
-    RecordingError
-        The model has joints that the recording lacks.
+    Raises RecordingError: the model has joints that the recording lacks.
     """
     missing = [name for name in model.joint_names if name not in recording.joint_names]
     if missing:

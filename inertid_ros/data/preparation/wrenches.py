@@ -26,13 +26,9 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
 
     Components that a partial plate does not measure are zero.
 
-    Raises
-    ------
-    RecordingError
-        A contact of the robot was not recorded, a recorded wrench belongs to no contact, a name in the options was not
-        recorded, or a free base has no contact at all.
-    ModelError
-        A contact of a fixed base that no joint moves, whose wrench would enter no equation.
+    Raises RecordingError: a contact of the robot was not recorded, a recorded wrench belongs to no contact, a name in
+    the options was not recorded, or a free base has no contact at all.
+    Raises ModelError: a contact of a fixed base that no joint moves, whose wrench would enter no equation.
     """
     contacts = [contact.name for contact in model.contacts]
     there = ", ".join(recording.wrenches) or "none"
@@ -80,15 +76,12 @@ def check_wrenches(
         name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]) -> None:
     """Refuse wrenches that contradict the weight of the robot; a fixed base is not checked.
 
+    Raises RecordingError: a plate pulls, the total mass comes out negative, or two plates are exchanged.
+
     Parameters
     ----------
     motion : ``(N, nq)``, ``(N, nv)``, ``(N, nv)``: position, velocity and acceleration of usable samples.
     wrenches : contact to force [N] and torque [N m] on the robot, (N, 6).
-
-    Raises
-    ------
-    RecordingError
-        A plate pulls, the total mass comes out negative, or two plates are exchanged.
     """
     gravity = np.array(model.options.gravity)
     if not model.free or not gravity.any() or not len(motion[0]) or not wrenches:

@@ -142,10 +142,7 @@ class WrenchWatch:
     def tare(self, topics: list[str]) -> str:
         """Take the mean of the last window of every topic as its zero; return one line with the size of every zero.
 
-        Raises
-        ------
-        RecordingError
-            A topic is silent, carries load, or is not steady; nothing changes then.
+        Raises RecordingError: a topic is silent, carries load, or is not steady; nothing changes then.
         """
         means = {}
         newest = max((state.recent[-1][0] for state in self._topics.values() if state.recent), default=0)
