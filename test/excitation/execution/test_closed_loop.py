@@ -129,6 +129,8 @@ def run(
             )
         commands.now = now + DELAY_S
         node.tick(now + DELAY_S)
+        if (node.fault or node.canceled) and now > FAULT_AT + 5.0:
+            break
     return node, robot, stop
 
 
