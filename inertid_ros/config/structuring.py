@@ -1,7 +1,6 @@
 """Option classes from parsed YAML or from ROS parameters; unknown keys are refused with what was probably meant."""
 
 import difflib
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ from inertid_ros.core.errors import ConfigurationError
 from .option_fields import Option, is_named, is_section, options
 
 T = TypeVar("T")
-_MIN_SIMILARITY = 0.85  # of difflib, between keys of different sections
+_MIN_SIMILARITY = 0.85  # of difflib, between whole keys or keys of different sections
 _MAX_KEYS_LISTED = 20  # more known keys than this are no help in a line
 
 
@@ -150,43 +149,36 @@ class KnownKeys:
     """Dotted keys of options, those of named elements with any name."""
 
     def __init__(self, known: Iterable[Option]) -> None:
-        keys = {key: None for option in known for key in (option.key, option.lists) if key}
-        self._keys = tuple(keys)
-        self._pattern = re.compile("|".join(re.escape(key).replace("<name>", ".+") for key in keys))
+        self._keys = tuple({key: None for option in known for key in (option.key, option.lists) if key})
+        self._pattern = re.compile("|".join(re.escape(key).replace("<name>", ".+") for key in self._keys))
 
     def __contains__(self, key: str) -> bool:
         return self._pattern.fullmatch(key) is not None
 
     def nearest(self, key: str) -> str:
         """The key that was probably meant by an unknown one; empty if there is none such."""
-        parts, options, depth, names = self._siblings(key)
-        if depth == len(parts):
+        section, _, last = key.rpartition(".")
+        keys = {known: known for known in self._named_like(key)}
+        by_last = {known.rpartition(".")[2]: known for known in reversed(keys)}
+        if self._below(key):
             return ""
-        last = {option[-1]: option for option in reversed(options)}
-        if len(parts) == 1 and key in last:  # without its section
-            return ".".join(last[key])
-        if close := difflib.get_close_matches(parts[depth], names, n=1):
-            whole = ".".join([*parts[:depth], close[0], *parts[depth + 1 :]])
-            return whole if whole in self else ".".join([*parts[:depth], close[0]])
-        close = difflib.get_close_matches(parts[-1], last, n=1, cutoff=_MIN_SIMILARITY)
-        return ".".join(last[close[0]]) if close else ""
+        if not section and key in by_last:  # without its section
+            return by_last[key]
+        for word, candidates, similarity in ((last, self._below(section), 0.6), (key, keys, _MIN_SIMILARITY),
+                (last, by_last, _MIN_SIMILARITY)):
+            if close := difflib.get_close_matches(word, candidates, n=1, cutoff=similarity):
+                return candidates[close[0]]
+        return ""
 
     def remedy(self, key: str) -> str:
         """What to write in place of an unknown key: half a sentence."""
         if nearest := self.nearest(key):
             return f"did you mean {nearest}?"
-        parts, _, depth, names = self._siblings(key)
-        if len(names) > _MAX_KEYS_LISTED:
+        while not (below := self._below(key)):
+            key = key.rpartition(".")[0]
+        if len(below) > _MAX_KEYS_LISTED:
             return "see docs/reference for those that there are"
-        return f"known are {', '.join('.'.join([*parts[:depth], name]) for name in names)}"
-
-    def _siblings(self, key: str) -> tuple[list[str], list[list[str]], int, list[str]]:
-        """Parts of a key and of all options, how many parts the key shares with any option, what may follow those."""
-        parts = key.split(".")
-        options = [_with_name_of(parts, text.split(".")) for text in self._keys]
-        depth = max((len(os.path.commonprefix([option, parts])) for option in options), default=0)
-        siblings = [option for option in options if option[:depth] == parts[:depth] and len(option) > depth]
-        return parts, options, depth, list(dict.fromkeys(option[depth] for option in siblings))
+        return f"known are {', '.join(below.values())}"
 
     def check(self, keys: Iterable[str], where: str) -> None:
         """Raise ConfigurationError for the first key that no option has."""
@@ -194,7 +186,15 @@ class KnownKeys:
             if key not in self:
                 raise ConfigurationError(f"{where}: {key} is not an option; {self.remedy(key)}")
 
+    def _below(self, section: str) -> dict[str, str]:
+        """Names of what is below a section, or of all sections and options that are in none, to their keys."""
+        prefix = f"{section}." if section else ""
+        below = (key for key in self._named_like(section) if key.startswith(prefix))
+        return {name: prefix + name for name in (key.removeprefix(prefix).partition(".")[0] for key in below)}
 
-def _with_name_of(parts: Sequence[str], option: list[str]) -> list[str]:
-    """Parts of an option, with the name that a key has in place of ``<name>``."""
-    return [parts[at] if part == "<name>" and at < len(parts) else part for at, part in enumerate(option)]
+    def _named_like(self, key: str) -> Iterator[str]:
+        """All keys, with the name that an element has in another key in place of ``<name>``."""
+        parts = key.split(".")
+        for known in self._keys:
+            yield ".".join(parts[at] if part == "<name>" and at < len(parts) else part
+                for at, part in enumerate(known.split(".")))
