@@ -1,31 +1,38 @@
 """Online node: parameters, changes and payloads of a calibrated robot from its joint states as they come."""
 
+import json
 import math
 import sys
 import time
 from statistics import median
 
 import numpy as np
-from geometry_msgs.msg import InertiaStamped
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import InertiaStamped, Vector3
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
 from inertid_ros.action import IdentifyPayload
 from inertid_ros.config.nodes import OnlineNodeOptions
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError, InertidError, RecordingError
 from inertid_ros.core.samples import JointSample
 from inertid_ros.data.screening.live_watch import StreamWatch
+from inertid_ros.monitoring.change_detector import Cause, Change
 from inertid_ros.monitoring.followed_robot import Followed, FollowedRobot, followed_robot
 from inertid_ros.monitoring.online_identification import OnlineEstimate
-from inertid_ros.monitoring.payload_measurement import PayloadGoal
+from inertid_ros.monitoring.payload_measurement import PayloadGoal, PayloadProgress
 from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChange
+from inertid_ros.payload.offline import PayloadOutcome
 from inertid_ros.report.results import Result
+from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros import diagnostics
-from inertid_ros.ros.conversions import JointOrder, to_nanoseconds, to_time
+from inertid_ros.ros.conversions import JointOrder, to_inertia, to_nanoseconds, to_time
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
+from inertid_ros.ros.parameter_messages import value_fields
 from inertid_ros.ros.parameters import declare
 from inertid_ros.ros.topics import LATCHED, STEADY, PolledSubscription, recording_profile
 
-from . import online_messages as messages
 from .goal_node import GoalNode
 from .spin import run_node
 
@@ -181,14 +188,14 @@ class Online(GoalNode):
         model = robot.robot.equations.model
         if followed.news:
             stamp, since = (to_time(robot.stamp_ns(time)) for time in (robot.changes.time, robot.changes.since))
-            change = messages.to_robot_change(model, robot.change, stamp, since, self.options.false_alarms_per_hour)
+            change = to_robot_change(model, robot.change, stamp, since, self.options.false_alarms_per_hour)
             self.change_publisher.publish(change)
             self.get_logger().info(change.message)
         if followed.estimate is not None:
             self.estimate, self.problem = followed.estimate, ""
             self.sequence, self.solved_ns = self.sequence + 1, self.get_clock().now().nanoseconds
             stamp = to_time(robot.stamp_ns(self.estimate.time))
-            self.parameters_publisher.publish(messages.followed_parameters(model, self.estimate, self.sequence, stamp))
+            self.parameters_publisher.publish(followed_parameters(model, self.estimate, self.sequence, stamp))
 
     # Payload
 
@@ -211,10 +218,10 @@ class Online(GoalNode):
         if (now := time.monotonic()) - self.fed_back <= _FEEDBACK_PERIOD_S:
             return None
         self.fed_back = now
-        return messages.to_payload_feedback(*work.stage, work.progress)
+        return to_payload_feedback(*work.stage, work.progress)
 
     def conclude(self, work: PayloadGoal) -> IdentifyPayload.Result:
-        answer = messages.to_payload_result(work.result(), self.get_clock().now().to_msg())
+        answer = to_payload_result(work.result(), self.get_clock().now().to_msg())
         self.payload_publisher.publish(answer.payload)
         self.payload_state, self.payload_failure = answer.message, ""
         self.payload_mass = answer.payload.inertia.m
@@ -271,7 +278,7 @@ class Online(GoalNode):
         values = dict.fromkeys(("Cause", "Link or joint", "Amount (kg, N m or N)", "Standard deviation", "Settled"))
         if robot is None:
             return Status("robot", STALE, "no robot is followed", values)
-        message = messages.describe_change(robot.change)
+        message = describe_change(robot.change)
         if (change := robot.change) is None:
             return Status("robot", OK, message, values)
         content = (change.cause.value, change.subject, change.amount, change.deviation, change.settled)
@@ -281,6 +288,66 @@ class Online(GoalNode):
         state, failure = self.payload_state, self.payload_failure
         values = {"State": state, "Mass (kg)": self.payload_mass, "Last fault": failure}
         return judged("payload", values, (WARN, failure), otherwise=state)
+
+
+def followed_parameters(model: RobotModel, estimate: OnlineEstimate, sequence: int, stamp: Time) -> InertialParameters:
+    """Make a message of parameters that are not validated on held-out data, and are to be used with care."""
+    return InertialParameters(
+        header=Header(stamp=stamp), sequence=sequence, model_hash=model.hash,
+        validation_status=InertialParameters.NOT_VALIDATED, verdict=InertialParameters.USE_WITH_CARE,
+        reasons=["followed while the robot moves: not validated on held-out data"],
+        validation_relative_error=float("nan"), **value_fields(model, estimate.parameters, estimate.covariance))
+
+
+def to_robot_change(
+        model: RobotModel, change: Change | None, stamp: Time, since: Time, false_alarms_per_hour: float) -> RobotChange:
+    """Make a message of the last change, or of None for a robot as it was calibrated."""
+    message = RobotChange(header=Header(stamp=stamp), model_hash=model.hash)
+    message.false_alarms_per_hour, message.message = false_alarms_per_hour, describe_change(change)
+    if change is None:
+        return message
+    message.since, message.cause, message.subject = since, getattr(RobotChange, change.cause.name), change.subject
+    message.amount, message.standard_deviation = change.amount, change.deviation
+    message.ratio, message.threshold, message.settled = change.ratio, change.threshold, change.settled
+    return message
+
+
+def describe_change(change: Change | None) -> str:
+    """Return one line on a change, or on None for a robot as it was calibrated."""
+    if change is None:
+        return "as calibrated"
+    if not change.settled:
+        return f"changed; so far {change.cause.value} at {change.subject} explains it best"
+    unit = "kg" if change.cause in (Cause.PAYLOAD, Cause.LOST_PART) else "N m or N"
+    return f"{change.cause.value} at {change.subject}: about {change.amount:+.2g} {unit}"
+
+
+def to_payload_result(result: PayloadOutcome, stamp: Time) -> IdentifyPayload.Result:
+    """Make the answer for a payload, whose inertia is about its centre of mass in the frame of its link."""
+    payload, commands = result.payload, result.content["as_robots_take_it"]
+    quantities = (payload.mass, *payload.com, *payload.inertia)
+    low, high = payload.mass.interval
+    inertia = to_inertia([quantity.value for quantity in quantities])
+    return IdentifyPayload.Result(
+        success=True, message=f"{payload.mass.value:.3f} kg ({low:.3f} to {high:.3f}) on {payload.tool.name}",
+        payload=InertiaStamped(header=Header(stamp=stamp, frame_id=payload.tool.name), inertia=inertia),
+        standard_deviation=[quantity.deviation for quantity in quantities],
+        lower=[quantity.interval[0] for quantity in quantities],
+        upper=[quantity.interval[1] for quantity in quantities], notices=list(result.content["notices"]),
+        set_target_payload=commands["set_target_payload"]["script"], set_load=commands["setLoad"]["call"],
+        payload_json=json.dumps(result.content, allow_nan=False))
+
+
+def to_payload_feedback(stage: str, fraction: float, progress: PayloadProgress) -> IdentifyPayload.Feedback:
+    """Make the feedback of the action."""
+    return IdentifyPayload.Feedback(
+        stage=stage, fraction=fraction, mass=progress.mass, mass_standard_deviation=progress.mass_deviation,
+        com=_vector(progress.com), com_standard_deviation=_vector(progress.com_deviation), uncertain=progress.uncertain)
+
+
+def _vector(values: Array) -> Vector3:
+    x, y, z = map(float, values)
+    return Vector3(x=x, y=y, z=z)
 
 
 def main() -> int:
