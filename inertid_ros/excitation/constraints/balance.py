@@ -12,7 +12,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.excitation.constraints import constraint
 from inertid_ros.excitation.constraints.effort import WrenchRateBounds
-from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.regressors.regressor_gradient import BodyWrenches
 from inertid_ros.robot.kinematics import TreeKinematics, lever_arm_bounds
 from inertid_ros.robot.model import RobotModel
@@ -154,9 +154,8 @@ class CentreOfMassConstraint(constraint.Constraint):
     def rates(self, bounds: constraint.DerivativeBounds) -> Array:
         return np.outer(bounds.velocity @ self._masses.lever_arms, np.linalg.norm(self._rows, axis=1))
 
-    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
-        curve = constraint.executed_curve(trajectory)
-        slack = float(self.slack(curve.position, curve.velocity, curve.acceleration).min())
+    def usage(self, plan: Plan) -> constraint.ConstraintUsage:
+        slack = float(self.slack(plan.position, plan.velocity, plan.acceleration).min())
         used = 1.0 - slack / self.area.width
         return constraint.ConstraintUsage(used, "distance of the centre of mass from the middle of its area")
 
@@ -207,9 +206,8 @@ class ZeroMomentPointConstraint(constraint.Constraint):
         by_force, by_moment = (np.outer(rate, norm) for rate, norm in zip((force, moment), norms, strict=True))
         return np.asarray(by_force + by_moment, dtype=float)
 
-    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
-        curve = constraint.executed_curve(trajectory)
-        wrench = self._wrench(curve.position, curve.velocity, curve.acceleration)
+    def usage(self, plan: Plan) -> constraint.ConstraintUsage:
+        wrench = self._wrench(plan.position, plan.velocity, plan.acceleration)
         edges = self.area.distances(self._zero_moment_point(wrench)).min()
         press = ((wrench[:, 2] - self._required[-1]) / self._weight).min()
         used = [1.0 - edges / self.area.width, 1.0 - press / self._width[-1]]

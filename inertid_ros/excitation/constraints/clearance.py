@@ -14,7 +14,7 @@ from inertid_ros.excitation.constraints import collision_objects as collision
 from inertid_ros.excitation.constraints import constraint
 from inertid_ros.excitation.constraints.scene import Scene
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import RobotModel
 
@@ -155,8 +155,8 @@ class ClearanceConstraint(constraint.Constraint):
         left = 0.5 * (first + second - swept[segments, pairs]) < self.needed[pairs]
         return segments[left], pairs[left]
 
-    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
-        closest = self.closest_approach(trajectory)
+    def usage(self, plan: Plan) -> constraint.ConstraintUsage:
+        closest = self.closest_approach(plan)
         if closest is None:
             return constraint.ConstraintUsage(0.0, "distance")
         description = f"distance of '{closest.link}' from '{closest.other}'"
@@ -164,10 +164,9 @@ class ClearanceConstraint(constraint.Constraint):
         required = max(closest.required_m, 1e-3)
         return constraint.ConstraintUsage(required / max(closest.closest_m, required), description, option, closest)
 
-    def closest_approach(self, trajectory: Trajectory) -> constraint.Clearance | None:
-        """Knot at which a motion has the smallest distance beyond the clearance; None without pairs."""
-        curve = constraint.executed_curve(trajectory)
-        placements = self.scene.chain.placements(curve.position)
+    def closest_approach(self, plan: Plan) -> constraint.Clearance | None:
+        """Point at which a motion has the smallest distance beyond the clearance; None without pairs."""
+        placements = self.scene.chain.placements(plan.position)
         bounds = self.scene.ball_distances(placements) - self.needed
         order, smallest, where = np.argsort(bounds, axis=None), np.inf, (0, 0)
         for begin in range(0, len(order), _DISTANCES_PER_ROUND):
@@ -184,7 +183,7 @@ class ClearanceConstraint(constraint.Constraint):
             return None
         row, pair = where
         needed = float(self.needed[pair])
-        return constraint.Clearance(smallest + needed, needed, *self.scene.names(pair), float(curve.time[row]))
+        return constraint.Clearance(smallest + needed, needed, *self.scene.names(pair), float(plan.time[row]))
 
     @cached_property
     def _allowed_overlap(self) -> Array:

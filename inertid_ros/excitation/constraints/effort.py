@@ -7,7 +7,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.excitation.constraints import constraint
-from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
@@ -71,9 +71,9 @@ class EffortConstraint(constraint.Constraint):
             f" (limits.effort), or hold the joint with robot.locked_joints: {{{name}: {state[0][0, channel]:.4g}}}"
         )
 
-    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
-        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _EFFORT_STEP_S)) + 1, 3))
-        used = (np.abs(prior_effort(self._model, *trajectory.sample(time))) / self._limits).max(axis=0)
+    def usage(self, plan: Plan) -> constraint.ConstraintUsage:
+        time = np.linspace(0.0, plan.duration, max(int(np.ceil(plan.duration / _EFFORT_STEP_S)) + 1, 3))
+        used = (np.abs(prior_effort(self._model, *plan.sample(time))) / self._limits).max(axis=0)
         joint = int(np.argmax(used))
         return constraint.ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
 

@@ -40,7 +40,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
 from inertid_ros.excitation.planning import measurement_regressor as measurement
 from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
-from inertid_ros.identification.information.information import Information
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.identification.solvers.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
 from inertid_ros.regressors.regressor_gradient import MotionGradient
 from inertid_ros.robot.model import RobotModel
@@ -49,46 +49,6 @@ _MIN_PRIOR_SHARE = 0.01  # of its length in the metric, which a prior value of n
 _NORM_POWER = 4.0  # of norms in place of extremes; the smooth logarithm is too large by at most log(r) / 4
 _MIN_EIGENVALUE_RATIO = 1e-24  # to the largest eigenvalue; a direction below it counts as not excited
 _EIGENVALUE_TIE = 1e-9  # relative difference of eigenvalues that count as equal
-
-
-@dataclass(frozen=True)
-class EarlierInformation:
-    """Information of earlier recordings, and the weights of joint torques on this robot.
-
-    Attributes
-    ----------
-    root : (k, p), equations in the parameters of the model's layout, whitened to unit noise.
-    weights : (n,), root of the independent samples per second, over the residual's standard deviation, of each joint's
-        torque [1/(N m sqrt(s)) or 1/(N sqrt(s))].
-    """
-
-    root: Array
-    weights: Array
-
-
-def earlier_information(
-    model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
-) -> EarlierInformation:
-    """Information of an identification, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
-
-    ``deviation`` is that of the residual [N m or N], ``effective_counts`` the number of independent samples, ``(c,)``
-    per channel; ``seconds`` is the length of the recordings. Information of another robot is refused.
-    """
-    if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
-        raise ExcitationError(
-            "earlier information: is of another robot, of other drive terms, or not of joint torques; identify again"
-            " with the robot's options as they are now"
-        )
-    deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
-    shares = counts / np.maximum(information.counts, 1)
-    root, _ = information.whitened(np.sqrt(shares) / deviation)
-    joints = [information.names.index(joint) for joint in model.joint_names]
-    weights = np.sqrt(counts[joints] / seconds) / deviation[joints]
-    if not (np.isfinite(weights) & (weights > 0)).all():
-        raise ExcitationError(
-            f"earlier information: weights of the {len(weights)} joints must be positive; identify again"
-        )
-    return EarlierInformation(root, weights)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from inertid_ros.excitation.constraints.motion_constraints import Surroundings
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion
+from inertid_ros.excitation.planning.criterion import Criterion, make_criterion
 from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 

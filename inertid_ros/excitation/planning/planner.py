@@ -14,10 +14,10 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Basis, CycloidalBasis
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.planning.criterion import EarlierInformation
 from inertid_ros.excitation.planning.descent import Candidate, finish_plan, improve_shapes
 from inertid_ros.excitation.planning.interval_planner import plan_fixed_base
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.model import RobotModel
 
 _RAMP_SHARE = 0.15  # of the duration, in which a Fourier motion goes to the middle of its range

@@ -17,8 +17,9 @@ from inertid_ros.excitation import motions
 from inertid_ros.excitation.constraints.constraint import MotionSamples, Penalty
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion
+from inertid_ros.excitation.planning.criterion import Criterion, make_criterion
 from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
