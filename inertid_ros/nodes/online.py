@@ -300,7 +300,8 @@ def followed_parameters(model: RobotModel, estimate: OnlineEstimate, sequence: i
 
 
 def to_robot_change(
-        model: RobotModel, change: Change | None, stamp: Time, since: Time, false_alarms_per_hour: float) -> RobotChange:
+        model: RobotModel, change: Change | None, stamp: Time, since: Time,
+        false_alarms_per_hour: float) -> RobotChange:
     """Make a message of the last change, or of None for a robot as it was calibrated."""
     message = RobotChange(header=Header(stamp=stamp), model_hash=model.hash)
     message.false_alarms_per_hour, message.message = false_alarms_per_hour, describe_change(change)
