@@ -49,21 +49,15 @@ def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
     # Collinear corners give edges on the same line, which are one.
     edges = np.unique(np.round(hull.equations, 12), axis=0)
     normals, offsets = -edges[:, :2], edges[:, 2]
-    width = _width(normals, offsets)
+    # Radius of the largest circle inside, by linear programming: middle and radius are the variables.
+    rows, bounds = np.column_stack([-normals, np.ones(len(normals))]), [(None, None), (None, None), (0, None)]
+    width = float(scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=bounds).x[2])
     if width - margin < _MIN_AREA_WIDTH:
         raise ExcitationError(
             f"{key}: the area is empty: nowhere is farther than {width:.4g} m from its edges, and the margin is"
             f" {margin:.4g} m; widen the area or lower the margin"
         )
     return Polygon(normals, offsets + margin, width - margin)
-
-
-def _width(normals: Array, offsets: Array) -> float:
-    """Radius of the largest circle inside, by linear programming."""
-    rows = np.column_stack([-normals, np.ones(len(normals))])
-    bounds = [(None, None), (None, None), (0, None)]
-    result = scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=bounds)
-    return float(result.x[2]) if result.success else 0.0
 
 
 class _RobotMasses:
