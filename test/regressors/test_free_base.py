@@ -34,7 +34,7 @@ def _rnea(model: RobotModel, bodies: np.ndarray, samples: Samples) -> np.ndarray
     return np.array([pin.rnea(kinematics, data, *row) for row in zip(samples.q, samples.v, samples.a, strict=True)])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_generalized_force_of_random_trees_is_that_of_pinocchio(seed):
     rng, model = np.random.default_rng(seed), free_model(seed, 1 + 2 * seed)
     samples, bodies = random_flight(rng, model, 20), random_bodies(rng, len(model.link_names))

@@ -33,7 +33,7 @@ def reaction(model, q, v, a):
     return total
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_wrenches_give_joint_torques_and_the_reaction_at_the_root(seed):
     model, motion, _ = case(seed)
     kinematics = TreeKinematics.of(model)
@@ -46,7 +46,7 @@ def test_wrenches_give_joint_torques_and_the_reaction_at_the_root(seed):
         assert wrench == pytest.approx(reaction(model, *(x[row] for x in motion)), rel=1e-9, abs=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_gradient_of_reaction_and_torque_rows_together(seed):
     model, motion, weights = case(seed)
     kinematics, rng = TreeKinematics.of(model), np.random.default_rng(seed)

@@ -39,14 +39,14 @@ def _agree(model):
     np.testing.assert_allclose(closed.projection @ numeric.null_space, 0.0, atol=1e-7)
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(4))
 def test_closed_form_and_numbers_agree_on_trees_with_right_angles(block):
     for seed in range(15):
         rng = np.random.default_rng([1, block, seed])
         _agree(special_model(rng, int(rng.integers(1, 7)), **_options(rng)))
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", range(3))
 def test_closed_form_and_numbers_agree_on_random_trees(block):
     for seed in range(10):
         rng = np.random.default_rng([2, block, seed])

@@ -45,7 +45,7 @@ def _points(rng: np.random.Generator, ellipsoid: Ellipsoid, scale: float, count:
     return ellipsoid.centre + scale * directions @ np.linalg.cholesky(ellipsoid.shape).T
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_bodies_of_points_inside_are_realizable_and_outside_are_not(seed):
     rng = np.random.default_rng(seed)
     ellipsoid = _random_ellipsoid(rng)
@@ -55,7 +55,7 @@ def test_bodies_of_points_inside_are_realizable_and_outside_are_not(seed):
     assert ellipsoid.row @ inside == pytest.approx(np.trace(pseudo_inertia(inside) @ ellipsoid.quadric))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_com_block_is_positive_exactly_inside(seed):
     rng = np.random.default_rng(seed)
     ellipsoid = _random_ellipsoid(rng)

@@ -42,7 +42,7 @@ def _near_bodies(rng: np.random.Generator, scale: float = 0.7) -> np.ndarray:
     return from_pseudo_inertia((vectors * np.exp(values)[:, None]) @ np.swapaxes(vectors, 1, 2))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["pullback", "euclidean or point masses", "entropic", "riemannian"])
 def test_gradient_and_hessian_are_those_of_the_value(name, seed):
     rng = np.random.default_rng(seed)
@@ -89,7 +89,7 @@ def _planes(rng: np.random.Generator, rows: int, through: np.ndarray):
     return A, A @ through.ravel()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_projection_is_the_nearest_point_of_a_hyperplane(seed):
     """It lies on the plane, at the distance returned, and no other point is nearer ([Lee2019]_ Prop. 3.2)."""
     rng = np.random.default_rng(seed)
