@@ -136,12 +136,11 @@ class Worker(Generic[Progress, Result]):
         self._answer = self._arrived
         if self._answer is None and time.monotonic() > self._deadline:
             self.stop()
-            late = f"{self.name}: took longer than {self._timeout:g} s; give it less work"
-            self._answer = ("error", WorkerError(late))
+            self._answer = self._failure(f"took longer than {self._timeout:g} s; give it less work")
         elif self._answer is None and ended:
             status = self._process.wait()
             why = f"signal {self.ended_by}" if self.ended_by else f"exit status {status}"
-            self._answer = ("error", WorkerError(f"{self.name}: its process ended with {why}; see its output"))
+            self._answer = self._failure(f"its process ended with {why}; see its output")
         return self._answer is not None
 
     def result(self) -> Result:
@@ -152,21 +151,22 @@ class Worker(Generic[Progress, Result]):
         InertidError
             Raised by the function; WorkerError if the process crashed, took too long, or is not over.
         """
-        content, value = self._answer or ("error", WorkerError(f"{self.name}: is not over yet"))
+        content, value = self._answer or self._failure("is not over yet")
         if content == "error":
             raise value
         return cast(Result, value)
 
     def stop(self) -> None:
         """End the process now; a result that has not arrived is lost."""
-        if self._process.poll() is None:
-            self._process.kill()
+        self._process.kill()
 
     def cancel(self) -> None:
         """Stop, and be over."""
         self.stop()
-        if self._answer is None:
-            self._answer = ("error", WorkerError(f"{self.name}: canceled"))
+        self._answer = self._answer or self._failure("canceled")
+
+    def _failure(self, reason: str) -> tuple[str, WorkerError]:
+        return "error", WorkerError(f"{self.name}: {reason}")
 
     def _attend(self, job: bytes) -> None:
         """Send the job, receive reports and the answer, and make sure that the process ends."""
@@ -181,7 +181,7 @@ class Worker(Generic[Progress, Result]):
                         self._arrived = (content, value)
         except Exception as error:  # from unpickling the answer
             reason = " ".join(f"{error.__class__.__name__}: {error}".split())
-            self._arrived = ("error", WorkerError(f"{self.name}: its answer cannot be read ({reason})"))
+            self._arrived = self._failure(f"its answer cannot be read ({reason})")
         finally:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=1.0)

@@ -242,13 +242,13 @@ def _numbers(values: list[float]) -> str:
     return "[" + ", ".join(f"{value:.5f}" for value in values) + "]"
 
 
-def sample_bodies(equations: PayloadEquations, seed: int = 0) -> MassComInertia:
+def sample_bodies(equations: PayloadEquations) -> MassComInertia:
     """Draw ``k`` bodies in the tool frame from the posterior of a payload.
 
     The prior is flat in mass, normal about the tool frame in the centre of mass (:data:`COM_DEVIATION`), and log-normal
     in the second moments per mass, about :data:`SIZE` squared.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     best = scipy.optimize.minimize(lambda x: -_log_density(equations, x[None])[0], _start(equations), method="BFGS")
     values, vectors = np.linalg.eigh(best.hess_inv)
     root = vectors * np.sqrt(np.maximum(values, 1e-12))
@@ -302,13 +302,13 @@ def _bodies(x: Array) -> MassComInertia:
     return MassComInertia(mass, x[:, 1:4], mass[:, None, None] * inertia_of_moments(moments))
 
 
-def shortest_interval(values: Array, share: float = 0.95, least: float = -np.inf) -> tuple[float, float]:
-    """Shortest interval that holds a share of the samples ``(k,)``.
+def shortest_interval(values: Array, least: float = -np.inf) -> tuple[float, float]:
+    """Shortest interval that holds 95 % of the samples ``(k,)``.
 
     If it begins at the smallest samples, it begins at ``least``, the bound of the quantity.
     """
     ordered = np.sort(values)
-    inside = int(np.ceil(share * len(ordered)))
+    inside = int(np.ceil(0.95 * len(ordered)))
     widths = ordered[inside - 1 :] - ordered[: len(ordered) - inside + 1]
     first = int(np.argmin(widths))
     edge = first <= 0.005 * len(ordered)
