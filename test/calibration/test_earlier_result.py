@@ -43,8 +43,7 @@ def test_known_information_is_that_of_the_fit(case, result):
     base = estimate.base
     information = earlier.root.T @ earlier.root
     expected = estimate.information.whitened(
-        np.sqrt(estimate.effective_counts / estimate.information.counts) / estimate.residual_deviation
-    )[0]
+        np.sqrt(estimate.effective_counts / estimate.information.counts) / estimate.residual_deviation)[0]
     np.testing.assert_allclose(information, expected.T @ expected, rtol=1e-9, atol=1e-9 * np.abs(information).max())
     assert np.linalg.matrix_rank(earlier.root[:, base.independent]) == base.count
     seconds = len(case.recordings[0].time) * 0.01

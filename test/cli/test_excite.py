@@ -21,11 +21,8 @@ from inertid_ros.data.files.loading import write_npz
 from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.robot.model import load_model
 
-FILES = [
-    ".inertid.json",
-    "excitation.html", "excitation.json", "joint_trajectory.yaml", "motion.svg", "plan.yaml", "spectrum.svg",
-    "validation_plan.yaml",
-]  # fmt: skip
+FILES = [".inertid.json", "excitation.html", "excitation.json", "joint_trajectory.yaml", "motion.svg", "plan.yaml",
+    "spectrum.svg", "validation_plan.yaml"]
 QUICK = ("--set", "excitation.starts=4", "--set", "excitation.improved=0", "--set", "excitation.duration_s=10")
 
 
@@ -159,10 +156,8 @@ def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
         (("--start", "joint0=9"), "joint 'joint0': the start pose 9 is outside its range"),
         (("--set", "excitation.kind=circle"), "command line: excitation.kind is 'circle'; choose from fourier"),
         (("--set", "limits.acceleration.joint0=-1"), "command line: limits.acceleration.joint0 is -1.0; it must lie"),
-        (
-            ("--set", "limits.acceleration=[joint0=1]"),
-            "command line: limits.acceleration is ['joint0=1'], expected a mapping of names, each with its value",
-        ),
+        (("--set", "limits.acceleration=[joint0=1]"),
+            "command line: limits.acceleration is ['joint0=1'], expected a mapping of names, each with its value"),
         (("--set", "prepare.cutoff_hz=3"), "command line: prepare.cutoff_hz is not an option"),
         (("--prior", "absent"), "absent: no such result directory"),
         (("--output", "robot.urdf"), "robot.urdf: is a file"),

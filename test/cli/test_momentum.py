@@ -15,9 +15,8 @@ from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
-WHEELS = {
-    f"wheel_{axis}": {"inertia": 0.1, "link": "L0", "axis": [float(axis == other) for other in "xyz"]} for axis in "xyz"
-}
+WHEELS = {f"wheel_{axis}": {"inertia": 0.1, "link": "L0", "axis": [float(axis == other) for other in "xyz"]}
+    for axis in "xyz"}
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,8 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import load_model
 
 COMMANDS = ("init", "excite", "identify")
-QUICK = (
-    "excitation.duration_s=5", "excitation.starts=1", "excitation.improved=0", "excitation.criterion_samples=20",
-    "excitation.constraint_samples=20",
-)  # fmt: skip
+QUICK = ("excitation.duration_s=5", "excitation.starts=1", "excitation.improved=0", "excitation.criterion_samples=20",
+    "excitation.constraint_samples=20")
 ALONE = (*QUICK, "excitation.mounting=none", "excitation.collision.self_collision=false")
 
 
@@ -38,11 +36,9 @@ def arguments(command, urdf, output, settings=ALONE):
 def folder(robots, tmp_path_factory):
     """An arm's URDF in several units, and a recording of it that is faster than it may be."""
     folder, text = tmp_path_factory.mktemp("units"), (robots / ARMS[5]).read_text()
-    urdfs = {
-        "right": text, "degrees": in_degrees(text), "some": in_degrees(text, ("elbow_joint", "wrist_2_joint")),
+    urdfs = {"right": text, "degrees": in_degrees(text), "some": in_degrees(text, ("elbow_joint", "wrist_2_joint")),
         "speeds": in_degrees(text, keys=("velocity",)), "millimetres": in_length(text, 1e3),
-        "grams": in_mass(text, 1e3),
-    }  # fmt: skip
+        "grams": in_mass(text, 1e3)}
     for name, content in urdfs.items():
         (folder / f"{name}.urdf").write_text(content)
     model = load_model(text)
@@ -64,10 +60,8 @@ def run(folder, monkeypatch, capsys, tmp_path):
     return run
 
 
-REFUSED = {
-    ("degrees", "init"), ("degrees", "excite"), ("some", "init"), ("some", "excite"),
-    *(("millimetres", command) for command in COMMANDS),
-}  # fmt: skip
+REFUSED = {("degrees", "init"), ("degrees", "excite"), ("some", "init"), ("some", "excite"),
+    *(("millimetres", command) for command in COMMANDS)}
 TOLD = {
     "degrees": ("looks like degrees, as do those of 5 others", "0.0174533", "limits.position: {shoulder_pan_joint: [-"),
     "some": ("looks like degrees, as do those of 1 others", "0.0174533", "limits.position: {elbow_joint: [-3.142, 3"),

@@ -34,13 +34,8 @@ from inertid_ros.core.errors import ConfigurationError
 OF_NODES = [(node, entry) for node in NODES for entry in declared(node)]
 SEEDS = st.integers(0, 2**32 - 1)
 OWN_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
-CONTRADICTIONS = [
-    (tree, effect, option)
-    for tree in TREES
-    for effect in EFFECTS
-    for option in effect.options
-    if applies(effect, option, {entry.key: entry for entry in options(tree)})
-]
+CONTRADICTIONS = [(tree, effect, option) for tree in TREES for effect in EFFECTS for option in effect.options
+    if applies(effect, option, {entry.key: entry for entry in options(tree)})]
 
 
 def of_command(tree, *settings, config=None, command=""):
@@ -168,9 +163,8 @@ def test_two_options_of_the_command_line_that_contradict_each_other(tmp_path):
         with pytest.raises(ConfigurationError, match=re.escape(message)):
             of_command(Configuration, *settings_)
     assert of_command(Configuration, "prepare.cutoff_hz=5", "prepare.cutoff_hz=5").prepare.cutoff_hz == 5.0
-    given_ = argparse.Namespace(
-        config=None, set=["identify.equations=force"], lock=["a=1", "a=2"], command="identify", model="momentum"
-    )
+    given_ = argparse.Namespace(config=None, set=["identify.equations=force"], lock=["a=1", "a=2"], command="identify",
+        model="momentum")
     with pytest.raises(ConfigurationError, match="--model momentum and --set identify.equations=force contradict"):
         configuration(given_, Configuration, {"identify.equations": "momentum"})
     with pytest.raises(ConfigurationError, match="robot.locked_joints.a=0.1 and --lock a=1 contradict"):
