@@ -22,7 +22,7 @@ from .coordinates import PULLBACK, TYPICAL_PRIOR_SPREAD, Coordinates, prior_coor
 from .geodesic import geodesic_least_squares, solve_riemannian
 from .interior_point import keeps_inside, solve
 from .regularizers import Regularization
-from .third_party import solve_point_masses, solve_with_clarabel
+from .third_party import point_masses, solve_point_masses, solve_with_clarabel
 
 COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")  # as [Lee2019]_ does
 _MAX_LOG_WEIGHT = np.log(1e7)  # of the search, around the first weight
@@ -61,7 +61,7 @@ class MapProblem:
             return replace(regularization, metric=metric, centre=layout.all_bodies(centre))
         if regularization.regularizer == "point_mass":
             regions = [(name, self.constraints.inside.get(name, ())) for name in layout.body_names]
-            points = priors.point_masses(bodies, coordinates.blocks, regions, np.random.default_rng(0))
+            points = point_masses(bodies, coordinates.blocks, regions, np.random.default_rng(0))
             return replace(regularization, metric=points.metric, points=points)
         return regularization
 

@@ -23,7 +23,8 @@ from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.identification.solvers.coordinates import prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem, project_onto_residual
-from inertid_ros.identification.solvers.regularizers import Regularization, point_masses
+from inertid_ros.identification.solvers.regularizers import Regularization
+from inertid_ros.identification.solvers.third_party import point_masses
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
 
