@@ -12,15 +12,6 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.adaptive_control.controller import (
-    AdaptationOptions,
-    AdaptiveController,
-    CalibratedDrives,
-    Law,
-    Reference,
-    Tracking,
-)
-from inertid_ros.adaptive_control.reference import ReferenceMotion, way_along
 from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions, StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
@@ -29,6 +20,9 @@ from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.report.results import Result, ResultError
 from inertid_ros.robot.model import RobotModel
+
+from .controller import AdaptationOptions, AdaptiveController, CalibratedDrives, Law, Reference, Tracking
+from .reference import ReferenceMotion, way_along
 
 _MAX_ADAPTATION_STEP_S = 0.01
 _TRUSTED_FEEDBACK_AGE_S = 0.1  # older feedback comes from states before they went wrong

@@ -14,13 +14,14 @@ from functools import cached_property
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.adaptive_control import inertial_manifold as manifold
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_torque
 from inertid_ros.robot.drives import friction_direction
 from inertid_ros.robot.model import RobotModel
+
+from . import inertial_manifold as manifold
 
 _MIN_TURNING_SPEED = 0.02  # rad/s or m/s; friction that turns within less would chatter while a robot holds still
 

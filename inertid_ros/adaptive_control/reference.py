@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from inertid_ros.adaptive_control.controller import Reference
 from inertid_ros.config.excitation import BrakeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.quintic import PiecewiseQuintic
+
+from .controller import Reference
 
 _BRAKE_SHARE = 0.95  # of the acceleration limits; the rest is for steps in time
 _MIN_REST_DURATION_S = 0.05  # for coming to rest from the slowest motion

@@ -19,13 +19,14 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum, recording_source
-from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, ToolFrame
-from inertid_ros.payload.payload import Payload, identify_payload, payload_content
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.report_content import plain
 from inertid_ros.report.results import REPORT, Result, ResultError, as_written
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
+
+from .equations import CalibratedRobot, FrictionDrift, ToolFrame
+from .payload import Payload, identify_payload, payload_content
 
 # A joint is saturated if this share of the samples reaches this share of its effort limit.
 _SATURATION_SHARE, _SATURATED_SAMPLES = 0.99, 0.01

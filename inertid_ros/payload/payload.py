@@ -20,8 +20,9 @@ from inertid_ros.core.inertial_parameters import MassComInertia, from_mass_com_i
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import band_fraction, effective_fraction, noise_levels
-from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
 from inertid_ros.regressors.equations import Equations, equations_of
+
+from .equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
 
 _NOISE_ITERATIONS = 4
 _MAX_PRIOR_COUNT = 20.0  # samples; weight of the calibration's noise

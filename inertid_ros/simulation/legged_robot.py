@@ -12,16 +12,11 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.urdf import parsing
-from inertid_ros.simulation.example_robots import LeggedRobotDescription, Sole
-from inertid_ros.simulation.mujoco_model import (
-    build_world,
-    import_mujoco,
-    plate_wrench,
-    set_configuration,
-    to_pinocchio,
-)
-from inertid_ros.simulation.sensors import BodySample, BodySensors
-from inertid_ros.simulation.whole_body_control import Movement, WholeBodyController, supporting_joints
+
+from .example_robots import LeggedRobotDescription, Sole
+from .mujoco_model import build_world, import_mujoco, plate_wrench, set_configuration, to_pinocchio
+from .sensors import BodySample, BodySensors
+from .whole_body_control import Movement, WholeBodyController, supporting_joints
 
 _SETTLE_S = 2.0
 _MAX_COM_SHARE = 0.3  # of half the extent of the soles

@@ -21,7 +21,8 @@ from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import locked_joints, moving_links
-from inertid_ros.simulation.example_robots import SimulatedPlate, Sole
+
+from .example_robots import SimulatedPlate, Sole
 
 _UNUSED_TAGS = ("transmission", "gazebo", "mujoco", "material", "visual", "collision")
 _CORNER_RADIUS_M = 0.005  # of the balls at the corners of a sole

@@ -12,7 +12,8 @@ from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, Mot
 from inertid_ros.excitation.execution.plan_check import with_approach
 from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import PiecewiseQuintic
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+
+from .simulated_robot import SimulatedRobot
 
 _TAIL_S = 0.5  # recorded after the end of the plan
 _MAX_OFFSET_M = 0.05  # of a box from the axis z

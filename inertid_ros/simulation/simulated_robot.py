@@ -12,9 +12,10 @@ from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.drives import dry_friction
 from inertid_ros.robot.layout import STRIBECK_SPEED
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.simulation.controller import Cascade, Follower
-from inertid_ros.simulation.mujoco_model import build_mujoco, import_mujoco, set_bodies
-from inertid_ros.simulation.sensors import Sensors, StateSample
+
+from .controller import Cascade, Follower
+from .mujoco_model import build_mujoco, import_mujoco, set_bodies
+from .sensors import Sensors, StateSample
 
 _DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stribeck")
 _FRICTION_IMPEDANCE = 0.99

@@ -12,7 +12,8 @@ import scipy
 
 from inertid_ros.config.simulation import BalanceControlOptions, MovementOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.simulation.example_robots import Sole
+
+from .example_robots import Sole
 
 _CONTACT_WEIGHT = 100.0
 _CONTACT_HZ = 4.0
