@@ -4,7 +4,7 @@ import csv
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,23 +12,17 @@ import numpy as np
 
 from inertid_ros.core.errors import RecordingError
 
-_WORDS = {
-    "position": ("positions?", "pos", "angles?", "q"),
+_WORDS = {"position": ("positions?", "pos", "angles?", "q"),
     "velocity": ("velocity", "velocities", "vel", "speeds?", "qdot", "qd", "dq"),
-    "effort": ("efforts?", "torques?", "taus?", "trq"),
-    "name": ("names?",),
-}
+    "effort": ("efforts?", "torques?", "taus?", "trq"), "name": ("names?",)}
 _QUANTITIES = {quantity: "|".join(words) for quantity, words in _WORDS.items()}
-_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first that is there
+_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first one
 _SECONDS = re.compile(r"(.*\b)(secs?|seconds)$", re.IGNORECASE)
 _NANOSECONDS = ("nanosec", "nsecs", "nsec", "nanoseconds")
 _BRACKET = re.compile(r"\s*[\[(]([^\])]*)[\])]$")
-_UNITS = {
-    **dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
+_UNITS = {**dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
     **dict.fromkeys(("deg", "deg/s", "°", "°/s"), math.pi / 180),
-    **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3),
-    "us": 1e-6, "µs": 1e-6, "ns": 1e-9,
-}  # fmt: skip
+    **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3), "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # since 1970: from this number on it is in this unit [s]
 _MAX_NAMED = 8
 _REMEDY = (
@@ -52,10 +46,7 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
     the joint, with a unit in brackets if it is not SI. Without such a line, rows are those of
     ``ros2 topic echo --csv /joint_states``. Rows without any position are left out, empty cells are NaN.
 
-    Raises
-    ------
-    RecordingError
-        Columns are not understood, or are in a unit that is unknown.
+    Raises RecordingError: columns are not understood, or are in a unit that is unknown.
     """
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -71,9 +62,8 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
         raise RecordingError(f"{path}: is no table ({error}); export it again") from None
 
 
-def _headed(
-    path: Path, header: Sequence[str], rows: Iterable[Sequence[str]], decimal_commas: bool
-) -> dict[str, np.ndarray]:
+def _headed(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]],
+        decimal_commas: bool) -> dict[str, np.ndarray]:
     columns = {index: column for index, name in enumerate(header) if (column := _column(path, name))}
     group = _group(path, header, columns.values())
     columns = {index: column for index, column in columns.items() if column.group == group}
@@ -126,7 +116,7 @@ def _column(path: Path, name: str) -> _Column | None:
         if joint.lower() in ("x", "y", "z", "w"):  # a wrench, a pose
             return None
         if unit not in _UNITS:
-            raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; convert it to rad, N m and s")
+            raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; use rad, N m and s")
         return _Column("/".join(parents), joint, quantity, _UNITS[unit])
     return None
 
@@ -146,8 +136,7 @@ def _group(path: Path, header: Sequence[str], columns: Iterable[_Column]) -> str
     largest = [group for group, size in sizes.items() if size == max(sizes.values())]
     if len(largest) > 1:
         raise RecordingError(
-            f"{path}: holds joint states of {' and '.join(largest)}; export the columns of one of them alone"
-        )
+            f"{path}: holds joint states of {' and '.join(largest)}; export the columns of one of them alone")
     return largest[0]
 
 
@@ -176,17 +165,14 @@ def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> 
     if not names or rest or quantities != 3:
         raise RecordingError(
             f"{path}: is a table whose columns have no names, and not what ros2 topic echo --csv writes of joint states"
-            f" with position, velocity and effort; {_REMEDY}"
-        )
+            f" with position, velocity and effort; {_REMEDY}")
     head, n = 3 + len(names), len(names)
     cells = [[row[0], row[1], *row[head:]] for row in (first, *rows) if list(row[3:head]) == names]
     numbers = [[math.nan if (number := _number(cell)) is None else number for cell in row] for row in cells]
     table = np.array([row for row in numbers if len(row) == 2 + 3 * n])
     blocks = np.split(table[:, 2:], 3, axis=1)
-    return {
-        "joint_names": np.array(names), "time": table[:, 0] + 1e-9 * table[:, 1],
-        **dict(zip(("position", "velocity", "effort"), blocks, strict=True)),
-    }  # fmt: skip
+    return {"joint_names": np.array(names), "time": table[:, 0] + 1e-9 * table[:, 1],
+        **dict(zip(("position", "velocity", "effort"), blocks, strict=True))}
 
 
 def _number(cell: str) -> float | None:

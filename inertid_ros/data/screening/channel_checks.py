@@ -122,8 +122,7 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
         what = f"moves by {span:.3g}" if span > _LOCKED_TOLERANCE else f"rests at {np.median(values):.4g}"
         evidence = (
             f"{joint}, which is locked at {position:.4g}, {what} rad or m"
-            f" and changes the torque of a joint by {100 * share:.3g} %"
-        )
+            f" and changes the torque of a joint by {100 * share:.3g} %")
         followers = urdf_joints.followers(parsing.parse_description(model.urdf), {joint})
         words = {"case": "mimicked" if followers else "", "joint": joint, "followers": ", ".join(followers)}
         findings.append(Finding.with_remedy("locked_joint_moves", severity, evidence, joint, **words))
@@ -199,8 +198,7 @@ class _Range:
     def __str__(self) -> str:
         return (
             f"position of {self.joint} goes from {self.low:.4g} to {self.high:.4g} where the URDF's limits are"
-            f" {self.lower:.4g} and {self.upper:.4g}"
-        )
+            f" {self.lower:.4g} and {self.upper:.4g}")
 
 
 def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
@@ -242,8 +240,7 @@ def _beyond(joint: _Range, others: list[_Range]) -> Finding:
             if not joint.outside(shift=np.radians(turn)):
                 return Finding.with_remedy("position_offset", Severity.CARE, str(joint), name, turn=turn, joint=name)
         partners = [
-            other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())
-        ]
+            other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())]
         if len(partners) == 1:
             words = {"case": "by_limits", "one": name, "other": partners[0].joint}
             return Finding.with_remedy("joint_exchange", Severity.CARE, str(joint), name, partners[0].joint, **words)

@@ -79,8 +79,7 @@ def check_stamps(recording: Recording) -> tuple[Finding, ...]:
             if by_velocity:
                 evidence += f", and positions that change at {np.median(ratios):.2g} of the measured velocities"
             finding = Finding.with_remedy(
-                "time_unit", Severity.REFUSE, evidence, recording=recording.name, factor=f"{1 / factor:.0f}", unit=unit
-            )
+                "time_unit", Severity.REFUSE, evidence, recording=recording.name, factor=f"{1 / factor:.0f}", unit=unit)
             return (finding,)
     return ()
 
@@ -97,8 +96,7 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
     if repairs.late or repairs.repeated:
         evidence = (
             f"of {repairs.total} stamps {repairs.late} went back by less than a few periods and were put in order, and"
-            f" {repairs.repeated} repeated others and were left out"
-        )
+            f" {repairs.repeated} repeated others and were left out")
         add("stamp_order", repairs.late + repairs.repeated > many, evidence)
     if repairs.elsewhere:
         evidence = f"of {repairs.total} stamps {repairs.elsewhere} go back or lie far off and were left out"
@@ -173,8 +171,7 @@ def without_strange_states(recording: Recording) -> Recording:
         return recording
     total = max(recording.repairs.total, len(position))
     return replace(
-        recording.select(~strange), repairs=replace(recording.repairs, strange=int(strange.sum()), total=total)
-    )
+        recording.select(~strange), repairs=replace(recording.repairs, strange=int(strange.sum()), total=total))
 
 
 def with_lost_rows(recording: Recording) -> Recording:
