@@ -87,36 +87,40 @@ def plan_excitation(
             search.reduce(options.criterion_bound)
     except KeyboardInterrupt:
         _log.warning("planning: interrupted; going on with the best motion so far")
-        search.finish_interrupted()
     search.report(1.0)
     return search.best.plan
 
 
 class _Search:
-    """The best motion so far, the shapes of running descents, and reports of progress."""
+    """The best motion so far, and reports of progress."""
 
     def __init__(self, problem: PlanningProblem, deadline: float, report: PlanningReport, first: Candidate) -> None:
         self._problem, self._deadline, self._report = problem, deadline, report
         self._kept = problem.criterion.optimality.kept or problem.criterion.count
-        self.best, self._descending = first, problem
-        self._running: dict[int, tuple[float, Array]] = {}  # value and shape of each descent that has not ended
+        self.best = first
 
     def descend(self, problem: PlanningProblem, shapes: Sequence[Array]) -> None:
-        """Improve every shape; the best motion is kept."""
-        self._descending, self._running = problem, {}
+        """Improve every shape; the best motion is kept, also of descents that the user interrupts."""
+        running: dict[int, tuple[float, Array]] = {}  # value and shape of each descent that has not ended
         done, lowest = np.zeros(len(shapes)), np.inf
 
         def report(index: int, fraction: float, value: float, shape: Array) -> None:
             nonlocal lowest
             done[index], lowest = fraction, min(lowest, value)
-            self._running[index] = value, shape
+            running[index] = value, shape
             self.report(float(done.mean()), float(np.exp(lowest)))
 
-        for index, candidate in improve_shapes(problem, shapes, self._deadline, report):
-            self._keep_better(candidate)
-            self._running.pop(index, None)
-            done[index] = 1.0
-            self.report(float(done.mean()), float(np.exp(lowest)))
+        try:
+            for index, candidate in improve_shapes(problem, shapes, self._deadline, report):
+                self._keep_better(candidate)
+                running.pop(index, None)
+                done[index] = 1.0
+                self.report(float(done.mean()), float(np.exp(lowest)))
+        except KeyboardInterrupt:
+            if running:
+                shape = min(running.values(), key=lambda descent: descent[0])[1]
+                self._keep_better(finish_plan(problem, shape))
+            raise
 
     def reduce(self, bound: float) -> None:
         """Drop combinations of parameters until the others can be excited well ([Lee2019]_ sec. 4.5.2).
@@ -146,12 +150,6 @@ class _Search:
         criterion = self._problem.criterion
         value = replace(criterion.optimality, kept=low).value(criterion.along(reduced.plan).eigenvalues)
         self._kept, self.best = low, replace(reduced, value=value)
-
-    def finish_interrupted(self) -> None:
-        """Finish the best shape of the descents that were interrupted."""
-        if self._running:
-            shape = min(self._running.values(), key=lambda descent: descent[0])[1]
-            self._keep_better(finish_plan(self._descending, shape))
 
     def report(self, fraction: float, value: float = np.inf) -> None:
         condition, value = self.best.plan.condition_number, min(self.best.value, value)
