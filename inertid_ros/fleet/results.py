@@ -106,22 +106,15 @@ def _bag_row(outcome: BagOutcome) -> dict[str, Any]:
 def fleet_content(outcome: FleetOutcome, tables: Mapping[str, Rows], dashboard: str = "") -> dict[str, Any]:
     """Content of ``fleet.json``; ``dashboard`` is the address of Dask's dashboard, empty without one."""
     robots = list({row["serial"]: row for row in tables["robots"]}.values())  # one row each
-    return {
-        "format": FLEET_FORMAT,
-        "robots": len(outcome.catalogue.robots),
-        "robots_estimated": len(outcome.estimates),
-        "bags": len(outcome.bags),
-        "bags_used": sum(bag.used for bag in outcome.bags),
-        "bags_computed": outcome.computed_bags,
-        "dashboard": dashboard,
-        "seconds": dict(outcome.seconds),
+    return {"format": FLEET_FORMAT, "robots": len(outcome.catalogue.robots), "robots_estimated": len(outcome.estimates),
+        "bags": len(outcome.bags), "bags_used": sum(bag.used for bag in outcome.bags),
+        "bags_computed": outcome.computed_bags, "dashboard": dashboard, "seconds": dict(outcome.seconds),
         "models": [_model_content(outcome, name, tables) for name in outcome.models],
         "outlying": [_outlier_content(row) for row in robots if row["outlying"]],
         "drifting": [_series_content(row, *_TREND) for row in tables["drift"] if row["drifting"]],
         "changed": [_changes_content(row) for row in tables["drift"] if row["changed"]],
         "verdicts": {row["serial"]: row["verdict"] for row in robots},
-        "problems": [str(problem) for problem in outcome.problems],
-    }
+        "problems": [str(problem) for problem in outcome.problems]}
 
 
 def _model_content(outcome: FleetOutcome, name: str, tables: Mapping[str, Rows]) -> dict[str, Any]:

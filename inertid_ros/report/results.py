@@ -192,20 +192,14 @@ def as_written(file: Path) -> Iterator[None]:
 def _parameters_content(outcome: CalibrationOutcome) -> dict[str, Any]:
     """Content of ``parameters.yaml``: what is needed to use the result, and its provenance."""
     estimate, report = outcome.estimate, outcome.report
-    return {
-        "format": REPORT_FORMAT,
-        "robot": plain(_robot_content(estimate.model)),
+    return {"format": REPORT_FORMAT, "robot": plain(_robot_content(estimate.model)),
         **{key: report[key] for key in ("status", "message", "verdict")},
         "reasons": [reason["message"] for reason in report["reasons"]],
-        "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]],
-        "joints": report["joints"],
-        "rotors": report["rotors"],
-        "parameter_names": list(estimate.layout.names),
-        "parameters": estimate.parameters.tolist(),
-        "prior": estimate.prior.tolist(),
+        "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]], "joints": report["joints"],
+        "rotors": report["rotors"], "parameter_names": list(estimate.layout.names),
+        "parameters": estimate.parameters.tolist(), "prior": estimate.prior.tolist(),
         "covariance": [[float(f"{value:.9g}") for value in row] for row in estimate.covariance],
-        "provenance": report["provenance"],
-    }
+        "provenance": report["provenance"]}
 
 
 def comparison_content(first: Result, second: Result) -> dict[str, Any]:
@@ -241,25 +235,16 @@ def schema_of(file: str) -> dict[str, Any]:
 def _robot_content(model: RobotModel) -> dict[str, Any]:
     """Options of a robot, and what recordings told of its layout."""
     layout, options = model.layout, model.options
-    return {
-        "name": model.name,
-        "model_hash": model.hash,
-        "locked_joints": options.locked_joints,
-        "drive_terms": layout.drive_terms,
-        "gravity": options.gravity,
-        "couplings": layout.couplings,
-        "rotors": layout.rotors,
-        "base": options.base,
-        "contacts": model.contacts,
+    wheels = [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
+        for name, wheel in options.wheels.items()]
+    return {"name": model.name, "model_hash": model.hash, "locked_joints": options.locked_joints,
+        "drive_terms": layout.drive_terms, "gravity": options.gravity, "couplings": layout.couplings,
+        "rotors": layout.rotors, "base": options.base, "contacts": model.contacts,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
-        "wheels": [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
-            for name, wheel in options.wheels.items()],
-        "effort_scale": options.effort_scale,
-        "terms": layout.terms,
+        "wheels": wheels, "effort_scale": options.effort_scale, "terms": layout.terms,
         "without_stribeck": layout.without_stribeck,
         "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
-        "joint_names": options.joint_names,
-    }
+        "joint_names": options.joint_names}
 
 
 def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:
