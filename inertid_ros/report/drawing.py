@@ -28,6 +28,7 @@ COLOURS = {name: drawn for name, (drawn, _) in _COLOURS.items()}
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "inertid", "path.simplify": True, "path.simplify_threshold": 0.4}
 _DPI = 72.0  # points per inch
 _FONT_PT = 10.0
+_ZERO = 1e-12  # in SI units; smaller numbers are printed as zero
 _VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -61,9 +62,9 @@ class Panel:
         if lines:
             self._segments(np.reshape(lines, (-1, 2)), "grid", 0.6, "butt")
         for value in along:
-            self._text(_number(value), (self.x[0], value), (-3, 0), ("right", "center"))
+            self._text(number(value), (self.x[0], value), (-3, 0), ("right", "center"))
         for value in across if x_numbers else ():
-            self._text(_number(value), (value, self.y[0]), (0, -3), ("center", "top"))
+            self._text(number(value), (value, self.y[0]), (0, -3), ("center", "top"))
         self._text(y_label, (0.0, 1.0), (0, 3), ("left", "bottom"), "axes fraction")
         self._text(x_label, (1.0, 0.0), (0, -16), ("right", "top"), "axes fraction")
 
@@ -173,8 +174,11 @@ def _round_numbers(limits: tuple[float, float], log: bool) -> list[float]:
     return [float(value) for value in locator.tick_values(*limits) if limits[0] <= value <= limits[1]]
 
 
-def _number(value: float) -> str:
-    return f"{0.0 if abs(value) < 1e-12 else value:.4g}".replace("-", "−")
+def number(value: float | None, digits: int = 4) -> str:
+    """Format a number with so many significant digits, as pages and plots show it."""
+    if value is None or isinstance(value, str) or not np.isfinite(value):
+        return "–"
+    return f"{0.0 if abs(value) < _ZERO else value:.{digits}g}".replace("-", "−")
 
 
 class Drawing(str):

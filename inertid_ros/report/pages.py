@@ -7,21 +7,19 @@ from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from inertid_ros.excitation.planning.inspection import Inspection
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
 from inertid_ros.report import plots as drawn
-from inertid_ros.report.drawing import Drawing, standalone
+from inertid_ros.report.drawing import Drawing, number, standalone
 from inertid_ros.report.report_content import Curves
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from inertid_ros.excitation.planning.inspection import Inspection
+
 # Verdict on a parameter to its word in tables, and the class that colours it.
 _DETERMINED = {IDENTIFIED: ("measured", "measured"), COMBINED: ("in combination", "measured"),
     PARTLY: ("partly", "partly"), PRIOR: ("from prior", "prior")}
-_ZERO = 1e-12  # in SI units; smaller numbers are printed as zero
 _CHANNEL_FAULTS = ("not_finite", "spikes", "held", "saturated")
 MOTION_PAGE = "excitation.html"
 
@@ -38,7 +36,7 @@ def _environment() -> "Environment":
     environment = Environment(loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
-        "number": _number,
+        "number": number,
         "percent": _percent,
         "fraction": _fraction,
         "identifiability": _identifiability,
@@ -53,12 +51,6 @@ def _environment() -> "Environment":
 
 def _source(name: str) -> str:
     return (resources.files(__package__) / "templates" / name).read_text(encoding="utf-8")
-
-
-def _number(value: float | None, digits: int = 4) -> str:
-    if value is None or isinstance(value, str) or not np.isfinite(value):
-        return "–"
-    return f"{0.0 if abs(value) < _ZERO else value:.{digits}g}".replace("-", "−")
 
 
 def _fraction(value: float | None) -> str:
@@ -133,7 +125,7 @@ def plots(report: Mapping[str, Any], curves: Curves) -> Drawing:
     return standalone([*predictions, *map(drawn.friction_plot, curves.friction)])
 
 
-def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -> dict[str, bytes]:
+def motion_files(motions: Sequence[tuple[str, "Inspection", Mapping[str, Any]]]) -> dict[str, bytes]:
     """Names and contents of one page for all motions, and of the plots of the first.
 
     Of each motion these are its purpose, the plan with its properties, and the content of ``excitation.json``.
