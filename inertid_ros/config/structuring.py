@@ -180,11 +180,10 @@ class KnownKeys:
             return "see docs/reference for those that there are"
         return f"known are {', '.join(below.values())}"
 
-    def check(self, keys: Iterable[str], where: str) -> None:
-        """Raise ConfigurationError for the first key that no option has."""
-        for key in keys:
-            if key not in self:
-                raise ConfigurationError(f"{where}: {key} is not an option; {self.remedy(key)}")
+    def check(self, key: str, where: str) -> None:
+        """Raise ConfigurationError for a key that no option has."""
+        if key not in self:
+            raise ConfigurationError(f"{where}: {key} is not an option; {self.remedy(key)}")
 
     def _below(self, section: str) -> dict[str, str]:
         """Names of what is below a section, or of all sections and options that are in none, to their keys."""

@@ -90,7 +90,7 @@ def check_parameter(key: str, node: str, where: str) -> None:
     if (nearest := known_keys().nearest(key)) and node and nearest not in known_keys(node):
         owner = " and ".join(owners_of(nearest))
         raise ConfigurationError(f"{where}: {key} is not an option of {node}; did you mean {nearest} of {owner}?")
-    known_keys(node).check((key,), where)
+    known_keys(node).check(key, where)
 
 
 def owners_of(key: str) -> list[str]:
@@ -136,7 +136,7 @@ def _check_sections(values: Mapping[Any, Any], where: str) -> None:
             raise ConfigurationError(
                 f"{where}: {key} is not an option of commands, but of nodes; write it below '/**/{owners[0]}:' and"
                 " 'ros__parameters:'")
-        KnownKeys(chain.from_iterable(options(tree) for tree in _TREES)).check((key,), where)
+        KnownKeys(chain.from_iterable(options(tree) for tree in _TREES)).check(key, where)
 
 
 def _parameters(block: object, name: object, where: str) -> Mapping[Any, Any]:
