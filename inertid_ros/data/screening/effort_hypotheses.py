@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, compress
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,11 +66,10 @@ _NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors of efforts that wrong masses 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A cause of efforts that do not fit the motion, and equations and efforts without it.
+    """A cause of efforts that do not fit the motion, as in a finding, and equations and efforts without it.
 
     Attributes
     ----------
-    cause, evidence, remedy : as in a :class:`~inertid_ros.core.findings.Finding`; empty for what was recorded.
     equations : of the correct motion, with the loads, couplings and user terms that the robot as given lacks.
     mixing : (n, n), from recorded to correct efforts.
     lag : how much later than the motion efforts were reported [s].
@@ -166,15 +164,14 @@ class EffortComparison:
         yield from self._best([*self._joint_exchanges(joints), *self._position_offsets(), *self._position_units()])
 
     def _signs(self, joints: list[int]) -> Iterator[Hypothesis]:
-        mixing, signs = self.recorded.mixing, 1.0 - 2.0 * np.eye(len(self.names))
         words = {"joint": "all joints", "scales": _mapping(dict.fromkeys(compress(self.names, self.counted), -1.0))}
-        yield self._other("effort_sign", words, mixing=-mixing)
-        candidates = []
-        for joint in joints:
-            words = {"joint": self.names[joint], "scales": _mapping({self.names[joint]: -1.0})}
-            flipped = signs[joint][:, None] * mixing
-            candidates.append(self._other("effort_sign", words, len(self.names), mixing=flipped, joints=(joint,)))
-        yield from self._best(candidates)
+        yield self._other("effort_sign", words, mixing=-self.recorded.mixing)
+        yield from self._best(self._sign(joint) for joint in joints)
+
+    def _sign(self, joint: int) -> Hypothesis:
+        words = {"joint": self.names[joint], "scales": _mapping({self.names[joint]: -1.0})}
+        mixing = self._reversal(joint) @ self.recorded.mixing
+        return self._other("effort_sign", words, len(self.names), mixing=mixing, joints=(joint,))
 
     def _magnitudes(self) -> Iterator[Hypothesis]:
         """Efforts are magnitudes; their signs are those of the torques of the URDF and of friction."""
@@ -188,29 +185,22 @@ class EffortComparison:
         for _ in range(_SIGN_ROUNDS):
             fit = self.fit(replace(self.recorded, signs=signs))
             signs = np.where(unsigned, np.sign(self.recorded.equations.torque(fit.parameters)), 1.0)
-        joints = np.flatnonzero(unsigned).tolist()
-        words = {"joints": ", ".join(self.names[joint] for joint in joints)}
-        some = () if len(joints) == self.counted.sum() else tuple(joints)
+        words = {"joints": ", ".join(compress(self.names, unsigned))}
+        some = () if (unsigned == self.counted).all() else tuple(np.flatnonzero(unsigned).tolist())
         yield self._other("effort_magnitude", words, signs=signs, joints=some)
 
     def _turned_axes(self) -> Iterator[Hypothesis]:
         """The URDF's axis of a joint points the other way: its position and effort have the opposite sign."""
         coupled = {joint for coupling in self.robot.layout.couplings for joint in coupling.joints}
         for joint in self.joints.tolist():
-            if self.names[joint] in coupled:
-                continue
-            signs = np.ones(len(self.names))
-            signs[joint] = -1.0
-            moved = self._moved(signs.__mul__)
-            directions = np.append(signs, np.ones(moved.direction.shape[1] - len(signs)))
-            moved = moved._replace(direction=directions * moved.direction, fading=signs * moved.fading)
-            mixing, words = signs[:, None] * self.recorded.mixing, {"joint": self.names[joint]}
-            yield self._other("joint_axis", words, len(self.names), motion=moved, mixing=mixing, joints=(joint,))
+            if self.names[joint] not in coupled:
+                words, change = {"joint": self.names[joint]}, self._both(self._reversal(joint))
+                yield self._other("joint_axis", words, len(self.names), joints=(joint,), **change)
 
     def _effort_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         pairs = list(combinations(joints, 2))
         for pair in pairs:
-            mixing = self.recorded.mixing[_exchanged(len(self.names), *pair)]
+            mixing = self._exchange(*pair) @ self.recorded.mixing
             yield self._other("effort_exchange", self._pair(pair), len(pairs), mixing=mixing, joints=pair)
 
     def _factors(self) -> Iterator[Hypothesis]:
@@ -307,25 +297,21 @@ class EffortComparison:
 
     def _counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
         """A spring or a weight that the URDF lacks carries the load of a joint."""
-        heavy = self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max()
         balanced = {term.joint for term in self.robot.layout.terms}
-        turning = [joint for joint in joints if heavy[joint] and self._turns[joint]]
-        turning = [joint for joint in turning if self.names[joint] not in balanced]
+        heavy = self._turns & (self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max())
+        turning = [joint for joint in joints if heavy[joint] and self.names[joint] not in balanced]
         for joint in turning:
             term = UserTerm("counterbalance", self.names[joint], TERM_SHAPES["counterbalance"][0])
             words, robot = {"joint": self.names[joint]}, self._robot_with(terms=[term])
             yield self._other("counterbalance", words, len(turning), joints=(joint,), robot=robot)
 
     def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
-        n, direction = len(self.names), self.recorded.equations.motion.direction
-        pairs = [pair for pair in combinations(range(n), 2) if self._turns[pair[0]] == self._turns[pair[1]]]
-        pairs = [pair for pair in pairs if set(pair) & set(joints)]
+        turns = self._turns
+        pairs = [pair for pair in combinations(range(len(turns)), 2) if set(pair) & set(joints)]
+        pairs = [pair for pair in pairs if turns[pair[0]] == turns[pair[1]]]
         for pair in pairs:
-            order = _exchanged(n, *pair)
-            moved = self._moved(itemgetter((slice(None), order)))
-            moved = moved._replace(direction=np.hstack([direction[:, order], direction[:, n:]]))
-            mixing = self.recorded.mixing[order]
-            yield self._other("joint_exchange", self._pair(pair), len(pairs), motion=moved, joints=pair, mixing=mixing)
+            change = self._both(self._exchange(*pair))
+            yield self._other("joint_exchange", self._pair(pair), len(pairs), joints=pair, **change)
 
     def _position_offsets(self) -> Iterator[Hypothesis]:
         turning, motion = np.flatnonzero(self._turns).tolist(), self.recorded.equations.motion
@@ -335,19 +321,32 @@ class EffortComparison:
                 q = motion.q.copy()
                 q[:, joint] += -np.radians(turn)
                 words = {"turn": f"{turn:g}", "further": -turn, "joint": self.names[joint]}
-                moved = motion._replace(q=q)
-                yield self._other("position_offset", words, tried, motion=moved, joints=(joint,))
+                yield self._other("position_offset", words, tried, motion=motion._replace(q=q), joints=(joint,))
 
     def _position_units(self) -> Iterator[Hypothesis]:
         if self._turns.any():
             factors = np.where(self._turns, np.pi / 180, 1.0)
-            moved = self._moved(lambda values: values * factors)
-            yield self._other("position_unit", case="by_effort", motion=moved)
+            yield self._other("position_unit", case="by_effort", motion=self._moved(np.diag(factors)))
 
-    def _moved(self, change: Callable[[Array], Array]) -> DriveMotion:
-        """Recorded motion with a change of ``q``, ``v`` and ``a``, ``(N, n)``."""
-        motion = self.recorded.equations.motion
-        return motion._replace(q=change(motion.q), v=change(motion.v), a=change(motion.a))
+    def _reversal(self, joint: int) -> Array:
+        """Map ``(n, n)`` of values of the joints to those with one of the opposite sign."""
+        return np.diag(np.where(np.arange(len(self.names)) == joint, -1.0, 1.0))
+
+    def _exchange(self, one: int, other: int) -> Array:
+        """Map ``(n, n)`` of values of the joints to those with two exchanged."""
+        order = np.arange(len(self.names))
+        order[[one, other]] = other, one
+        return np.eye(len(order))[order]
+
+    def _both(self, change: Array) -> dict[str, Any]:
+        """Motion and mixing with positions and efforts of the joints mapped alike."""
+        return {"motion": self._moved(change), "mixing": change @ self.recorded.mixing}
+
+    def _moved(self, change: Array) -> DriveMotion:
+        """Recorded motion with the positions of the joints mapped by ``(n, n)``."""
+        (q, v, a, direction, fading), n = self.recorded.equations.motion, len(change)
+        sliding = np.hstack([direction[:, :n] @ np.sign(change).T, direction[:, n:]])
+        return DriveMotion(q @ change.T, v @ change.T, a @ change.T, sliding, fading @ change.T)
 
     def _best(self, candidates: Iterable[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:
         """Candidates that the URDF's bodies explain best, and that are worth bodies of their own."""
@@ -397,13 +396,6 @@ class EffortComparison:
         efforts = self.efforts_after(hypothesis.lag)
         efforts = efforts if hypothesis.signs is None else efforts * hypothesis.signs
         return np.asarray(efforts @ hypothesis.mixing.T)
-
-
-def _exchanged(count: int, one: int, other: int) -> list[int]:
-    """Order of ``count`` joints with two of them exchanged."""
-    order = list(range(count))
-    order[one], order[other] = other, one
-    return order
 
 
 def _mapping(values: dict[str, float]) -> str:
