@@ -48,8 +48,7 @@ class MotionLimits:
     @property
     def bounds(self) -> tuple[tuple[Array, Array], ...]:
         """Lower and upper limits of position, velocity and acceleration."""
-        rates = (self.velocity, self.acceleration)
-        return (self.lower, self.upper), *((-rate, rate) for rate in rates)
+        return (self.lower, self.upper), (-self.velocity, self.velocity), (-self.acceleration, self.acceleration)
 
     def scaled(self, velocity: float = 1.0, acceleration: float = 1.0) -> "MotionLimits":
         """Copy with fractions of the velocity and acceleration limits."""

@@ -49,8 +49,7 @@ class Plan:
     condition_number: float = float("nan")
 
     def __post_init__(self) -> None:
-        names = tuple(str(name) for name in self.joint_names)
-        object.__setattr__(self, "joint_names", names)
+        names = self.joint_names
         duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
         if not names or duplicates:
             raise ExcitationError(f"plan: joint names are empty or repeat {duplicates}; name every joint once")
@@ -153,6 +152,7 @@ def joined(before: Plan, after: Plan) -> Plan:
     lower = np.minimum(before.limits.lower, after.limits.lower)
     upper = np.maximum(before.limits.upper, after.limits.upper)
     time = np.concatenate([before.time, before.duration + after.time[1:]])
-    channels = ("position", "velocity", "acceleration")
-    knots = {name: np.concatenate([getattr(before, name), getattr(after, name)[1:]]) for name in channels}
-    return replace(after, time=time, limits=replace(after.limits, lower=lower, upper=upper), **knots)
+    channels = ((plan.position, plan.velocity, plan.acceleration) for plan in (before, after))
+    q, v, a = (np.concatenate([first, second[1:]]) for first, second in zip(*channels, strict=True))
+    limits = replace(after.limits, lower=lower, upper=upper)
+    return replace(after, time=time, position=q, velocity=v, acceleration=a, limits=limits)
