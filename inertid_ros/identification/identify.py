@@ -174,6 +174,6 @@ def _classical(data: FitData, options: IdentifyOptions, constraints: Constraints
     if options.fit_stribeck_speed:
         first = MapFit.of(data, options, Constraints()).reweighted().without_outliers().reweighted()
         data = first.with_chosen_stribeck().data
-    if any(vars(constraints).values()):
+    if constraints != Constraints():
         raise IdentificationError(f"estimator '{options.estimator}' takes no constraints; drop them or use consistent")
     return least_squares(data.equations, data.recordings or data.information, ESTIMATORS[options.estimator])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -110,7 +111,7 @@ class MapFit:
         """Pose the fit of data under options and constraints."""
         model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
         given_by_terms = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
-        constraints = replace(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
+        constraints = attrs.evolve(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
         plain = Regularization(
             options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads)

@@ -1,11 +1,12 @@
 """Hard constraints on the estimate beyond physical consistency, and their rows and blocks in the convex program."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+import attrs
 import numpy as np
 
-from inertid_ros.config.identification import ConstraintOptions, MirrorOptions
+from inertid_ros.config.identification import ConstraintOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import (
@@ -24,30 +25,18 @@ from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
 from .coordinates import Coordinates
 
 
-@dataclass(frozen=True)
-class Constraints:
-    """Constraints on links (or rotors) and parameters, by their names in the layout.
+@attrs.frozen
+class Constraints(ConstraintOptions):
+    """Constraints on links (or rotors) and parameters, by their names in the layout: options, and ellipsoids.
 
     Attributes
     ----------
-    inside : ellipsoids of a link; its mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2).
-    com_inside : ellipsoid that holds a link's centre of mass ([Wensing2018]_ eq. 22).
-    mass : lowest and highest mass of a link [kg]
-    total_mass : mass of all moving bodies [kg]; 0 if it is unknown
-    at_most : highest value of a column, such as a friction that a data sheet bounds (SI)
-    fixed : columns held at their prior, such as ``arm.m`` or ``joint3.rotor_inertia``
-    equal : column with the same value as another one
-    mirrored : link of which another is the mirror image, across the plane normal to an axis of their frames
+    inside : ellipsoids of a link; its mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2)
+    com_inside : ellipsoid that holds a link's centre of mass ([Wensing2018]_ eq. 22)
     """
 
-    inside: Ellipsoids = field(default_factory=dict)
-    com_inside: Mapping[str, Ellipsoid] = field(default_factory=dict)
-    mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    total_mass: float = 0.0
-    at_most: Mapping[str, float] = field(default_factory=dict)
-    fixed: tuple[str, ...] = ()
-    equal: Mapping[str, str] = field(default_factory=dict)
-    mirrored: Mapping[str, MirrorOptions] = field(default_factory=dict)
+    inside: Ellipsoids = attrs.field(factory=dict)
+    com_inside: Mapping[str, Ellipsoid] = attrs.field(factory=dict)
 
 
 def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Constraints:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import attrs
 import numpy as np
 import scipy
 from scipy.linalg import block_diag
@@ -126,7 +127,7 @@ class MapProblem:
         if self.constraints.com_inside:
             raise IdentificationError(
                 "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another")
-        points_lie_inside = replace(self.constraints, inside={})
+        points_lie_inside = attrs.evolve(self.constraints, inside={})
         convex_program = replace(self, constraints=points_lie_inside).convex_program(
             R, z, replace(regularization, regularizer="riemannian"))
         return solve_point_masses(convex_program, regularization.points, regularization.weight)
