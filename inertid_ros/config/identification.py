@@ -36,9 +36,6 @@ class LeastSquaresOptions:
         " (reduced identification), or auto (full where all have a small variance, else reduced)", choices=RANKS)
     null_space: str = option("prior", "what is not fitted stays at the prior, or at zero", choices=NULL_SPACES)
     loss: str = option("squares", "squares, or huber against gross outliers", choices=LOSSES)
-    variance_limit: float = option(0.01, "largest variance of a direction that rank variance fits; the prior's is of"
-        " the order of 0.1", 1e-12, 1e12)
-    cross_validation_sets: int = option(5, "that a single recording is split into, for rank held_out", 2, 100)
     independent: bool = option(False, "take all samples as independent, as published tables do, however correlated"
         " their residuals")
 

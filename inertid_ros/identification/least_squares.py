@@ -30,6 +30,8 @@ from inertid_ros.robot.model import RobotModel
 from .linear_fit import LinearFit, LinearProblem, ParameterSpectrum, least_deviation
 
 _log = logging.getLogger(__name__)
+_VARIANCE_LIMIT = 0.01  # largest variance of a direction that rank variance fits; the prior's is of the order of 0.1
+_CROSS_VALIDATION_SETS = 5  # that a single recording is split into, for rank held_out
 _MAX_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
 _MAX_ROBUST_PASSES, _ROBUST_TOLERANCE = 50, 1e-13
 _SQUARE_ROUNDING = 1e-24  # of the sum of squared torques
@@ -124,7 +126,7 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
         return fit.spectrum.count, np.zeros(0)
     if rule in ("auto", "variance"):
         # Directions whose variance is at most a limit ([Lee2019]_ eq. a.4); variances ascend.
-        rank = int(np.searchsorted(fit.variances, linear_problem.options.variance_limit, side="right"))
+        rank = int(np.searchsorted(fit.variances, _VARIANCE_LIMIT, side="right"))
         if rule == "auto" and rank < fit.spectrum.count:
             _log.warning(
                 "least squares: %d of %d directions are excited enough and fitted; the others stay at the prior"
@@ -176,7 +178,7 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
         raise IdentificationError("least squares: rank held_out has no recordings to split; give recordings or use gcv")
     residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
     fitted = list(residuals.pseudo_values(fit.scale))
-    pieces = fitted if len(fitted) > 1 else fitted[0].blocks(linear_problem.options.cross_validation_sets)
+    pieces = fitted if len(fitted) > 1 else fitted[0].blocks(_CROSS_VALIDATION_SETS)
     sets = [compress(linear_problem.equations, [samples]) for samples in pieces]
     scores = []
     for index, test_set in enumerate(sets):
