@@ -3,10 +3,9 @@
 :func:`prepare_motion` is a job that a :class:`~inertid_ros.core.worker.Worker` can run in another process.
 """
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +20,9 @@ from inertid_ros.excitation.constraints.constraint import Clearance, Constraint
 from inertid_ros.excitation.constraints.motion_constraints import Surroundings, motion_constraints, surroundings
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
-from inertid_ros.excitation.motion_limits import MotionLimits, check_curve, motion_limits
-from inertid_ros.excitation.motions import Concatenation, QuinticRamp
-from inertid_ros.excitation.plan import Plan, plan_of, slower
+from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
+from inertid_ros.excitation.plan import Plan, slower
 from inertid_ros.excitation.plan_file import load_motion
-from inertid_ros.excitation.planning.criterion import EarlierInformation
 from inertid_ros.excitation.planning.inspection import (
     Inspection,
     closest_approach,
@@ -34,18 +31,13 @@ from inertid_ros.excitation.planning.inspection import (
     motion_findings,
     motion_summary,
 )
-from inertid_ros.excitation.planning.interval_planner import (
-    IntervalPlan,
-    floating_problem,
-    plan_intervals,
-    with_wheels,
-)
+from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_floating_base
 from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
 from inertid_ros.excitation.planning.start_pose import rest_pose
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.model import RobotModel, load_model
 
 FITTED, HELD_OUT = "to fit", "to validate"
-_APPROACH_USE = 0.8  # share of the limits on the way to the first waypoint
 _PLANNED_FRACTION = 0.8
 
 
@@ -141,18 +133,8 @@ def plan_floating(model: RobotModel, configuration: ExcitationConfiguration, sta
     The plan is a ramp from the start to the first waypoint, and the intervals; wheels begin at zero. ``progress`` is
     called with the fraction done and the condition number.
     """
-    options, limits = configuration.excitation, motion_limits(model, configuration.limits)
-    pose = _pose(start, limits)
-    problem = floating_problem(model, limits.scaled(options.limit_use, options.limit_use), options.combinations)
-    best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, progress)
-    whole = with_wheels(limits, model, options.combinations)
-    first, begin = best.motion.waypoints[0], best.motion.waypoints[0].copy()
-    begin[: model.joints] = pose
-    ramp = QuinticRamp.within(begin, first, _APPROACH_USE * whole.velocity, _APPROACH_USE * whole.acceleration)
-    motion = plan_of(Concatenation([ramp, best.motion.trajectory]), whole, knot_step=options.knot_step_s,
-        motion_type="combinations", model_hash=model.hash, seed=options.seed)
-    check_curve(motion.curve, whole)
-    return replace(motion, condition_number=best.condition_number), best
+    limits = motion_limits(model, configuration.limits)
+    return plan_floating_base(model, limits, _pose(start, limits), configuration.excitation, progress)
 
 
 def _pose(start: Mapping[str, float], limits: MotionLimits) -> Array:

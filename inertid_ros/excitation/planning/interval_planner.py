@@ -21,7 +21,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.motions import Concatenation, QuinticRamp
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning import interval_motion as intervals
@@ -215,13 +215,12 @@ def plan_fixed_base(
     criterion = make_criterion(model, limits)
     problem = fixed_base_problem(model, limits, options, constraints)
     best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
-    ramp_limits = _RAMP_LIMIT_USE * problem.limits.velocity, _RAMP_LIMIT_USE * problem.limits.acceleration
 
     def plan(share: float) -> Plan:
         begin = start + share * (best.motion.start - start)
         motion = replace(best.motion, start=begin, range=share * best.motion.range)
-        there = QuinticRamp.within(start, motion.waypoints[0], *ramp_limits)
-        back = QuinticRamp.within(motion.waypoints[-1], start, *ramp_limits)
+        there = _ramp(start, motion.waypoints[0], problem.limits)
+        back = _ramp(motion.waypoints[-1], start, problem.limits)
         whole = Concatenation([there, motion.trajectory, back])
         candidate = plan_of(
             whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
@@ -232,7 +231,11 @@ def plan_fixed_base(
     return plan(feasible_share(plan, constraints)), best
 
 
-def with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOptions) -> MotionLimits:
+def _ramp(start: Array, end: Array, limits: MotionLimits) -> QuinticRamp:
+    return QuinticRamp.within(start, end, _RAMP_LIMIT_USE * limits.velocity, _RAMP_LIMIT_USE * limits.acceleration)
+
+
+def _with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOptions) -> MotionLimits:
     """Limits of the joints, and of wheels, wide enough for their range in every interval."""
     count = len(model.wheels.names)
     wide = np.full(count, (options.offered + 1) * options.wheel_range)
@@ -266,4 +269,20 @@ def floating_problem(model: RobotModel, limits: MotionLimits, options: Combinati
         twist = base.twist(q, v, speeds)
         return momentum_regressor(model.tree, twist, q, v)[:, :, columns], np.hstack([twist, v])
 
-    return IntervalPlanningProblem(regressor, with_wheels(limits, model, options), fixed_range, options)
+    return IntervalPlanningProblem(regressor, _with_wheels(limits, model, options), fixed_range, options)
+
+
+def plan_floating_base(
+    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions, report: ConditionReport
+) -> tuple[Plan, IntervalPlan]:
+    """Plan from ``start`` ``(n,)`` to the first waypoint, and through the intervals; wheels begin at zero."""
+    problem = floating_problem(model, limits.scaled(options.limit_use, options.limit_use), options.combinations)
+    best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
+    whole, first = _with_wheels(limits, model, options.combinations), best.motion.waypoints[0]
+    ramp = _ramp(np.concatenate([start, first[model.joints :]]), first, whole)
+    plan = plan_of(
+        Concatenation([ramp, best.motion.trajectory]), whole, knot_step=options.knot_step_s, motion_type="combinations",
+        model_hash=model.hash, seed=options.seed,
+    )
+    check_curve(plan.curve, whole)
+    return replace(plan, condition_number=best.condition_number), best
