@@ -29,7 +29,7 @@ from inertid_ros.nodes.adaptation import Adaptation
 from inertid_ros.nodes.calibrate import CalibrationFlow
 from inertid_ros.nodes.excitation.node import Excitation
 from inertid_ros.nodes.flow_client import FlowClient
-from inertid_ros.nodes.identifier.node import Identifier
+from inertid_ros.nodes.identifier import Identifier
 from inertid_ros.nodes.measure_payload import PayloadFlow
 from inertid_ros.nodes.online import Online
 from inertid_ros.nodes.recorder import Recorder
