@@ -7,9 +7,12 @@ import numpy as np
 
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.data.recording import Recording
-from inertid_ros.excitation.planning.criterion import EarlierInformation, earlier_information
 from inertid_ros.identification.continuation import EarlierFit
-from inertid_ros.identification.information.information import EarlierEquations
+from inertid_ros.identification.information.information import (
+    EarlierEquations,
+    EarlierInformation,
+    earlier_information,
+)
 from inertid_ros.identification.provenance import EarlierSource, checksum, file_checksum
 from inertid_ros.report.results import PARAMETERS, REPORT, Result, ResultError, as_written
 from inertid_ros.robot.model import RobotModel

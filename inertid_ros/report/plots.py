@@ -7,13 +7,14 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.screening.recording_health import EffortSpectrum
-from inertid_ros.excitation.planning.inspection import Inspection
 from inertid_ros.identification.assessment.curves import FrictionCurve, PredictionCurves
 from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.report.drawing import COLOURS, Panel, range_of, svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from inertid_ros.excitation.planning.inspection import Inspection
 
 # Sizes of plots, in points.
 _PREDICTION_SIZE, _CURVE_SIZE, _ELLIPSOID_SIZE = (360.0, 200.0), (360.0, 190.0), (360.0, 300.0)
@@ -149,7 +150,7 @@ def _outline(panel: Panel, ellipsoid: Mapping[str, Any], axes: list[int], colour
         linestyle=style))
 
 
-def limits_plots(inspection: Inspection) -> list[tuple[str, str]]:
+def limits_plots(inspection: "Inspection") -> list[tuple[str, str]]:
     """Name and SVG of every joint: position, velocity, acceleration and prior effort against their limits."""
     plan, limits = inspection.plan, inspection.limits
     time = np.linspace(0.0, plan.duration, _MOTION_POINTS)

@@ -15,7 +15,7 @@ from scipy.linalg import blas, block_diag, lapack
 
 from inertid_ros.core.arrays import Array, column_counts
 from inertid_ros.core.blas_threads import one_thread
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.errors import ExcitationError, IdentificationError
 from inertid_ros.core.qr import append_rows, r_factor, r_factor_of_blocks
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations, equations_of
@@ -339,3 +339,43 @@ class IncrementalQR:
         whole = np.asarray(blas.dtrmm(1.0, root, self._base))
         whole[np.abs(whole) <= _MAX_GRAM * _ZERO_DIAGONAL] = 0.0
         return whole
+
+
+@dataclass(frozen=True)
+class EarlierInformation:
+    """Information of earlier recordings, and the weights of joint torques on this robot.
+
+    Attributes
+    ----------
+    root : (k, p), equations in the parameters of the model's layout, whitened to unit noise.
+    weights : (n,), root of the independent samples per second, over the residual's standard deviation, of each joint's
+        torque [1/(N m sqrt(s)) or 1/(N sqrt(s))].
+    """
+
+    root: Array
+    weights: Array
+
+
+def earlier_information(
+    model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
+) -> EarlierInformation:
+    """Information of an identification, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
+
+    ``deviation`` is that of the residual [N m or N], ``effective_counts`` the number of independent samples, ``(c,)``
+    per channel; ``seconds`` is the length of the recordings. Information of another robot is refused.
+    """
+    if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
+        raise ExcitationError(
+            "earlier information: is of another robot, of other drive terms, or not of joint torques; identify again"
+            " with the robot's options as they are now"
+        )
+    deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
+    shares = counts / np.maximum(information.counts, 1)
+    root, _ = information.whitened(np.sqrt(shares) / deviation)
+    joints = [information.names.index(joint) for joint in model.joint_names]
+    weights = np.sqrt(counts[joints] / seconds) / deviation[joints]
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ExcitationError(
+            f"earlier information: weights of the {len(weights)} joints must be positive; identify again"
+        )
+    return EarlierInformation(root, weights)

@@ -11,7 +11,6 @@ from inertid_ros.core.errors import ConfigurationError, ExcitationError
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planning.criterion import (
-    EarlierInformation,
     OptimalityCriterion,
     Scaling,
     make_criterion,
@@ -19,6 +18,7 @@ from inertid_ros.excitation.planning.criterion import (
     pushforward_root,
 )
 from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor, right_spectrum
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 from inertid_ros.robot.layout import ParameterLayout, UserTerm
 
