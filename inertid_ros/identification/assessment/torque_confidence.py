@@ -57,12 +57,12 @@ class TorqueConfidence:
         return self.joint_names[int(np.argmax(self.shares))]
 
 
-def sample_states(model: RobotModel, count: int = RANDOM_STATES, seed: int = 0) -> Samples:
+def sample_states(model: RobotModel, count: int = RANDOM_STATES) -> Samples:
     """Random states ``(count, n)`` of a robot, independent over joints, without torque.
 
     Positions are uniform in the limits, velocities up to half of theirs, accelerations normal and in proportion.
     """
-    rng, limits = np.random.default_rng(seed), model.limits
+    rng, limits = np.random.default_rng(0), model.limits
     lower = np.where(np.isfinite(limits.lower), limits.lower, -_DEFAULT_RANGE)
     upper = np.where(np.isfinite(limits.upper), limits.upper, _DEFAULT_RANGE)
     bounded = np.isfinite(limits.velocity) & (limits.velocity > 0)

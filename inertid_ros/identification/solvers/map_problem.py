@@ -172,8 +172,8 @@ class EqualResidualFit:
 
 def fits_at_equal_residual(
         equations: Equations, recordings: Sequence[Samples], bound: float,
-        regularizers: Sequence[str] = COMPARED_REGULARIZERS, constraints: Constraints | None = None,
-        weights: Array | None = None) -> dict[str, EqualResidualFit]:
+        regularizers: Sequence[str] = COMPARED_REGULARIZERS,
+        constraints: Constraints | None = None) -> dict[str, EqualResidualFit]:
     """Fit under several regularizers at the same residual ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
 
     A weight has another meaning for every regularizer. Comparable is the projection of the prior onto the parameters of
@@ -183,15 +183,13 @@ def fits_at_equal_residual(
     Parameters
     ----------
     bound : bound of ``|A x - b|^2`` over all equations
-    weights : (c,), weight of every channel's equations; one by default
     """
     model, information = equations.model, compress(equations, recordings)
-    weights = np.ones(equations.count) if weights is None else np.asarray(weights, dtype=float)
     coordinates = prior_coordinates(model, information)
     map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
-    R, z = information.whitened(weights)
-    zero = np.array([channel.squared_error(np.zeros(model.layout.size)) for channel in information.channels])
-    least = float(weights**2 @ zero - z @ z)  # what no parameters remove
+    R, z = information.whitened(np.ones(equations.count))
+    measured = sum(channel.squared_error(np.zeros(model.layout.size)) for channel in information.channels)
+    least = measured - float(z @ z)  # what no parameters remove
     whole = coordinates.normalise(np.vstack([R, np.zeros(R.shape[1])]), np.append(z, np.sqrt(max(least, 0.0))))
     bodies = model.consistent_prior - model.inertial_locked
     fits = {}
