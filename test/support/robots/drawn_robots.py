@@ -127,11 +127,7 @@ def joint_ranges(model: RobotModel) -> tuple[Array, Array]:
     slides = np.array([joint.prismatic for joint in model.tree if not joint.free])
     usual = np.where(slides, _SLIDE_M, np.pi)
     wide = ~(np.isfinite(low) & np.isfinite(high) & (high > low)) | (high - low > 2 * usual)
-    middle = np.where(wide, 0.0, 0.5 * (low + high))
-    half = np.where(wide, usual, 0.5 * (high - low))
-    return np.where(wide, -half, middle - half), middle + half
-
-
+    return np.where(wide, -usual, low), np.where(wide, usual, high)
 
 
 def _rms(values: Array) -> Array:
