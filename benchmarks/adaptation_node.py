@@ -21,7 +21,7 @@ from studies.simulated_panda import MODEL
 from support.nodes.adapted_arm import JOINTS, START, AdaptedArm, adapted_arm_in, swayed
 from tables import machine, publish, table
 
-from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm, adaptive_controller, first_estimate
+from inertid_ros.adaptive_control.controlled_arm import ControlledArm, adaptive_controller, first_estimate
 from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.excitation.quintic import PiecewiseQuintic
@@ -110,7 +110,7 @@ def step_times(result: Result, seconds: float = 20.0) -> Array:
     begin = robot.state()
     arm = ControlledArm(
         adaptive_controller(estimate, options), estimate.model, LimitOptions(), options, MonitorOptions(),
-        ArmState(robot.time, begin.position, begin.velocity, begin.effort),
+        begin,
     )  # fmt: skip
     points = np.linspace(0.0, seconds, int(5 * seconds) + 1)[1:]
     spent = []

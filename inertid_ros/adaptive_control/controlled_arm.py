@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions, StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.core.samples import StateSample
 from inertid_ros.excitation.execution.monitor import StateMonitor
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.quintic import PiecewiseQuintic
@@ -155,25 +156,6 @@ class Stage(Enum):
     STOPPING = "stopping"
 
 
-@dataclass(frozen=True)
-class ArmState:
-    """Measured position, velocity and effort ``(n,)`` at a time on the steady clock [s]."""
-
-    time: float
-    position: Array
-    velocity: Array
-    effort: Array
-
-    def at(self, now: float) -> Array:
-        """Extrapolate the position ``(n,)`` to ``now``."""
-        return np.asarray(self.position + max(now - self.time, 0.0) * self.velocity)
-
-    def repeats(self, before: "ArmState") -> bool:
-        """Whether every digit equals that of the state before, as without noise or at rest only."""
-        channels = ("position", "velocity", "effort")
-        return all((getattr(self, key) == getattr(before, key)).all() for key in channels)
-
-
 class ControlledArm:
     """Reference, watch and torque of an arm. All times are of the steady clock [s].
 
@@ -206,7 +188,7 @@ class ControlledArm:
         limits: LimitOptions,
         options: EffortControlOptions,
         monitor: StateMonitorOptions,
-        begin: ArmState,
+        begin: StateSample,
     ) -> None:
         motion, urdf = motion_limits(model, limits), model.limits
         lower = np.where(np.isfinite(urdf.lower), urdf.lower, motion.lower)
@@ -250,8 +232,10 @@ class ControlledArm:
         time = self.monitor.clock.take(stamp, clock, now)
         if self.monitor.update(time, now, position, effort, self._commanded(time), velocity):
             return
-        state = ArmState(time, position, velocity, effort)
-        self._repeats = self._repeats + 1 if state.repeats(self._state) else 0
+        state, before = StateSample(time, position, velocity, effort), self._state
+        channels = ("position", "velocity", "effort")
+        repeats = all((getattr(state, key) == getattr(before, key)).all() for key in channels)
+        self._repeats = self._repeats + 1 if repeats else 0
         self._state, self._seen = state, now
         self.largest_error = max(self.largest_error, float(np.abs(self.error).max()))
 
@@ -300,7 +284,7 @@ class ControlledArm:
             return
         self.accepts = False
         if self._sees(now) and np.abs(self.error).max() > _MAX_PATH_ERROR:
-            self._reference.rest_from(self._state.at(now), self._state.velocity, now)
+            self._reference.rest_from(self._position(now), self._state.velocity, now)
         else:
             self._reference.brake()
 
@@ -324,7 +308,7 @@ class ControlledArm:
             return self._effort_without_states()
         adapt = self.accepts and self._transition.ended(now)
         effort = self.controller.step(
-            self._state.at(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt
+            self._position(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt
         )
         self._watch.saturate(now, self.controller.saturated)
         effort = self._transition.smoothed(effort, now)
@@ -346,10 +330,14 @@ class ControlledArm:
 
     def _begin_here(self, now: float) -> None:
         """Come to rest from where the arm is, starting with the measured torque."""
-        position, velocity = self._state.at(now), self._state.velocity
+        position, velocity = self._position(now), self._state.velocity
         still = np.abs(velocity).max() < _VELOCITY_NOISE
         self._reference.rest_from(position, np.zeros_like(velocity) if still else velocity, now)
         self._transition.begin(self._state.effort, self._effort_on(self._reference.at(now)), now)
+
+    def _position(self, now: float) -> Array:
+        """Measured position ``(n,)``, extrapolated to ``now``."""
+        return np.asarray(self._state.position + max(now - self._state.time, 0.0) * self._state.velocity)
 
     def _sees(self, now: float) -> bool:
         """Whether states are fresh and not stuck."""

@@ -30,6 +30,16 @@ class JointSample:
     held: Array = field(default_factory=lambda: np.zeros(0))
 
 
+@dataclass(frozen=True)
+class StateSample:
+    """Joint state ``(n,)`` at a time [s]."""
+
+    time: float
+    position: Array
+    velocity: Array
+    effort: Array
+
+
 @dataclass(frozen=True, eq=False)
 class UndecimatedVelocity:
     """Joint velocity at the rate of the recording, and the low-pass that the torque went through.

@@ -21,6 +21,7 @@ from inertid_ros.config.excitation import StateMonitorOptions
 from inertid_ros.config.nodes import AdaptationNodeOptions
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.errors import ExcitationError, InertidError
+from inertid_ros.core.samples import StateSample
 from inertid_ros.data.screening.live_watch import StreamWatch
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import InertialParameters
@@ -52,7 +53,7 @@ class ArmInterface(RobotStates):
         self.commands = CommandTopic(node, Float64MultiArray, topic)
         self.manager = ControllerManager(node, options.controller)
 
-    def begin(self, options: StateMonitorOptions) -> controlled_arm.ArmState:
+    def begin(self, options: StateMonitorOptions) -> StateSample:
         """Return the state of an arm that may be taken over.
 
         Raises ExcitationError if joint states are missing, wrong or of a moving arm, or commands would not arrive.
@@ -63,7 +64,7 @@ class ArmInterface(RobotStates):
         sample = self.window.mean()
         if not np.isfinite(sample.velocity).all():
             raise ExcitationError("joint states hold no velocities, which torque control needs; check the driver")
-        return controlled_arm.ArmState(self.steady(), sample.position, sample.velocity, sample.effort)
+        return StateSample(self.steady(), sample.position, sample.velocity, sample.effort)
 
     def interference(self) -> str:
         """Why commands do not arrive, or which other nodes command or publish states; empty if all is well."""

@@ -22,6 +22,7 @@ from inertid_ros.config.nodes import FaultOptions, SimulatorOptions
 from inertid_ros.config.robot import DRIVE_TERMS, LoadOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
+from inertid_ros.core.samples import StateSample
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.body_changes import load_bodies, perturb
 from inertid_ros.robot.model import RobotModel, load_model
@@ -34,7 +35,7 @@ from inertid_ros.ros.parameters import declare, guard, read
 from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY, PolledSubscription
 from inertid_ros.simulation.example_robots import example_urdf, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot
-from inertid_ros.simulation.sensors import BodySample, FaultyChannel, StateSample
+from inertid_ros.simulation.sensors import BodySample, FaultyChannel
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .spin import run_node
@@ -104,7 +105,7 @@ class Simulation:
     def _stamp(self, time_s: float) -> Time:
         return conversions.to_time(self.stamp_ns + round(time_s * 1e9))
 
-    def _publish_state(self, joints: Sequence[str], sample: StateSample | BodySample, stamp: Time) -> None:
+    def _publish_state(self, joints: Sequence[str], sample: StateSample, stamp: Time) -> None:
         channels = (sample.position, sample.velocity, sample.effort)
         self.states.publish(conversions.to_joint_state(joints, stamp, *channels))
 

@@ -9,16 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.simulation import BodySensorOptions, FaultOptions, SensorOptions
 from inertid_ros.core.arrays import Array
-
-
-@dataclass(frozen=True)
-class StateSample:
-    """One joint state: ``time`` [s], ``position``, ``velocity``, ``effort`` ``(n,)`` (rad or m, per s, N m or N)."""
-
-    time: float
-    position: Array
-    velocity: Array
-    effort: Array
+from inertid_ros.core.samples import StateSample
 
 
 class Sensors:

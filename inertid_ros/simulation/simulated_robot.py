@@ -8,6 +8,7 @@ import pinocchio as pin
 from inertid_ros.config.simulation import DriveOptions, SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.core.samples import StateSample
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.drives import dry_friction
 from inertid_ros.robot.layout import STRIBECK_SPEED
@@ -15,7 +16,7 @@ from inertid_ros.robot.model import RobotModel
 
 from .controller import Cascade, Follower
 from .mujoco_model import build_mujoco, import_mujoco, set_bodies
-from .sensors import Sensors, StateSample
+from .sensors import Sensors
 
 _DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stribeck")
 _FRICTION_IMPEDANCE = 0.99

@@ -13,12 +13,13 @@ from support.robots.quick_plans import quick_plan, simple_limits
 
 from inertid_ros.config.excitation import ExcitationOptions, MonitorOptions
 from inertid_ros.config.simulation import FaultOptions
+from inertid_ros.core.samples import StateSample
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.simulation.controller import Cascade, Follower
-from inertid_ros.simulation.sensors import FaultyChannel, StateSample
+from inertid_ros.simulation.sensors import FaultyChannel
 
 CYCLE_S, WINDOW_S = 0.002, 0.03
 STEP_S, TICK_S, STATE_DELAY_S, COMMAND_DELAY_S = 0.001, 0.004, 0.001, 0.001

@@ -6,7 +6,6 @@ import numpy as np
 from support.nodes.two_links import COULOMB, TRUE_URDF, VISCOUS, two_links
 
 from inertid_ros.adaptive_control.controlled_arm import (
-    ArmState,
     ControlledArm,
     FirstEstimate,
     adaptive_controller,
@@ -59,7 +58,7 @@ class TorqueArm:
         self.measured = begin.effort
         self.arm = ControlledArm(
             adaptive_controller(estimate, options), self.model, LimitOptions(), options,
-            MonitorOptions(**own), ArmState(self.time, begin.position, begin.velocity, begin.effort),
+            MonitorOptions(**own), begin,
         )  # fmt: skip
 
     @property
