@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -101,18 +102,17 @@ def candidate_pairs(
     """
     links = len(objects) - obstacles
     groups, adjacent = _rigid_groups(parsing.parse_description(model.urdf))
-    pairs = []
-    for first in range(links):
-        for second in range(first + 1, len(objects)):
-            a, b = objects[first], objects[second]
-            if a.body == b.body:
-                continue
-            if second < links:
-                near = frozenset((groups[a.name], groups[b.name])) in adjacent
-                if near or not between_links or a.lines or b.lines:
-                    continue
-            pairs.append((first, second))
-    return pairs
+
+    def may_meet(first: int, second: int) -> bool:
+        a, b = objects[first], objects[second]
+        if first >= links or a.body == b.body:
+            return False
+        if second >= links:
+            return True
+        near = frozenset((groups[a.name], groups[b.name])) in adjacent
+        return between_links and not (near or a.lines or b.lines)
+
+    return [pair for pair in combinations(range(len(objects)), 2) if may_meet(*pair)]
 
 
 def _rigid_groups(root: etree._Element) -> tuple[dict[str, str], set[frozenset[str]]]:
@@ -135,8 +135,7 @@ def srdf_pairs(path: str) -> set[frozenset[str]]:
     try:
         if Path(path).stat().st_size > _MAX_SRDF_BYTES:
             raise ExcitationError(f"{path}: larger than {_MAX_SRDF_BYTES // 2**20} MiB; this is not an SRDF")
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        root = etree.fromstring(Path(path).read_bytes(), parser)
+        root = parsing.parse_xml(Path(path).read_bytes())
     except OSError as error:
         raise ExcitationError(f"{path}: SRDF cannot be read ({error.strerror}); correct collision.srdf") from None
     except etree.XMLSyntaxError as error:
