@@ -150,15 +150,11 @@ def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
 
     Exact for balls and capsules; otherwise the convex hull is enclosed, by several capsules if one would be too wide.
     """
-    local: tuple[Capsule, ...]
-    if shape.geometry == "sphere":
-        local = (Capsule(np.zeros(3), np.zeros(3), shape.size[0]),)
-    elif shape.geometry == "capsule":
-        half = np.array([0.0, 0.0, 0.5 * shape.size[1]])
-        local = (Capsule(-half, half, shape.size[0]),)
+    if shape.geometry in ("sphere", "capsule"):
+        half = np.array([0.0, 0.0, 0.5 * sum(shape.size[1:])])
+        local: tuple[Capsule, ...] = (Capsule(-half, half, shape.size[0]),)
     else:
-        points = np.ascontiguousarray(corners(shape))
-        local = _around(points.tobytes())
+        local = _around(np.ascontiguousarray(corners(shape)).tobytes())
     return tuple(capsule.placed(shape.placement) for capsule in local)
 
 
