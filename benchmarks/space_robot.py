@@ -100,7 +100,7 @@ def _shown(model: RobotModel, motion: IntervalMotion) -> tuple[int, float]:
     """Significant singular values and condition number of the equations along a motion."""
     problem = floating_problem(model, limits(), CombinationOptions())
     phases = (np.arange(100) + 0.5) / 100
-    rows, _ = problem.regressor(*motion.sample(phases))
+    rows, *_ = problem.regressor(*motion.sample(phases))
     return rank_and_condition(rows.reshape(-1, rows.shape[-1]), 1 / 300)
 
 

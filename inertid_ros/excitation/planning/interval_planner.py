@@ -39,8 +39,9 @@ ConditionReport = Callable[[float, float], None]
 """Called with the fraction done and the best condition number so far."""
 
 
-MotionRegressor = Callable[[Array, Array, Array], tuple[Array, Array]]
-"""Equations ``(N, r, p)`` in independent columns, and measured velocities ``(N, t)``, of a motion ``(N, n)``."""
+MotionRegressor = Callable[[Array, Array, Array], tuple[Array, Array, float]]
+"""Equations ``(N, r, p)`` in independent columns, measured velocities ``(N, t)``, and penalty of violated constraints, of
+a motion ``(N, n)``."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +66,12 @@ class IntervalPlanningProblem:
     fixed_range : (n,), range per interval of joints for which it is fixed, NaN if start and range are variables; a
         joint of fixed range starts at zero and has no limits of position.
     unit_columns : whether columns are scaled to unit norm for the condition number; the source does not.
-    penalty : penalty of samples that violate a constraint; the cost is multiplied by one plus this.
     """
 
     regressor: MotionRegressor
     limits: MotionLimits
     fixed_range: Array
     options: CombinationOptions
-    penalty: Callable[[Array, Array, Array], float] = lambda q, v, a: 0.0
     unit_columns: bool = False
 
     @property
@@ -87,17 +86,19 @@ class IntervalPlanningProblem:
         return intervals.IntervalMotion(directions, starts, all_ranges, self.options.interval_s)
 
     def evaluate(self, motion: intervals.IntervalMotion) -> tuple[Array, float]:
-        """``(K, s r, p)`` equations of every interval, columns scaled, and the cost ([Naveen2019]_ eq. 32)."""
+        """``(K, s r, p)`` equations of every interval, columns scaled, and the cost ([Naveen2019]_ eq. 32).
+
+        The cost is multiplied by one plus the penalty.
+        """
         count = self.options.samples
-        q, v, a = motion.sample((np.arange(count) + 0.5) / count)
-        rows, velocities = self.regressor(q, v, a)
+        rows, velocities, penalty = self.regressor(*motion.sample((np.arange(count) + 0.5) / count))
         blocks = rows.reshape(len(motion.directions), -1, rows.shape[-1])
         if self.unit_columns:
             blocks = blocks / np.maximum(np.sqrt(np.sum(blocks**2, axis=(0, 1))), 1e-300)
         values = np.linalg.eigvalsh(np.einsum("krp,krc->pc", blocks, blocks, optimize=True))
         condition = np.sqrt(values[-1] / max(values[0], 1e-15 * values[-1]))
         reward = self.options.velocity_reward * velocities.size / max(float(np.sum(velocities**2)), 1e-12)
-        return blocks, float((condition + reward) * (1 + self.penalty(q, v, a)))
+        return blocks, float((condition + reward) * (1 + penalty))
 
     def interval_limits(self, directions: intervals.Directions) -> intervals.IntervalLimits:
         """Limits of start and range of the free joints."""
@@ -191,17 +192,14 @@ def fixed_base_problem(
     """The planning problem of a fixed base: start and range of all joints are variables, columns have unit norm."""
     criterion = make_criterion(model, limits)
 
-    def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+    def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
         motion = MotionSamples(criterion.measured.chain, q, v, a)
-        return criterion.measured.regressor(motion, criterion.columns), v
-
-    def penalty(q: Array, v: Array, a: Array) -> float:
-        motion = MotionSamples(criterion.measured.chain, q, v, a)
-        return float(sum(constraint.penalty(motion).value for constraint in constraints))
+        penalty = float(sum(constraint.penalty(motion).value for constraint in constraints))
+        return criterion.measured.regressor(motion, criterion.columns), v, penalty
 
     inner = limits.scaled(options.limit_use, options.limit_use)
     no_range = np.full(model.joints, np.nan)
-    return IntervalPlanningProblem(regressor, inner, no_range, options.combinations, penalty, unit_columns=True)
+    return IntervalPlanningProblem(regressor, inner, no_range, options.combinations, unit_columns=True)
 
 
 def plan_fixed_base(
@@ -261,13 +259,13 @@ def floating_problem(model: RobotModel, limits: MotionLimits, options: Combinati
     fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
     base, joints = BaseMotion(model.tree, model.body_prior, model.wheels), model.joints
 
-    def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+    def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
         # A robot that floats at rest until it moves has no momentum ([Naveen2019]_ eq. 26). The prior predicts the
         # motion of the base. Rows are in its frame, about its origin; in an inertial frame, their singular values are
         # nearly the same.
         q, v, speeds = q[:, :joints], v[:, :joints], v[:, joints:]
         twist = base.twist(q, v, speeds)
-        return momentum_regressor(model.tree, twist, q, v)[:, :, columns], np.hstack([twist, v])
+        return momentum_regressor(model.tree, twist, q, v)[:, :, columns], np.hstack([twist, v]), 0.0
 
     return IntervalPlanningProblem(regressor, _with_wheels(limits, model, options), fixed_range, options)
 

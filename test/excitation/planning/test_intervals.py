@@ -102,7 +102,7 @@ def test_space_robot_is_excited_with_a_quarter_of_the_intervals():
     assert len(plan.motion.directions) <= 67
     assert plan.significant == 52
     truth = floating_problem(space_robot(TRUE), limits(), options)
-    rows, _ = truth.regressor(*plan.motion.sample(np.array([0.2, 0.4, 0.6, 0.8])))
+    rows, *_ = truth.regressor(*plan.motion.sample(np.array([0.2, 0.4, 0.6, 0.8])))
     assert rank_and_condition(rows.reshape(-1, 52), 1 / 300)[1] < 500
     np.testing.assert_allclose(plan.motion.range[6:], 3 * np.pi)
     assert np.abs(plan.motion.waypoints[:, :6]).max() <= np.pi + 1e-9
