@@ -40,8 +40,8 @@ ConditionReport = Callable[[float, float], None]
 
 
 MotionRegressor = Callable[[Array, Array, Array], tuple[Array, Array, float]]
-"""Equations ``(N, r, p)`` in independent columns, measured velocities ``(N, t)``, and penalty of violated constraints, of
-a motion ``(N, n)``."""
+"""Equations ``(N, r, p)`` of a motion ``(N, n)`` in independent columns, measured velocities ``(N, t)``, and penalty of
+violated constraints."""
 
 
 @dataclass(frozen=True)
