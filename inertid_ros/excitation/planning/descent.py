@@ -22,13 +22,16 @@ from functools import partial
 import numpy as np
 import scipy
 
+from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.worker import Worker
 from inertid_ros.excitation.constraints.constraint import Constraint, first_problem
-from inertid_ros.excitation.motions import LinearTrajectory
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.motions import LinearTrajectory, Trajectory
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning.planning_problem import PlanningArguments, PlanningProblem, scale_to_limits
+from inertid_ros.robot.model import RobotModel
 
 _SHRINK_BISECTIONS = 12
 _ITERATIONS_PER_REPORT = 5
@@ -117,16 +120,20 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
         return replace(largest, parameters=share * largest.parameters)
 
     def plan_at(share: float) -> Plan:
-        return plan_of(
-            smaller(share), problem.limits, knot_step=options.knot_step_s,
-            motion_type=options.kind, model_hash=problem.model.hash, seed=options.seed,
-        )  # fmt: skip
+        return plan_with(options, problem.model, smaller(share), problem.limits)
 
     share = feasible_share(plan_at, problem.constraints)
     condition, value = (
         criterion.value(criterion.along(smaller(share))) for criterion in (problem.comparison, problem.criterion)
     )
     return Candidate(replace(plan_at(share), condition_number=condition), shape, value)
+
+
+def plan_with(options: ExcitationOptions, model: RobotModel, trajectory: Trajectory, limits: MotionLimits) -> Plan:
+    return plan_of(
+        trajectory, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
+        seed=options.seed,
+    )
 
 
 def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constraint]) -> float:

@@ -23,10 +23,10 @@ from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamp
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.motions import Concatenation, QuinticRamp
-from inertid_ros.excitation.plan import Plan, plan_of
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning import interval_motion as intervals
 from inertid_ros.excitation.planning.criterion import make_criterion
-from inertid_ros.excitation.planning.descent import OutOfTimeError, feasible_share
+from inertid_ros.excitation.planning.descent import OutOfTimeError, feasible_share, plan_with
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.regressors.momentum_equations import momentum_regressor
 from inertid_ros.robot.floating_base_motion import BaseMotion
@@ -220,10 +220,7 @@ def plan_fixed_base(
         there = _ramp(start, motion.waypoints[0], problem.limits)
         back = _ramp(motion.waypoints[-1], start, problem.limits)
         whole = Concatenation([there, motion.trajectory, back])
-        candidate = plan_of(
-            whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
-            seed=options.seed,
-        )
+        candidate = plan_with(options, model, whole, limits)
         return replace(candidate, condition_number=criterion.value(criterion.along(whole)))
 
     return plan(feasible_share(plan, constraints)), best
@@ -278,9 +275,6 @@ def plan_floating_base(
     best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
     whole, first = _with_wheels(limits, model, options.combinations), best.motion.waypoints[0]
     ramp = _ramp(np.concatenate([start, first[model.joints :]]), first, whole)
-    plan = plan_of(
-        Concatenation([ramp, best.motion.trajectory]), whole, knot_step=options.knot_step_s, motion_type="combinations",
-        model_hash=model.hash, seed=options.seed,
-    )
+    plan = plan_with(options, model, Concatenation([ramp, best.motion.trajectory]), whole)
     check_curve(plan.curve, whole)
     return replace(plan, condition_number=best.condition_number), best
