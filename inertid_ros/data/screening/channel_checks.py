@@ -29,7 +29,7 @@ _CARE_TORQUE_SHARE, _REFUSE_TORQUE_SHARE = 0.002, 0.02  # change of a joint's to
 _TORQUE_SAMPLES = 200  # some for each period of a motion
 # Efforts whose sign is read as a bit of the number.
 _MIN_GAP_SHARE = 0.05  # of a joint's range of efforts, without any value
-_MIN_SIDE_SHARE, _MIN_SIDE_SPREAD = 0.02, 0.05  # of the values, and of their range, to either side of the gap
+_MIN_SIDE_SHARE, _MIN_SIDE_SPREAD = 0.02, 0.02  # of the values, and of their range, to either side of the gap
 # Speeds.
 _SPEED_WINDOW_S = 0.05
 _SPEED_LIMIT_RATIO = 1.1  # drives exceed their limit a little
