@@ -45,7 +45,7 @@ def residual(samples):
 
 @pytest.mark.parametrize("source", ["pose", "twist", "imu", "acceleration"])
 def test_every_source_of_base_motion_satisfies_the_true_equations(source):
-    samples = prepare(biped(noise=False), truth(), options(source, cutoff_hz=15.0))
+    samples = prepare(biped(movements=4, noise=False), truth(), options(source, cutoff_hz=15.0))
     errors = np.array(residual(samples))
     assert errors[:3].max() < 1.0 and errors[3:6].max() < 0.4 and errors[6:].max() < 0.3
     assert samples.mask.mean() > 0.9
