@@ -10,7 +10,6 @@ import numpy as np
 
 from inertid_ros.core.errors import FormatError, IdentificationError, ModelError
 from inertid_ros.core.formats import read_arrays, read_json
-from inertid_ros.core.outputs import write_file
 from inertid_ros.robot.layout import Coupling, ParameterLayout, UserTerm
 from inertid_ros.robot.rotors import Rotor
 
@@ -20,19 +19,13 @@ INFORMATION_FORMAT = 1
 _DAMAGE_ERRORS = (OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError)
 
 
-def write_information(information: Information, path: str | Path) -> Path:
-    """Write information to an ``.npz``, atomically; a regular file that exists is replaced.
+def information_bytes(information: Information) -> bytes:
+    """Content of an ``.npz`` of information.
 
     It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
     channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) if it is known; ``earlier`` (k, p
     + 1) if the result continued an earlier one. Its size depends on the robot, not on the recordings.
     """
-    write_file(path, information_bytes(information), force=True)
-    return Path(path)
-
-
-def information_bytes(information: Information) -> bytes:
-    """Content of the file of :func:`write_information`."""
     content: dict[str, Any] = {
         "format": INFORMATION_FORMAT, "layout": json.dumps(dataclasses.asdict(information.layout)),
         "robot": information.robot, "names": np.array(information.names), "counts": information.counts}
@@ -48,7 +41,7 @@ def information_bytes(information: Information) -> bytes:
 
 
 def read_information(path: str | Path) -> Information:
-    """Information of a file that :func:`write_information` wrote, to the last bit."""
+    """Information of a file with the content of :func:`information_bytes`, to the last bit."""
     return _read(Path(path), Path(path))
 
 
