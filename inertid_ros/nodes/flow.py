@@ -39,7 +39,7 @@ def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -
         with FlowClient(name) as client:
             status = FAILED
             try:
-                parameters = declare(client.node, options)
+                parameters: Any = declare(client.node, options)
                 check_given_parameters(client.node)
                 status = _run(client, flow(client, parameters))
             except InertidError as error:  # of the parameters
