@@ -15,8 +15,9 @@ from .estimate import Estimate
 _COMPARED_SAMPLES = 2000  # over all recordings
 _MIN_SIDE_SHARE = 0.05  # of the samples, before and after a change
 _MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; the rest of a change is in the parameters fitted to both sides
-_MIN_ERROR = 0.03  # of the torque of all channels; a change that leaves less error matters to nobody
-_PASSING_SHARE, _MAX_PASSING_TIME = 0.8, 0.35  # of the squared residuals in so little of the samples: not the model's
+_MIN_ERROR = 0.03  # of the torque of a joint, and of all; a change that leaves less error matters to nobody
+# Of the squared residuals, in so little of the samples in motion: errors of a model are wherever a joint moves.
+_PASSING_SHARE, _MAX_PASSING_TIME, _MOVING_SHARE = 0.8, 0.4, 0.1
 _MOMENTS = 4  # mass and first moment of a load; its inertia shows little
 
 
@@ -27,19 +28,25 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     bodies of the estimate. If none explains them, but most are in a short time, the robot met something.
     """
     model, equations = estimate.model, estimate.equations
-    if not isinstance(equations, ForceEquations) or model.free or estimate.train_relative_error < _MIN_ERROR:
+    if not isinstance(equations, ForceEquations) or model.free:
         return
     stride = max(1, sum(int(samples.usable.sum()) for samples in train) // _COMPARED_SAMPLES)
     parts = [samples.select(np.flatnonzero(samples.usable)[::stride]) for samples in train]
+    valid, torque = (np.concatenate([getattr(part, key) for part in parts]) for key in ("valid", "tau"))
+    residual = valid * (torque - np.concatenate([equations.predict(estimate.parameters, part) for part in parts]))
+    material = np.sum(residual**2, axis=0) > _MIN_ERROR**2 * np.sum((valid * torque) ** 2, axis=0)
+    if not material.any():
+        return
     noise = np.where(estimate.residual_deviation > 0, estimate.residual_deviation, np.inf)
-    weight = np.concatenate([part.valid for part in parts]) / noise
-    residual = weight * np.concatenate([part.tau - equations.predict(estimate.parameters, part) for part in parts])
+    weight = valid * material / noise
+    residual = weight * residual
+    severity = Severity.REJECT if estimate.train_relative_error > _MIN_ERROR else Severity.CARE
     changes = {
         body: _best_change(weight[..., None] * _torque_of_moments(model, body, parts), residual)
         for body in model.end_bodies}
     body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
     if explained <= _MIN_EXPLAINED_SHARE:
-        yield from _passing(residual, parts, train, model.joint_names)
+        yield from _passing(residual, parts, train, model.joint_names, severity)
     else:
         ends = np.cumsum([len(part.time) for part in parts])
         index = int(np.searchsorted(ends, row, side="right"))
@@ -49,33 +56,34 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
         evidence = (
             f"from {since} on {link} carries {abs(change[0]):.2g} kg {more} than before, which explains"
             f" {100 * explained:.0f} % of the squared errors")
-        yield Finding.with_remedy("load_changed", Severity.REJECT, evidence, link, recording=parts[index].name)
+        yield Finding.with_remedy("load_changed", severity, evidence, link, recording=parts[index].name)
 
 
 def _passing(
-    residual: Array, parts: Sequence[Samples], train: Sequence[Samples], joints: Sequence[str]
+    residual: Array, parts: Sequence[Samples], train: Sequence[Samples], joints: Sequence[str], severity: Severity
 ) -> Iterator[Finding]:
-    """Finding on the shortest time that holds most of the squares of residuals ``(N, n)``, if it is short."""
-    states = np.hstack([np.concatenate([getattr(part, key) for part in parts]) for key in ("tau", "v")])
-    activity = np.mean(states**2 / np.maximum(np.mean(states**2, axis=0), 1e-300), axis=1)
-    squares = residual**2 / (1.0 + activity)[:, None]  # errors of a model grow with torque and speed
-    spans, first = [], 0
-    for index, part in enumerate(parts):
-        sums = np.append(0.0, np.cumsum(squares[first : first + len(part.time)].sum(axis=1)))
-        ends = np.searchsorted(sums, sums + _PASSING_SHARE * squares.sum())
-        spans += [(end - begin, index, begin, end, first) for begin, end in enumerate(ends.tolist()) if end < len(sums)]
-        first += len(part.time)
-    length, index, begin, end, first = min(spans, default=(len(residual), 0, 0, 0, 0))
-    if length > _MAX_PASSING_TIME * len(residual):
+    """Finding on the shortest time that holds most of the squared residuals ``(N, n)`` of a joint, if it is short."""
+    states = [np.concatenate([getattr(part, key) for part in parts]) ** 2 for key in ("tau", "v")]
+    torque, speed = (squares / np.maximum(squares.mean(axis=0), 1e-300) for squares in states)
+    squares, spans = residual**2 / (1.0 + torque + speed), []  # errors of a model grow with torque and speed
+    for joint in np.flatnonzero(residual.any(axis=0)).tolist():
+        rows = np.flatnonzero((residual[:, joint] != 0) & (speed[:, joint] > _MOVING_SHARE**2))
+        sums = np.append(0.0, np.cumsum(squares[rows, joint]))
+        ends = np.searchsorted(sums, sums + _PASSING_SHARE * sums[-1])
+        begins = np.flatnonzero(ends < len(sums))
+        lengths = ends[begins] - begins
+        if len(rows) and lengths.min() <= _MAX_PASSING_TIME * len(rows):
+            begin = begins[np.argmin(lengths)]
+            spans.append((lengths.min() / len(rows), joint, int(rows[begin]), int(rows[ends[begin] - 1])))
+    if not spans:
         return
-    shares = squares[first + begin : first + end].sum(axis=0) / squares.sum()
-    some = [name for name, share in zip(joints, shares, strict=True) if share > 0.5 * shares.max()]
-    seconds = parts[index].time[[begin, end - 1]] - train[index].time[0]
-    evidence = (
-        f"{100 * shares.sum():.0f} % of the squared errors lie between {seconds[0]:.1f} and {seconds[1]:.1f} s, most of"
-        f" them at {', '.join(some)}"
-    )
-    yield Finding.with_remedy("contact", Severity.REJECT, evidence, *some, recording=parts[index].name)
+    _, joint, begin, end = min(spans)
+    others = [joints[other] for _, other, first, last in spans if other != joint and first <= end and last >= begin]
+    index = int(np.searchsorted(np.cumsum([len(part.time) for part in parts]), begin, side="right"))
+    time, start = np.concatenate([part.time for part in parts]), train[index].time[0]
+    evidence = f"{100 * _PASSING_SHARE:.0f} % of the squared errors of {', '.join([joints[joint], *others])} lie"
+    evidence += f" between {time[begin] - start:.1f} and {time[end] - start:.1f} s"
+    yield Finding.with_remedy("contact", severity, evidence, joints[joint], *others, recording=parts[index].name)
 
 
 def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -> Array:
