@@ -50,7 +50,7 @@ class Cell:
 
     def calibrate(self, **parameters: Any) -> str:
         """The error of a flow, or nothing if it moves the robot and then ends by Ctrl-C."""
-        given = {"wait_s": 2.0, "plan": str(self.folder / "plan.yaml"), **parameters}
+        given = {"wait_s": 20.0, "plan": str(self.folder / "plan.yaml"), **parameters}
         flow = self.ros.start("calibrate", given)
         self.ros.until(lambda: flow.ended or self.robot.speed > 0.1, "an error, or a motion", 40.0)
         if not flow.ended:
@@ -93,7 +93,7 @@ def command_too(cell: Cell) -> None:
 
 REMEDIES = {
     "start the excitation node as it should be": Remedy(lambda cell: cell.usual(), {
-        "no excitation node": Case(lambda cell: cell.end("excitation"), "start /excitation"),
+        "no excitation node": Case(lambda cell: cell.end("excitation"), "start /excitation", {"wait_s": 1.0}),
         "another controller": Case(
             lambda cell: cell.usual(controller=""), "set the parameter controller to its name"
         ),
@@ -106,7 +106,7 @@ REMEDIES = {
         ),
     }),
     "start the recorder as it should be": Remedy(lambda cell: cell.recorder(), {
-        "no recorder": Case(lambda cell: cell.end("recorder"), "start /recorder"),
+        "no recorder": Case(lambda cell: cell.end("recorder"), "start /recorder", {"wait_s": 3.0}),
         "no place for recordings": Case(
             lambda cell: cell.recorder(directory="/proc"), "choose another directory"
         ),
