@@ -3,6 +3,7 @@
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -168,8 +169,8 @@ def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) ->
 
     Raises OutputError: it cannot be written.
     """
-    buffer, content = io.BytesIO(), {"joint_names": np.array(recording.joint_names), **recording.channels}
-    np.savez_compressed(buffer, **content)
+    buffer, content = io.BytesIO(), dict[str, Any](recording.channels)
+    np.savez_compressed(buffer, joint_names=np.array(recording.joint_names), **content)
     write_file(path, buffer.getvalue(), overwrite or None)
     return Path(path)
 

@@ -151,7 +151,7 @@ def _even(recorded: CleanChannels, rows: NDArray[np.intp], even: EvenGrid) -> Se
     time, period = recorded.time[rows], even.period
     first = int(np.ceil((time[0] - even.start) / period - 1e-6))
     count = max(int(np.floor((time[-1] - even.start) / period + 1e-6)) + 1 - first, 0)
-    grid = even.start + period * np.arange(first, first + count)
+    grid: Array = even.start + period * np.arange(first, first + count, dtype=float)
     channels = {key: values[rows] for key, values in recorded.channels.items()}
     flags = {key: replaced[rows] for key, replaced in recorded.replaced.items()}
     if count == len(time) and np.abs(grid - time).max() <= _EVEN_TOLERANCE_PERIODS * period:
