@@ -7,8 +7,9 @@ the data determines well enough and keeps the prior along all others. None of th
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -21,7 +22,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate, with_identifiability
 from inertid_ros.identification.information.data_checks import checked_data
 from inertid_ros.identification.information.information import Information, compress, merged
-from inertid_ros.identification.information.residuals import Residuals
+from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION, band_fraction, effective_fraction
 from inertid_ros.identification.solvers.convex_program import Solution
 from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.regressors.equations import Equations, equations_of
@@ -32,6 +33,7 @@ from .linear_fit import LinearFit, LinearProblem, ParameterSpectrum, least_devia
 _log = logging.getLogger(__name__)
 _VARIANCE_LIMIT = 0.01  # largest variance of a direction that rank variance fits; the prior's is of the order of 0.1
 _CROSS_VALIDATION_SETS = 5  # that a single recording is split into, for rank held_out
+HUBER_TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _MAX_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
 _MAX_ROBUST_PASSES, _ROBUST_TOLERANCE = 50, 1e-13
 _SQUARE_ROUNDING = 1e-24  # of the sum of squared torques
@@ -185,6 +187,74 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
         spectrum = linear_problem.spectrum(merged(sets[:index] + sets[index + 1 :]), fit.weights)
         scores.append(held_out_scores(spectrum.solutions, test_set, fit.weights))
     return np.asarray(np.average(scores, axis=0, weights=[test_set.counts.sum() for test_set in sets]))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Residuals of recordings under one set of parameters; masked ones do not count."""
+
+    recordings: tuple[Samples, ...]
+    values: tuple[Array, ...]
+
+    @classmethod
+    def from_parameters(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
+        values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
+        return cls(tuple(recordings), values)
+
+    @cached_property
+    def sizes(self) -> list[Array]:
+        """``n`` arrays of the absolute residuals that count."""
+        pairs = list(zip(self.recordings, self.values, strict=True))
+        joints = range(self.values[0].shape[1])
+        return [np.concatenate([np.abs(values[s.mask[:, joint], joint]) for s, values in pairs]) for joint in joints]
+
+    def scale(self, least: Array) -> Array:
+        """``(n,)`` robust standard deviation, never below ``least``."""
+        return np.maximum([MAD_TO_DEVIATION * np.median(size) if len(size) else 0.0 for size in self.sizes], least)
+
+    def clipped_share(self, scale: Array) -> Array:
+        """``(n,)`` share of the residuals beyond the limit: at most half, by definition of the scale."""
+        limits = zip(self.sizes, HUBER_TUNING * scale, strict=True)
+        return np.array([np.mean(size > limit) if len(size) else 0.0 for size, limit in limits])
+
+    def objective(self, scale: Array, weights: Array) -> float:
+        """Huber's loss, over all joints."""
+        total = 0.0
+        for size, limit, weight in zip(self.sizes, HUBER_TUNING * scale, weights, strict=True):
+            total += weight**2 * float(np.sum(np.where(size <= limit, 0.5 * size**2, limit * (size - 0.5 * limit))))
+        return total
+
+    def pseudo_values(self, scale: Array) -> Iterator[Samples]:
+        """Yield the recordings with pseudo-values for torques.
+
+        The clipped residual is divided by the share that is not clipped: so its variance is the estimator's.
+        """
+        limit, share = HUBER_TUNING * scale, 1 - self.clipped_share(scale)
+        for samples, values in zip(self.recordings, self.values, strict=True):
+            yield replace(samples, tau=samples.tau - values + np.clip(values, -limit, limit) / share)
+
+    def clipped_torque(self, scale: Array) -> Iterator[Samples]:
+        """Yield recordings whose torque is the clipped residual."""
+        limit = HUBER_TUNING * scale
+        for samples, values in zip(self.recordings, self.values, strict=True):
+            yield replace(samples, tau=np.clip(values, -limit, limit))
+
+    def without_clipped(self, scale: Array) -> Iterator[Samples]:
+        """Yield recordings with the clipped equations masked."""
+        for samples, values in zip(self.recordings, self.values, strict=True):
+            yield replace(samples, mask=samples.mask & (np.abs(values) <= HUBER_TUNING * scale))
+
+    def independent_fraction(self, scale: Array, least: Array) -> Array:
+        """Independent share ``(n,)`` of the samples, by the correlation of the clipped residual and the band of the
+        low-pass.
+
+        One if the residual is below ``least``, and so only rounding.
+        """
+        limit = HUBER_TUNING * scale
+        clipped = [np.clip(values, -limit, limit) for values in self.values]
+        fraction = effective_fraction(clipped, [samples.mask for samples in self.recordings])
+        fraction = np.minimum(fraction, band_fraction(self.recordings))
+        return np.where(self.scale(np.zeros_like(least)) > least, fraction, 1.0)
 
 
 def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:
