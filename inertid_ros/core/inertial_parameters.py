@@ -151,7 +151,7 @@ def nearest_consistent(pi: ArrayLike) -> Array:
     return np.where(thick[..., None], pi, from_mass_com_inertia(mass, com, inertia_of_moments(lifted)))
 
 
-def relative_pseudo_inertia(lower: Array, pi: Array) -> Array:
+def relative_pseudo_inertia(lower: np.ndarray, pi: Array) -> Array:
     """``L^-1 J L^-T``, ``(..., 4, 4)``, of bodies ``(..., 10)`` and Cholesky factors of other pseudo-inertias."""
     inner = np.linalg.solve(lower, pseudo_inertia(pi))
     return np.asarray(np.linalg.solve(lower, np.swapaxes(inner, -1, -2)))
