@@ -106,7 +106,8 @@ class ExcitationMover:
         request = ChangeState.Request(transition=Transition(id=transition))
         if not self._client.call(ChangeState, "excitation/change_state", request).success:
             verb = _TRANSITION_VERBS[transition]
-            raise FlowError(f"excitation refuses to {verb}; see its log and excitation/status")
+            why = self._node.last.message if self._node.last is not None else "see its log"
+            raise FlowError(f"excitation refuses to {verb}: {why}")
 
     def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], None]) -> None:
         """Have the node plan and execute a motion, which is shown before it begins; ``check`` raises to end it."""

@@ -202,7 +202,7 @@ class RecordingSession:
             if min(accepted, committed) >= CONFIRMATION_SAMPLES:
                 self._change(SessionState.RECORDING, f"recording {self.name}")
             elif now_ns - current.started_ns > self._options.start_timeout_s * 1e9:
-                problem = self._recorder.topic_problem() or current.live.last_error or "no samples arrive"
+                problem = self._recorder.topic_problem() or current.live.last_error or "no samples arrive; check the driver"
                 self._end(f"not recording: {problem}", SessionState.FAILED)
 
     def publish_batch(self) -> None:

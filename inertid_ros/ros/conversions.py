@@ -249,6 +249,8 @@ class JointOrder:
             return ""
         names = proposed_names(self._skipped, self.joint_names)
         remedy = f"set robot.joint_names: {flow(names)} if these are the same" if names else "give the robot's URDF"
+        if set(self._skipped) & set(self.joint_names):
+            remedy = "leave out robot.joint_names, which gives the robot's names to other joints"
         published, expected = ", ".join(self._skipped), ", ".join(self.joint_names)
         return f"joint_states holds {published}, but the joints of the robot are {expected}; {remedy}"
 

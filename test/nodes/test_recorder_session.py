@@ -110,7 +110,7 @@ def test_start_without_samples_fails_after_its_timeout_and_leaves_no_bag(tmp_pat
     assert recorder.session.state is SessionState.STARTING
     recorder.run(1, receiving=False)
     assert recorder.session.state is SessionState.FAILED
-    assert recorder.session.message == "not recording: no samples arrive"
+    assert recorder.session.message == "not recording: no samples arrive; check the driver"
     assert list(tmp_path.iterdir()) == []
     recorder.start()
     recorder.run(20)

@@ -42,7 +42,7 @@ class Cell:
         """Excitation and recorder with parameters beside those that are right, and a robot without faults."""
         self.robot.reset()
         given = {key.replace("__", "."): value for key, value in parameters.items()}
-        self.start("excitation", {**SHORT_MOTION, "controller": "arm", **given})
+        self.start("excitation", {**SHORT_MOTION, "controller": "arm", "discovery_s": 1.0, **given})
         self.recorder()
 
     def recorder(self, **parameters: Any) -> None:
@@ -98,23 +98,24 @@ REMEDIES = {
             lambda cell: cell.usual(controller=""), "set the parameter controller to its name"
         ),
         "no such URDF": Case(
-            lambda cell: cell.usual(urdf="nothing.urdf"), "nothing.urdf: no such URDF file; check the path"
+            lambda cell: cell.usual(urdf="nothing.urdf"), "nothing.urdf: no such URDF file; check the path",
+            {"wait_s": 3.0},
         ),
         "other names of joints": Case(
             lambda cell: cell.usual(**{key.replace(".", "__"): name for key, name in OTHER_NAMES.items()}),
-            "right_shoulder",
+            "leave out robot.joint_names",
         ),
     }),
     "start the recorder as it should be": Remedy(lambda cell: cell.recorder(), {
         "no recorder": Case(lambda cell: cell.end("recorder"), "start /recorder", {"wait_s": 3.0}),
         "no place for recordings": Case(
-            lambda cell: cell.recorder(directory="/proc"), "choose another directory"
+            lambda cell: cell.recorder(directory="/proc"), "choose another path", {"wait_s": 3.0}
         ),
     }),
     "mend the driver": Remedy(lambda cell: cell.robot.set_faults(), {
-        "no states": Case(lambda cell: cell.robot.set_faults(silent=True), "start the robot's driver"),
-        "states without numbers": Case(lambda cell: cell.robot.set_faults(not_finite=True), "check the driver"),
-        "another clock": Case(lambda cell: cell.robot.set_faults(stamp_offset_s=-100.0), "check the clocks"),
+        "no states": Case(lambda cell: cell.robot.set_faults(silent=True), "no samples arrive; check the driver", {"wait_s": 6.0}),
+        "states without numbers": Case(lambda cell: cell.robot.set_faults(not_finite=True), "check the driver", {"wait_s": 6.0}),
+        "another clock": Case(lambda cell: cell.robot.set_faults(stamp_offset_s=-100.0), "check the clocks", {"wait_s": 6.0}),
     }),
     "stop the other commander": Remedy(lambda cell: cell.ros.node.destroy_publisher(cell.other), {
         "somebody else commands": Case(command_too, f"commands the robot on /{TOPIC} too; stop it"),
