@@ -202,8 +202,8 @@ class RecordingSession:
             if min(accepted, committed) >= CONFIRMATION_SAMPLES:
                 self._change(SessionState.RECORDING, f"recording {self.name}")
             elif now_ns - current.started_ns > self._options.start_timeout_s * 1e9:
-                problem = self._recorder.topic_problem() or current.live.last_error or "no samples arrive; check the driver"
-                self._end(f"not recording: {problem}", SessionState.FAILED)
+                problem = self._recorder.topic_problem() or current.live.last_error
+                self._end(f"not recording: {problem or 'no samples arrive; check the driver'}", SessionState.FAILED)
 
     def publish_batch(self) -> None:
         """Publish the samples that are complete, once the start is confirmed."""

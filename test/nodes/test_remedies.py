@@ -70,6 +70,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
 
 
 Step = Callable[[Cell], None]
+SHORTLY = {"wait_s": 6.0}  # of a flow that repeats a step in vain
 
 
 class Case(NamedTuple):
@@ -113,9 +114,12 @@ REMEDIES = {
         ),
     }),
     "mend the driver": Remedy(lambda cell: cell.robot.set_faults(), {
-        "no states": Case(lambda cell: cell.robot.set_faults(silent=True), "no samples arrive; check the driver", {"wait_s": 6.0}),
-        "states without numbers": Case(lambda cell: cell.robot.set_faults(not_finite=True), "check the driver", {"wait_s": 6.0}),
-        "another clock": Case(lambda cell: cell.robot.set_faults(stamp_offset_s=-100.0), "check the clocks", {"wait_s": 6.0}),
+        "no states": Case(lambda cell: cell.robot.set_faults(silent=True), "no samples arrive; check the driver",
+                     SHORTLY),
+        "states without numbers": Case(lambda cell: cell.robot.set_faults(not_finite=True), "check the driver",
+                     SHORTLY),
+        "another clock": Case(lambda cell: cell.robot.set_faults(stamp_offset_s=-100.0), "check the clocks",
+                     SHORTLY),
     }),
     "stop the other commander": Remedy(lambda cell: cell.ros.node.destroy_publisher(cell.other), {
         "somebody else commands": Case(command_too, f"commands the robot on /{TOPIC} too; stop it"),
