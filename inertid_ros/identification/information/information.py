@@ -348,8 +348,7 @@ class EarlierInformation:
     Attributes
     ----------
     root : (k, p), equations in the parameters of the model's layout, whitened to unit noise.
-    weights : (n,), root of the independent samples per second, over the residual's standard deviation, of each joint's
-        torque [1/(N m sqrt(s)) or 1/(N sqrt(s))].
+    weights : torque [1/(N m sqrt(s)) or 1/(N sqrt(s))]
     """
 
     root: Array
@@ -367,8 +366,7 @@ def earlier_information(
     if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
         raise ExcitationError(
             "earlier information: is of another robot, of other drive terms, or not of joint torques; identify again"
-            " with the robot's options as they are now"
-        )
+            " with the robot's options as they are now")
     deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
     shares = counts / np.maximum(information.counts, 1)
     root, _ = information.whitened(np.sqrt(shares) / deviation)
@@ -376,6 +374,5 @@ def earlier_information(
     weights = np.sqrt(counts[joints] / seconds) / deviation[joints]
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ExcitationError(
-            f"earlier information: weights of the {len(weights)} joints must be positive; identify again"
-        )
+            f"earlier information: weights of the {len(weights)} joints must be positive; identify again")
     return EarlierInformation(root, weights)
