@@ -348,7 +348,8 @@ class EarlierInformation:
     Attributes
     ----------
     root : (k, p), equations in the parameters of the model's layout, whitened to unit noise.
-    weights : torque [1/(N m sqrt(s)) or 1/(N sqrt(s))]
+    weights : (n,), root of the independent samples per second, over the residual's standard deviation, of each joint's
+        torque [1/(N m sqrt(s)) or 1/(N sqrt(s))].
     """
 
     root: Array
