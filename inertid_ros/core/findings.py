@@ -18,7 +18,7 @@ class Cause:
     meaning : one clause, without punctuation at its end.
     remedies : Mapping[str, str]
         Case to an imperative; messages fill in the words in braces. The case is empty for the remedy of all messages.
-    command : name of the command to give next, see :func:`~.gate.next_action`.
+    command : name of the command to give next, of those of the gate.
     """
 
     meaning: str
