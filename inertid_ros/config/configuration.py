@@ -53,8 +53,12 @@ class Effect:
     given as text with blanks between them.
     """
 
-    options: tuple[str, ...] = attrs.field(converter=lambda text: tuple(text.split()))
+    words: str
     needs: Mapping[str, Wanted]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return tuple(self.words.split())
 
 
 _BASE_TOPICS = ("topics.odometry", "topics.pose", "topics.twist", "topics.imu")
