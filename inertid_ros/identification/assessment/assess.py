@@ -7,6 +7,7 @@ import numpy as np
 
 from inertid_ros.core.findings import Finding, Severity, subjects_of
 from inertid_ros.core.samples import Samples
+from inertid_ros.data.screening.effort_checks import URDF_INSTEAD
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
@@ -65,10 +66,11 @@ def assess(
     confidence = None if estimate.model.free else torque_confidence(estimate)
     solution = tuple(gate.check_solution(estimate))
     realizable = all(finding.cause != "inconsistent" for finding in solution)
+    masses_open = any(f.cause == "effort_current" and f.evidence.endswith(URDF_INSTEAD) for f in findings)
     decision = GateDecision.from_findings(
         [
             *findings, *solution, *gate.check_borders(estimate, constraints),
-            *gate.plausibility(estimate, subjects_of(findings, "undeclared_load")),
+            *gate.plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
             *gate.check_excitation(estimate, confidence), *check_change(estimate, train),
             *(tested.findings if tested is not None else ()),
             *((NOT_VALIDATED,) if tested is None or tested.blocks else ())])

@@ -22,7 +22,7 @@ _MOMENTS = 4  # mass and first moment of a load; its inertia shows little
 
 
 def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Finding]:
-    """Finding on a load at an end of the robot that explains most of the residuals if it changes once.
+    """Finding on a load at an end of the robot that explains most of the residuals if it changes once, or in each part.
 
     For every instant, the residuals before and after it are fitted by loads of their own, with the friction and the
     bodies of the estimate. If none explains them, but most are in a short time, the robot met something.
@@ -41,14 +41,17 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     weight = valid * material / noise
     residual = weight * residual
     severity = Severity.REJECT if estimate.train_relative_error > _MIN_ERROR else Severity.CARE
-    changes = {
-        body: _best_change(weight[..., None] * _torque_of_moments(model, body, parts), residual)
-        for body in model.end_bodies}
-    body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
+    columns = {body: weight[..., None] * _torque_of_moments(model, body, parts) for body in model.end_bodies}
+    ends = np.cumsum([len(part.time) for part in parts])
+    each = [slice(end - len(part.time), end) for end, part in zip(ends.tolist(), parts, strict=True)]
+    for pieces in ([slice(0, len(residual))], each):
+        changes = {body: _best_changes(of_load, residual, pieces) for body, of_load in columns.items()}
+        body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
+        if explained > _MIN_EXPLAINED_SHARE:
+            break
     if explained <= _MIN_EXPLAINED_SHARE:
         yield from _passing(residual, parts, train, model.joint_names, severity)
     else:
-        ends = np.cumsum([len(part.time) for part in parts])
         index = int(np.searchsorted(ends, row, side="right"))
         first = row - ends[index] + len(parts[index].time)
         since = "the start" if first == 0 else f"{parts[index].time[first] - train[index].time[0]:.1f} s"
@@ -94,21 +97,29 @@ def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -
     return np.concatenate([np.stack(columns, axis=2) for columns in torques])
 
 
-def _best_change(columns: Array, residual: Array) -> tuple[float, int, Array]:
-    """Share of the squares of residuals ``(N, n)`` that columns ``(N, n, 4)`` explain if their factors change once.
+def _best_changes(columns: Array, residual: Array, pieces: Sequence[slice]) -> tuple[float, int, Array]:
+    """Share of the squares of residuals ``(N, n)`` that columns ``(N, n, 4)`` explain if factors change in each piece.
 
-    Also the first row after the change, and the change of the factors ``(4,)``.
+    Also the first row after the change of the piece where they explain most, and that change of the factors ``(4,)``.
     """
+    total, found = float(np.sum(residual**2)), [_best_change(columns[piece], residual[piece]) for piece in pieces]
+    best = int(np.argmax([gain for gain, _, _ in found]))
+    _, row, change = found[best]
+    return sum(gain for gain, _, _ in found) / max(total, 1e-300), pieces[best].start + row, change
+
+
+def _best_change(columns: Array, residual: Array) -> tuple[float, int, Array]:
+    """Squares of residuals that columns explain if their factors change once, the first row after it, the change."""
     gram = np.cumsum(np.einsum("knp,knq->kpq", columns, columns), axis=0)
     right = np.cumsum(np.einsum("knp,kn->kp", columns, residual), axis=0)
-    count, total = len(residual), float(np.sum(residual**2))
-    rows = np.arange(int(_MIN_SIDE_SHARE * count), count - int(_MIN_SIDE_SHARE * count))
-    if not len(rows) or total == 0:
+    side = max(int(_MIN_SIDE_SHARE * len(residual)), 1)
+    rows = np.arange(side, len(residual) - side)
+    if not len(rows):
         return 0.0, 0, np.zeros(_MOMENTS)
     before, after = _solved(gram[rows], right[rows]), _solved(gram[-1] - gram[rows], right[-1] - right[rows])
     gain = np.einsum("kp,kp->k", before, right[rows]) + np.einsum("kp,kp->k", after, right[-1] - right[rows])
     best = int(np.argmax(gain))
-    return float(gain[best]) / total, int(rows[best]) + 1, after[best] - before[best]
+    return float(gain[best]), int(rows[best]) + 1, after[best] - before[best]
 
 
 def _solved(gram: Array, right: Array) -> Array:

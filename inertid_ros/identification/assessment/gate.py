@@ -147,7 +147,7 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
         yield Finding.with_remedy("little_excited", Severity.NOTICE, evidence)
 
 
-def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> Iterator[Finding]:
+def plausibility(estimate: Estimate, loaded: Collection[str] = (), masses_open: bool = False) -> Iterator[Finding]:
     """Findings on identified masses, friction and stiffness, and on the delay of effort.
 
     A value counts only if its whole interval of three standard deviations is implausible, and a mass only if the data
@@ -156,13 +156,14 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> Iterator[F
     Parameters
     ----------
     loaded : links that hold a load that is not in the URDF, whose masses may be anything
+    masses_open : whether a finding says that all masses of the URDF may be wrong; then no single one is grave
     """
-    yield from _masses(estimate, loaded)
+    yield from _masses(estimate, loaded, Severity.CARE if masses_open else Severity.REJECT)
     for check in (_friction, _no_friction, _stiffness, _delay):
         yield from check(estimate)
 
 
-def _masses(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
+def _masses(estimate: Estimate, loaded: Collection[str], gravest: Severity) -> Iterator[Finding]:
     """Masses far from the URDF's; a notice if the data do not show a mass so well."""
     prior, masses = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
     columns = np.array([estimate.layout.body(body).start for body in range(len(masses))])
@@ -186,7 +187,7 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
         if not _far(nearest, before, total):
             cause, severity = "mass_open", Severity.NOTICE
         elif _far(nearest, before, total, _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE):
-            severity = Severity.REJECT
+            severity = gravest
         evidence = f"{link} weighs {_weight(mass, deviations[index])}, in the URDF {before:.4g} kg"
         yield Finding.with_remedy(cause, severity, evidence, link)
 
