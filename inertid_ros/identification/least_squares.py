@@ -193,13 +193,18 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
 class Residuals:
     """Residuals of recordings under one set of parameters; masked ones do not count."""
 
+    equations: Equations
     recordings: tuple[Samples, ...]
     values: tuple[Array, ...]
 
     @classmethod
     def from_parameters(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
         values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
-        return cls(tuple(recordings), values)
+        return cls(equations, tuple(recordings), values)
+
+    def at(self, parameters: Array) -> "Residuals":
+        """Residuals of the same recordings under other parameters."""
+        return Residuals.from_parameters(self.equations, self.recordings, parameters)
 
     @cached_property
     def sizes(self) -> list[Array]:
@@ -271,10 +276,11 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
     IdentificationError
         No minimum within the passes.
     """
-    fit = linear_problem.weighted(measured, np.ones(linear_problem.equations.count))
-    residuals, scale = _settle(linear_problem, recordings, fit)
-    information = compress(linear_problem.equations, residuals.pseudo_values(scale))
-    fraction = np.ones(linear_problem.equations.count)
+    equations = linear_problem.equations
+    fit = linear_problem.weighted(measured, np.ones(equations.count))
+    residuals, scale = _settle(linear_problem, Residuals.from_parameters(equations, recordings, fit.parameters), fit)
+    information = compress(equations, residuals.pseudo_values(scale))
+    fraction = np.ones(equations.count)
     if not linear_problem.options.independent:
         fraction = residuals.independent_fraction(scale, least_deviation(measured))
     fit = linear_problem.weighted(information, fraction, fit.weights)
@@ -283,39 +289,36 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
     weights = fit.weights
     if linear_problem.options.weighting == "residual":
         weights = weights / np.sqrt(1 - residuals.clipped_share(scale))
-    residuals, gap, passes = _minimise(linear_problem, recordings, scale, replace(fit, weights=weights))
+    residuals, gap, passes = _minimise(residuals, scale, replace(fit, weights=weights))
     clipped = residuals.clipped_share(scale)
-    information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+    information = compress(equations, residuals.pseudo_values(scale))
     fit = linear_problem.fit(information, weights * np.sqrt(1 - clipped), fraction)
     return replace(fit, scale=scale, clipped=clipped, gap=gap, iterations=passes)
 
 
-def _settle(linear_problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
+def _settle(linear_problem: LinearProblem, residuals: Residuals, fit: LinearFit) -> tuple[Residuals, Array]:
     least = least_deviation(fit.information)
-    residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
     scale = residuals.scale(least)
     for _ in range(_MAX_SCALE_PASSES):
-        information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+        information = compress(residuals.equations, residuals.pseudo_values(scale))
         fit = linear_problem.weighted(information, fit.fraction, fit.weights)
-        residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
+        residuals = residuals.at(fit.parameters)
         before, scale = scale, residuals.scale(least)
         if np.max(np.abs(scale / before - 1)) <= _SCALE_TOLERANCE:
             break
     return residuals, scale
 
 
-def _minimise(
-    linear_problem: LinearProblem, recordings: Sequence[Samples], scale: Array, fit: LinearFit
-) -> tuple[Residuals, float, int]:
+def _minimise(residuals: Residuals, scale: Array, fit: LinearFit) -> tuple[Residuals, float, int]:
     """Residuals at the minimum, bound of objective minus optimum, and passes."""
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
-    residuals = Residuals.from_parameters(linear_problem.equations, recordings, at)
+    residuals = residuals.at(at)
     objective = residuals.objective(scale, weights)
     rounding = _SQUARE_ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
     for passes in range(1, _MAX_ROBUST_PASSES + 1):
-        R, z = compress(linear_problem.equations, residuals.clipped_torque(scale)).whitened(weights)
+        R, z = compress(residuals.equations, residuals.clipped_torque(scale)).whitened(weights)
         every = R @ span
-        inner = compress(linear_problem.equations, residuals.without_clipped(scale)).whitened(weights)[0] @ span
+        inner = compress(residuals.equations, residuals.without_clipped(scale)).whitened(weights)[0] @ span
         gradient = every.T @ z
         step = cho_solve(cho_factor(inner.T @ inner + _CLIPPED_CURVATURE_SHARE * every.T @ every), gradient)
         gap = 0.5 * float(gradient @ step)
@@ -323,7 +326,7 @@ def _minimise(
             return residuals, gap, passes
         before = objective
         for share in 0.5 ** np.arange(20):
-            residuals = Residuals.from_parameters(linear_problem.equations, recordings, at + share * (span @ step))
+            residuals = residuals.at(at + share * (span @ step))
             objective = residuals.objective(scale, weights)
             if gap <= _UNCHECKED_DECREASE * before or objective <= before - 0.1 * share * gap:
                 break
