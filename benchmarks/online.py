@@ -98,7 +98,7 @@ def main() -> None:
 
 A simulated Panda (MuJoCo, friction, noise; 200 Hz), calibrated as in "Payloads"; random motions. The causal filter
 has a cutoff of {streams[0].options.cutoff_hz:.1f} Hz and delays by {1e3 * causal.delay:.0f} ms; samples are taken in
-blocks of {block}, so that a state is in the information after {1e3 * causal.latency:.0f} ms at most, and solved again
+blocks of {block}, so that a state is in the information after {1e3 * (causal.delay + block * streams[0].options.period):.0f} ms at most, and solved again
 every {4 * block} samples from the last optimum. One minute each; processor time of filter, regressor and update per
 sample, and of a solution: mean or median, and the 99th percentile. The batch result is of the same causal samples,
 compressed at once and solved by the interior point method from the prior; the largest difference of any parameter is
