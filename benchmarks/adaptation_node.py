@@ -21,10 +21,10 @@ from studies.simulated_panda import MODEL
 from support.nodes.adapted_arm import JOINTS, START, AdaptedArm, adapted_arm_in, swayed
 from tables import machine, publish, table
 
-from inertid_ros.adaptive_control.controlled_arm import ArmState, ControlledArm, adaptive_controller, first_estimate
-from inertid_ros.adaptive_control.reference import SentTrajectory
+from inertid_ros.adaptive_control.controlled_arm import ControlledArm, adaptive_controller, first_estimate
 from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.nodes.tools.processes import claim_domain
 from inertid_ros.report.results import Result
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
@@ -110,7 +110,7 @@ def step_times(result: Result, seconds: float = 20.0) -> Array:
     begin = robot.state()
     arm = ControlledArm(
         adaptive_controller(estimate, options), estimate.model, LimitOptions(), options, MonitorOptions(),
-        ArmState(robot.time, begin.position, begin.velocity, begin.effort),
+        begin,
     )  # fmt: skip
     points = np.linspace(0.0, seconds, int(5 * seconds) + 1)[1:]
     spent = []
@@ -118,7 +118,7 @@ def step_times(result: Result, seconds: float = 20.0) -> Array:
         now, sample = robot.time, robot.state()
         if tick == 1:
             motion = [np.array(each) for each in swayed(points, PERIOD_S)]
-            arm.follow(SentTrajectory(now, points, *motion), now)
+            arm.follow(PiecewiseQuintic(now + points, *motion), now)
         before = time.process_time()
         arm.update(1000.0 + sample.time, 1000.0 + now, now, sample.position, sample.velocity, sample.effort)
         effort = arm.tick(now)

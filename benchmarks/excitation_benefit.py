@@ -23,7 +23,11 @@ from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.identify import IdentifyOptions, identify
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    prior_coordinates,
+    prior_covariance_root,
+)
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model

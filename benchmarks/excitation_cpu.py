@@ -44,7 +44,7 @@ def write_plan(path: Path) -> None:
     """A motion of all joints around the pose where the arm starts, up to half of its speed."""
     model = load_model(example_urdf(), MODEL)
     limits = motion_limits(model)
-    basis = FourierBasis(3 * MEASURED_S, 24)
+    basis = FourierBasis(3 * MEASURED_S, 24, 1 / (3 * MEASURED_S))
     shape = np.random.default_rng(0).normal(size=(basis.size, model.joints))
     _, velocity, acceleration = LinearTrajectory(basis, START, shape).sample(np.linspace(0, basis.duration, 4000))
     use = max(np.abs(velocity / limits.velocity).max(), np.abs(acceleration / limits.acceleration).max())

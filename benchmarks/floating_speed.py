@@ -16,7 +16,7 @@ from inertid_ros.config.robot import DRIVE_TERMS, RobotOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.map_fit import FitData, MapFit
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.force_equations import ForceEquations
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.simulation.example_robots import example_urdf
@@ -81,11 +81,10 @@ def fit(terms: tuple[str, ...], held: Sequence[str]) -> list[object]:
     equations = ForceEquations(model)
     information = compress(equations, [states(model, SAMPLES)])
     given = MapFit.of(FitData(equations, (), information), IdentifyOptions(), Constraints())
-    weighting = given.weighting
-    R, z = given.map_problem.coordinates.normalise(*information.whitened(1 / weighting.deviation))
+    R, z = given.map_problem.coordinates.normalise(*information.whitened(1 / given.deviation))
     times = (
-        seconds(lambda: information.whitened(1 / weighting.deviation)),
-        seconds(lambda: given.map_problem.solve(R, z, weighting.regularization)),
+        seconds(lambda: information.whitened(1 / given.deviation)),
+        seconds(lambda: given.map_problem.solve(R, z, given.regularization)),
         seconds(lambda: given.reweighted()),
     )
     return [len(model.link_names), model.layout.size, *(f"{1e3 * value:.0f}" for value in times)]

@@ -86,7 +86,7 @@ def row(name: str, model: RobotModel, share: float, fit: bool) -> list[str]:
     for seed in range(SEEDS):
         given, recording, friction = recorded(model, seed, share)
         if share and not fit:  # the speeds are known
-            given = given.with_stribeck_speeds(friction.stribeck_speed)
+            given = given.with_layout(stribeck_speeds=tuple(friction.stribeck_speed), without_stribeck=())
         estimate = identify(given, [prepare(recording, given)], IdentifyOptions(fit_stribeck_speed=fit))
         found.append(errors(estimate, friction))
         present.append(estimate.layout.with_stribeck)

@@ -9,7 +9,7 @@ from tables import datasets, machine, publish, table
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 
 TESTED = {
     "first third": (0, 1 / 3),

@@ -26,8 +26,9 @@ from support.nodes.control_messages import control_messages_environment
 from support.nodes.two_links import TRUE_URDF
 from tables import ROOT, commit, machine, publish, table
 
+from inertid_ros.core.errors import InertidError
 from inertid_ros.nodes import MODULES
-from inertid_ros.nodes.tools.processes import SERVING_NODES, DemoError, Processes, claim_domain
+from inertid_ros.nodes.tools.processes import SERVING_NODES, Processes, claim_domain
 from inertid_ros.simulation.example_robots import PANDA, example_urdf
 
 CONTROLLER = "joint_trajectory_controller"
@@ -93,7 +94,7 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
                 # The robot has a computer of its own.
                 processes.start(name, ["nice", "-n", "-15", *command] if name == "simulator" else command)
             run["status"] = processes.wait("calibrate", LONGEST_RUN_S)
-    except DemoError as error:
+    except InertidError as error:
         run["messages"].append(str(error).splitlines()[0])
     run["seconds"] = round(time.monotonic() - begun, 1)
     report = folder / "result" / "report.json"

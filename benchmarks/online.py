@@ -94,11 +94,12 @@ def main() -> None:
     header.append("consistent")
     seconds, alarms = (sum(each[k] for each in peaceful) for k in (0, 1))
     block = streams[0].options.block
+    latency = causal.delay + block * streams[0].options.period
     text = f"""## Online identification
 
 A simulated Panda (MuJoCo, friction, noise; 200 Hz), calibrated as in "Payloads"; random motions. The causal filter
 has a cutoff of {streams[0].options.cutoff_hz:.1f} Hz and delays by {1e3 * causal.delay:.0f} ms; samples are taken in
-blocks of {block}, so that a state is in the information after {1e3 * causal.latency:.0f} ms at most, and solved again
+blocks of {block}, so that a state is in the information after {1e3 * latency:.0f} ms at most, and solved again
 every {4 * block} samples from the last optimum. One minute each; processor time of filter, regressor and update per
 sample, and of a solution: mean or median, and the 99th percentile. The batch result is of the same causal samples,
 compressed at once and solved by the interior point method from the prior; the largest difference of any parameter is

@@ -15,8 +15,8 @@ from tables import machine, publish, table
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
+from inertid_ros.core.inertial_parameters import MassComInertia
 from inertid_ros.payload.payload import Payload
-from inertid_ros.simulation.plan_recording import Box
 
 ARMS, DRAWS, REFERENCES = 20, 10, 2
 GIVEN_MASS = 2.0
@@ -61,7 +61,7 @@ def draws(
         index += 1
 
 
-def _draw(box: Box, payload: Payload, seconds: float, refused: int) -> Draw:
+def _draw(box: MassComInertia, payload: Payload, seconds: float, refused: int) -> Draw:
     found = (payload.mass, *payload.com, *payload.inertia)
     value, deviation = np.array([each.value for each in found]), np.array([each.deviation for each in found])
     return Draw(box.numbers, value, deviation, np.array([each.interval for each in found]), seconds, refused)

@@ -11,11 +11,11 @@ from tables import machine, publish, table
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import Ellipsoid, from_pseudo_inertia, mass_com_inertia
-from inertid_ros.identification.prior.constraints import Constraints, constrained
-from inertid_ros.identification.prior.convex_program import ConvexProgram
-from inertid_ros.identification.prior.coordinates import Coordinates, normalised_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization, regularized
+from inertid_ros.identification.solvers.constraints import Constraints, constrained
+from inertid_ros.identification.solvers.convex_program import ConvexProgram
+from inertid_ros.identification.solvers.coordinates import Coordinates, normalised_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
+from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.third_party import cvxpy_problem, solve_with_clarabel
 from inertid_ros.robot.layout import ParameterLayout
 

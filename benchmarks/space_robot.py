@@ -13,9 +13,8 @@ from tables import machine, publish, table
 from inertid_ros.config.excitation import CombinationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import PSEUDO_INERTIA_BASIS, is_consistent, nearest_consistent
-from inertid_ros.excitation.planning.floating_base import floating_problem
 from inertid_ros.excitation.planning.interval_motion import IntervalMotion, prune, rank_and_condition
-from inertid_ros.excitation.planning.interval_planner import plan_intervals
+from inertid_ros.excitation.planning.interval_planner import floating_problem, plan_intervals
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.free_floating import GravityGradient
@@ -101,7 +100,7 @@ def _shown(model: RobotModel, motion: IntervalMotion) -> tuple[int, float]:
     """Significant singular values and condition number of the equations along a motion."""
     problem = floating_problem(model, limits(), CombinationOptions())
     phases = (np.arange(100) + 0.5) / 100
-    rows, _ = problem.regressor(*motion.sample(phases))
+    rows, *_ = problem.regressor(*motion.sample(phases))
     return rank_and_condition(rows.reshape(-1, rows.shape[-1]), 1 / 300)
 
 

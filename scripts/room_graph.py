@@ -44,7 +44,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
 ORDER_WITHIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "robot": (("urdf",), ("",)),
     "data": (("",), ("files",), ("screening",), ("preparation",)),
-    "identification": (("information",), ("base_parameters",), ("prior",), ("solvers",), ("assessment",), ("",)),
+    "identification": (("information",), ("base_parameters",), ("solvers",), ("assessment",), ("",)),
     "excitation": (("",), ("constraints",), ("execution",), ("planning",)),
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.latencies import all_latencies, latencies, print_latencies  # noqa: F401 - the first two are fixtures
 from support.paths import ROOT
+from support.quick_outputs import files_not_synced, pages_without_plots  # noqa: F401 - fixtures for all tests
 from support.written_files import written_files_have_their_schema  # noqa: F401 - a fixture for all tests
 
 # Before NumPy is imported: two workers with a thread pool each are slower than with one thread each.
@@ -42,17 +43,24 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(variable, None)
 
 
+# What a module of test/nodes imports if its tests start nodes, or processes that have one.
+_NODE_STARTERS = {
+    "NodeProcess", "RosClient", "adapted_arm_in", "excitation_in", "local_nodes", "rclpy", "ros_client_in",
+    "subprocess",
+}  # fmt: skip
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order and groups for several workers (``--dist loadgroup``): no two tests of running nodes of one kind at once.
+    """Order and groups for several workers (``--dist loadgroup``).
 
-    Tests that move a robot in real time come first, then those of other nodes, then all others, file by file.
+    Tests that move a robot in real time come first, file by file, then those of other running nodes, of which no two
+    run at once but for one of FLOWS and one of single nodes, then all others, file by file.
     """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:  # tests of several files that share what is slow to make
             item.add_marker(pytest.mark.xdist_group(_group(item)))
-    order = {"realtime": 0, "nodes": 1}
-    items.sort(key=lambda item: order.get(_group(item), 2))
+    items.sort(key=lambda item: 0 if item.get_closest_marker("realtime") else 1 if _group(item) == "nodes" else 2)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -62,16 +70,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    if item.get_closest_marker("realtime"):
-        return "realtime"
     path = item.path.relative_to(ROOT / "test")
-    return "nodes" if path.parts[0] == "nodes" else str(path)
+    starts_nodes = path.parts[0] == "nodes" and not _NODE_STARTERS.isdisjoint(vars(item.getparent(pytest.Module).obj))
+    return "nodes" if starts_nodes and not item.get_closest_marker("realtime") else str(path)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """What nobody waits for leaves the processor to the nodes of the worker beside; a process does so once for all."""
-    if _group(item) not in ("realtime", "nodes") and "PYTEST_XDIST_WORKER" in os.environ:
+    watched = item.get_closest_marker("realtime") or _group(item) == "nodes"
+    if not watched and "PYTEST_XDIST_WORKER" in os.environ:
         os.setpriority(os.PRIO_PROCESS, 0, 19)
 
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
-from inertid_ros.config.robot import PlateOptions, RobotOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.simulation import BodySensorOptions, LeggedRobotOptions, MovementOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
@@ -40,14 +39,7 @@ class Truth:
 
 def plate_model(robot: LeggedRobotDescription, drive_terms: tuple[str, ...] = ()) -> RobotModel:
     """Model of a legged robot with a plate under every sole."""
-    plates = {plate.name: plate.placement for plate in robot.plates}
-    under = {
-        sole.plate: PlateOptions(
-            sole.frame, tuple(plates[sole.plate].translation), tuple(pin.rpy.matrixToRpy(plates[sole.plate].rotation))
-        )
-        for sole in robot.soles
-    }
-    return load_model(robot.urdf, RobotOptions(drive_terms=drive_terms, base="free", plates=under))
+    return load_model(robot.urdf, RobotOptions(drive_terms=drive_terms, base="free", plates=robot.plate_options()))
 
 
 def simulate(name: str, seed: int, movement: MovementOptions | None = None) -> Truth:

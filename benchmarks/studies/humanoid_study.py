@@ -17,11 +17,11 @@ from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, p
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.planning.criterion import EarlierInformation
 from inertid_ros.excitation.planning.descent import Candidate, finish_plan, improve_shape
 from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor
 from inertid_ros.excitation.planning.planner import random_shape, random_shapes
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.simulation.example_robots import example_urdf
 

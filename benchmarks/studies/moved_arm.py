@@ -19,7 +19,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.robot.model import load_model
 from inertid_ros.ros.conversions import from_joint_trajectory, to_nanoseconds, to_time
 from inertid_ros.ros.topics import COMMAND
-from inertid_ros.simulation.controller import CommandedTrajectory, Follower
+from inertid_ros.simulation.controller import Follower
 from inertid_ros.simulation.example_robots import example_urdf
 
 
@@ -41,10 +41,9 @@ def main(rate: float) -> None:
         taken = commands.handle.take_message(JointTrajectory, False)
         if taken is not None:
             points = from_joint_trajectory(taken[0], names)
-            trajectory = CommandedTrajectory(points.time, points.position, points.velocity, points.acceleration)
             start = to_nanoseconds(taken[0].header.stamp)
             with contextlib.suppress(ExcitationError):  # what comes after its end changes nothing
-                follower.follow(trajectory, now, (start - offset_ns) * 1e-9 if start else now)
+                follower.follow(points, now, (start - offset_ns) * 1e-9 if start else now)
         position, velocity, _ = follower.desired(now)
         message.header.stamp = to_time(round(now * 1e9) + offset_ns)
         message.position, message.velocity = position.tolist(), velocity.tolist()

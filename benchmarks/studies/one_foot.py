@@ -101,9 +101,9 @@ class OneFoot:
     def _balanced(self, samples: Samples) -> bool:
         """Whether the sole is pressed to the ground and not about to tip."""
         wrench = self.plate_wrench(samples.q, samples.tau)
-        contact, plate = self.model.contacts[0], self.robot.plates[0]
-        force = wrench[:, :3] @ plate.rotation.T
-        moment = wrench[:, 3:] @ plate.rotation.T + np.cross(contact.plate.xyz, force)
+        contact, turn = self.model.contacts[0], self.robot.plates[0].placement.rotation
+        force = wrench[:, :3] @ turn.T
+        moment = wrench[:, 3:] @ turn.T + np.cross(contact.plate.xyz, force)
         sole = self.robot.soles[0]
         pressed = force[:, 2] > 0
         forward, left = -moment[:, 1] / force[:, 2], moment[:, 0] / force[:, 2]

@@ -10,7 +10,7 @@ import numpy as np
 from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.core.inertial_parameters import MassComInertia, is_consistent
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import compress
@@ -24,7 +24,7 @@ from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.plan_recording import Box, simulate
+from inertid_ros.simulation.plan_recording import simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .payload_study import CalibratedPanda, box_load
@@ -92,7 +92,7 @@ class Stream:
         return recording, (changed[0] - zero if changed else np.inf)
 
 
-def holding(model: RobotModel, box: Box) -> Callable[[SimulatedRobot], None]:
+def holding(model: RobotModel, box: MassComInertia) -> Callable[[SimulatedRobot], None]:
     """Change by which the hand holds a box."""
     bodies = model.body_prior + load_bodies(model, {"box": box_load(box)}, "box")
     loaded = load_model(write_urdf(model, bodies), MODEL)

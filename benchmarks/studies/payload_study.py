@@ -12,6 +12,7 @@ from inertid_ros.config.excitation import LimitOptions
 from inertid_ros.config.robot import LoadOptions, RobotOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import MassComInertia
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.plan import Plan
@@ -23,7 +24,7 @@ from inertid_ros.report.results import Result
 from inertid_ros.robot.body_changes import load_bodies
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.plan_recording import Box, simulate
+from inertid_ros.simulation.plan_recording import homogeneous_box, simulate
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .simulated_panda import ACCELERATION, MODEL, START, SimulatedPanda
@@ -33,16 +34,16 @@ DRIFT = FrictionDrift()
 _MOVES, _AMPLITUDE, _KNOT_S = 4, 0.6, 0.01
 
 
-def random_box(rng: np.random.Generator, mass: float | None = None) -> Box:
+def random_box(rng: np.random.Generator, mass: float | None = None) -> MassComInertia:
     """Return a box of a mass [kg], or of 0.2 to 5 kg, that the flange can hold."""
     mass = float(rng.uniform(0.2, 5.0)) if mass is None else mass
-    return Box.random(rng, mass, sides=(0.04, 0.25), ahead=(0.03, 0.15))
+    return homogeneous_box(rng, mass, sides=(0.04, 0.25), ahead=(0.03, 0.15))
 
 
-def box_load(box: Box) -> LoadOptions:
+def box_load(box: MassComInertia) -> LoadOptions:
     """Return the box as a load of recordings named ``box``."""
-    upper = tuple(box.inertia[np.triu_indices(3)].tolist())
-    return LoadOptions(TOOL, box.mass, ("box*",), com=tuple(box.com.tolist()), inertia=upper)
+    mass, x, y, z, *upper = box.numbers.tolist()
+    return LoadOptions(TOOL, mass, ("box*",), com=(x, y, z), inertia=tuple(upper))
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class CalibratedPanda:
         outcome = calibrate(self.arm.given, recordings[:1], recordings[1:], configuration)
         return Result.load(outcome.save(self.directory, force=True))
 
-    def record(self, box: Box | None, draw: int, friction: Array, seconds: float = 5.0) -> Recording:
+    def record(self, box: MassComInertia | None, draw: int, friction: Array, seconds: float = 5.0) -> Recording:
         """Recording of four movements from rest to rest, with friction times factors ``(2, n)``."""
         loads = {} if box is None else {"box": box_load(box)}
         name = "empty" if box is None else "box"
@@ -107,7 +108,7 @@ class CalibratedPanda:
         share = DRIFT.since_calibration if share is None else share
         return np.maximum(before * (1 + share * rng.standard_normal((2, len(START)))), 0.0)
 
-    def payload(self, box: Box, draw: int, with_reference: bool = False) -> Payload:
+    def payload(self, box: MassComInertia, draw: int, with_reference: bool = False) -> Payload:
         """Estimate of what the arm holds, from five seconds, with or without a reference of the same session."""
         rng = np.random.default_rng([self.seed, draw, 1])
         friction = self.drifted(rng)

@@ -17,7 +17,7 @@ from inertid_ros.core.inertial_parameters import (
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.planning.criterion import Criterion, OptimalityCriterion
 from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor
-from inertid_ros.identification.prior.coordinates import PULLBACK
+from inertid_ros.identification.solvers.coordinates import PULLBACK
 from inertid_ros.robot.model import RobotModel, load_model
 
 UPPER, FOREARM = 0.35, 0.30  # m

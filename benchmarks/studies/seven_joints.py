@@ -13,7 +13,7 @@ from inertid_ros.excitation.motion_limits import motion_limits
 from inertid_ros.excitation.planning.criterion import Criterion, OptimalityCriterion, Scaling
 from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor
 from inertid_ros.excitation.planning.planning_problem import SizeBounds
-from inertid_ros.identification.prior.coordinates import normalised_coordinates, scaling_matrix
+from inertid_ros.identification.solvers.coordinates import normalised_coordinates, scaling_matrix
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.example_robots import PANDA, example_urdf

@@ -12,22 +12,18 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.adaptive_control.controller import (
-    AdaptationOptions,
-    AdaptiveController,
-    CalibratedDrives,
-    Law,
-    Reference,
-    Tracking,
-)
-from inertid_ros.adaptive_control.reference import ReferenceMotion, SentTrajectory, way_along
 from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions, StateMonitorOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.core.samples import StateSample
 from inertid_ros.excitation.execution.monitor import StateMonitor
 from inertid_ros.excitation.motion_limits import motion_limits
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.report.results import Result, ResultError
 from inertid_ros.robot.model import RobotModel
+
+from .controller import AdaptationOptions, AdaptiveController, CalibratedDrives, Law, Reference, Tracking
+from .reference import ReferenceMotion, way_along
 
 _MAX_ADAPTATION_STEP_S = 0.01
 _TRUSTED_FEEDBACK_AGE_S = 0.1  # older feedback comes from states before they went wrong
@@ -155,30 +151,9 @@ class TorqueTransition:
 
 
 class Stage(Enum):
-    """Motion of the arm."""
-
     HOLDING = "holding"
     FOLLOWING = "following"
     STOPPING = "stopping"
-
-
-@dataclass(frozen=True)
-class ArmState:
-    """Measured position, velocity and effort ``(n,)`` at a time on the steady clock [s]."""
-
-    time: float
-    position: Array
-    velocity: Array
-    effort: Array
-
-    def at(self, now: float) -> Array:
-        """Extrapolate the position ``(n,)`` to ``now``."""
-        return np.asarray(self.position + max(now - self.time, 0.0) * self.velocity)
-
-    def repeats(self, before: "ArmState") -> bool:
-        """Whether every digit equals that of the state before, as without noise or at rest only."""
-        channels = ("position", "velocity", "effort")
-        return all((getattr(self, key) == getattr(before, key)).all() for key in channels)
 
 
 class ControlledArm:
@@ -190,19 +165,15 @@ class ControlledArm:
 
     Parameters
     ----------
-    controller : AdaptiveController
-        Its effort limit bounds all commands.
-    limits : LimitOptions
-        Limits of references.
-    begin : ArmState
-        At rest.
+    controller : its effort limit bounds all commands.
+    limits : of references.
+    begin : at rest.
 
     Attributes
     ----------
-    fault : str
-        Reason of a stop by a fault, until :meth:`resume`; else empty.
-    largest_error : float
-        Largest distance from the reference since the last trajectory was accepted [rad or m].
+    fault : reason of a stop by a fault, until :meth:`resume`; else empty.
+    accepts : whether trajectories are accepted and parameters adapt.
+    largest_error : largest distance from the reference since the last trajectory was accepted [rad or m].
 
     Raises
     ------
@@ -217,7 +188,7 @@ class ControlledArm:
         limits: LimitOptions,
         options: EffortControlOptions,
         monitor: StateMonitorOptions,
-        begin: ArmState,
+        begin: StateSample,
     ) -> None:
         motion, urdf = motion_limits(model, limits), model.limits
         lower = np.where(np.isfinite(urdf.lower), urdf.lower, motion.lower)
@@ -230,7 +201,7 @@ class ControlledArm:
         self._limits, self._options = motion, options
         effort = np.asarray(controller.options.effort_limit)
         self._watch = EffortWatch(model.joint_names, speed, effort, options.saturation_s)
-        self._accepts = True  # trajectories and adaptation
+        self.accepts = True
         self._state, self._seen = begin, begin.time
         self._reference = ReferenceMotion(motion, begin.position, np.zeros_like(begin.position), begin.time,
                                           options.brake)  # fmt: skip
@@ -244,16 +215,12 @@ class ControlledArm:
     def stage(self) -> Stage:
         if self.at_rest:
             return Stage.HOLDING
-        return Stage.FOLLOWING if self._accepts else Stage.STOPPING
+        return Stage.FOLLOWING if self.accepts else Stage.STOPPING
 
     @property
     def at_rest(self) -> bool:
         """Whether the reference is at rest."""
         return self._reference.at_rest(self._ticked)
-
-    @property
-    def accepts(self) -> bool:
-        return self._accepts
 
     @property
     def error(self) -> Array:
@@ -265,20 +232,22 @@ class ControlledArm:
         time = self.monitor.clock.take(stamp, clock, now)
         if self.monitor.update(time, now, position, effort, self._commanded(time), velocity):
             return
-        state = ArmState(time, position, velocity, effort)
-        self._repeats = self._repeats + 1 if state.repeats(self._state) else 0
+        state, before = StateSample(time, position, velocity, effort), self._state
+        channels = ("position", "velocity", "effort")
+        repeats = all((getattr(state, key) == getattr(before, key)).all() for key in channels)
+        self._repeats = self._repeats + 1 if repeats else 0
         self._state, self._seen = state, now
         self.largest_error = max(self.largest_error, float(np.abs(self.error).max()))
 
-    def follow(self, sent: SentTrajectory, now: float) -> None:
-        """Follow a trajectory from now on, in place of the one before.
+    def follow(self, sent: PiecewiseQuintic, now: float) -> None:
+        """Follow the points of a trajectory from now on, in place of the one before.
 
         Raises
         ------
         ExcitationError
             It is not accepted now, or breaks a limit; see :func:`.way_along`. The one before continues.
         """
-        if not self._accepts:
+        if not self.accepts:
             raise ExcitationError(f"reference: refused, {self.fault or 'adaptation is not active'}")
         curve = way_along(sent, self._reference.at(now), now, self._limits)
         self._reference.follow(curve, now)
@@ -296,12 +265,12 @@ class ControlledArm:
             self.stop(now, f"the controller was held up for {step:.3f} s")
             self._elsewhere = True
         sees = self._sees(now)
-        if self._accepts:
+        if self.accepts:
             problem = self.monitor.check(now, self._commanded(self._state.time))
             problem = problem or (self._watch.check(now, self._state.velocity) if sees else "")
             if problem:
                 self.stop(now, self._watch.explained(problem))
-        if not (sees or self._accepts):
+        if not (sees or self.accepts):
             self._elsewhere = True
             if self._reference.at_rest(now):
                 return None
@@ -311,23 +280,23 @@ class ControlledArm:
     def stop(self, now: float, fault: str = "") -> None:
         """Come to rest and hold, without adaptation; ``fault`` is the reason if it is a fault."""
         self.fault = self.fault or fault
-        if not self._accepts:
+        if not self.accepts:
             return
-        self._accepts = False
+        self.accepts = False
         if self._sees(now) and np.abs(self.error).max() > _MAX_PATH_ERROR:
-            self._reference.rest_from(self._state.at(now), self._state.velocity, now)
+            self._reference.rest_from(self._position(now), self._state.velocity, now)
         else:
             self._reference.brake()
 
     def resume(self, now: float) -> str:
         """Accept trajectories again, and adapt; return why not, or an empty text."""
-        if not self._accepts and not self.at_rest:
+        if not self.accepts and not self.at_rest:
             return "the arm is still coming to rest; try again"
         if not self._sees(now):
             return "no joint states tell where the arm is; check the robot's driver"
-        if not self._accepts:
+        if not self.accepts:
             self._reference.rest_from(self._asked.position, np.zeros_like(self._asked.position), now)
-        self.fault, self._accepts = "", True
+        self.fault, self.accepts = "", True
         return ""
 
     def _effort(self, now: float, step: float, sees: bool) -> Array:
@@ -337,9 +306,9 @@ class ControlledArm:
         asked = self._asked = self._reference.at(now)
         if not sees:
             return self._effort_without_states()
-        adapt = self._accepts and self._transition.ended(now)
+        adapt = self.accepts and self._transition.ended(now)
         effort = self.controller.step(
-            self._state.at(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt
+            self._position(now), self._state.velocity, asked, min(step, _MAX_ADAPTATION_STEP_S), adapt
         )
         self._watch.saturate(now, self.controller.saturated)
         effort = self._transition.smoothed(effort, now)
@@ -361,10 +330,14 @@ class ControlledArm:
 
     def _begin_here(self, now: float) -> None:
         """Come to rest from where the arm is, starting with the measured torque."""
-        position, velocity = self._state.at(now), self._state.velocity
+        position, velocity = self._position(now), self._state.velocity
         still = np.abs(velocity).max() < _VELOCITY_NOISE
         self._reference.rest_from(position, np.zeros_like(velocity) if still else velocity, now)
         self._transition.begin(self._state.effort, self._effort_on(self._reference.at(now)), now)
+
+    def _position(self, now: float) -> Array:
+        """Measured position ``(n,)``, extrapolated to ``now``."""
+        return np.asarray(self._state.position + max(now - self._state.time, 0.0) * self._state.velocity)
 
     def _sees(self, now: float) -> bool:
         """Whether states are fresh and not stuck."""

@@ -14,13 +14,14 @@ from functools import cached_property
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.adaptive_control import inertial_manifold as manifold
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_torque
 from inertid_ros.robot.drives import friction_direction
 from inertid_ros.robot.model import RobotModel
+
+from . import inertial_manifold as manifold
 
 _MIN_TURNING_SPEED = 0.02  # rad/s or m/s; friction that turns within less would chatter while a robot holds still
 
@@ -210,21 +211,13 @@ class AdaptationOptions:
 
     Attributes
     ----------
-    bandwidth : float
-        lambda of both gains [1/s]: both poles of the position error.
-    speed : float
-        Speed of adaptation, 1 / gamma.
-    law : Law
-    adapted : tuple of int
-        Indices of the bodies that adapt; empty for all.
-    largest_factor : float
-        Largest ratio of a body to the first estimate, in mass or in second moments of any direction.
-    effort_limit : ndarray, shape (n,)
-        [N m or N]; adaptation waits while a joint is at its limit, against wind-up.
-    tracking : Tracking
-    dead_zone : float
-        Error ``r`` of a joint (velocity plus bandwidth times position) below which it adapts nothing [rad/s or m/s]:
-        noise and stiction carry no information about bodies.
+    bandwidth : lambda of both gains [1/s]: both poles of the position error.
+    speed : of adaptation, 1 / gamma.
+    adapted : indices of the bodies that adapt; empty for all.
+    largest_factor : largest ratio of a body to the first estimate, in mass or in second moments of any direction.
+    effort_limit : (n,) [N m or N]; adaptation waits while a joint is at its limit, against wind-up.
+    dead_zone : error ``r`` of a joint (velocity plus bandwidth times position) below which it adapts nothing [rad/s or
+        m/s]: noise and stiction carry no information about bodies.
     """
 
     bandwidth: float = 10.0
@@ -242,19 +235,13 @@ class AdaptiveController:
 
     Parameters
     ----------
-    model : RobotModel
-        Robot on a fixed base.
-    bodies : ndarray, shape (nb, 10)
-        First estimate, physically consistent.
-    drives : CalibratedDrives, optional
-        Their torque is added and does not adapt.
+    bodies : (nb, 10), first estimate, physically consistent.
+    drives : their torque is added and does not adapt.
 
     Attributes
     ----------
-    bodies : ndarray, shape (nb, 10)
-        Estimate; consistent after every step, for any step and gain, except by the Euclidean law.
-    saturated : ndarray, shape (n,)
-        Whether the last torque of a joint was clipped at its limit.
+    bodies : (nb, 10), estimate; consistent after every step, for any step and gain, except by the Euclidean law.
+    saturated : (n,), whether the last torque of a joint was clipped at its limit.
 
     Raises
     ------

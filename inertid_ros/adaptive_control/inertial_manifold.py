@@ -6,7 +6,7 @@ b_i`` the natural gradient is ``J X J`` ([Lee2019]_ eq. B.4.20, whose factor 2 i
 ``J = L L^T`` the geodesic in that direction is ``L exp(s L^T X L) L^T``: it needs no inverse and stays on the manifold.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
@@ -18,11 +18,11 @@ from inertid_ros.core.inertial_parameters import (
     PSEUDO_INERTIA_BASIS,
     from_pseudo_inertia,
     pseudo_inertia,
+    relative_pseudo_inertia,
 )
 
 _MAX_LOG_STEP = 1.0  # logarithm of the factor by which one step may change a body
 _MAX_BOUND_SHARE = 0.9  # of the way to a bound, or to the border of the manifold, in one step
-
 
 # Symmetric D_i with tr(E_i D_j) = 1 for i = j, else 0; each flattened.
 _GRAM = np.einsum("iab,jab->ij", PSEUDO_INERTIA_BASIS, PSEUDO_INERTIA_BASIS)
@@ -57,7 +57,7 @@ def geodesic_step(bodies: Array, b: Array, size: float) -> Array:
 def straight_step(bodies: Array, change: Array) -> Array:
     """Bodies ``(nb, 10)`` after a straight step, shortened if it would leave the manifold."""
     lower = np.linalg.cholesky(pseudo_inertia(bodies))
-    relative = _relative(lower, change)
+    relative = relative_pseudo_inertia(lower, change)
     least = np.linalg.eigvalsh(0.5 * (relative + np.swapaxes(relative, 1, 2)))[:, 0]
     share = np.minimum(1.0, _MAX_BOUND_SHARE / np.maximum(-least, 1e-300))
     return np.asarray(bodies + share[:, None] * change)
@@ -69,31 +69,18 @@ def within_factor(bodies: Array, first: Array, factor: float) -> Array:
     Eigenvalues of the pseudo-inertia relative to the first are clipped, which leaves bodies inside as they are.
     """
     lower = np.linalg.cholesky(pseudo_inertia(first))
-    values, vectors = np.linalg.eigh(_relative(lower, bodies))
+    values, vectors = np.linalg.eigh(relative_pseudo_inertia(lower, bodies))
     clipped = np.clip(values, 1 / factor, factor)
     turned = lower @ vectors
     moved = from_pseudo_inertia((turned * clipped[:, None, :]) @ np.swapaxes(turned, 1, 2))
     return np.where((clipped == values).all(axis=1)[:, None], bodies, moved)
 
 
-def _relative(lower: np.ndarray, parameters: Array) -> Array:
-    """``L^-1 J L^-T``, ``(nb, 4, 4)``, of parameters ``(nb, 10)`` and Cholesky factors of other pseudo-inertias."""
-    inner = np.linalg.solve(lower, pseudo_inertia(parameters))
-    return np.asarray(np.linalg.solve(lower, np.swapaxes(inner, 1, 2)))
-
-
 @dataclass(frozen=True)
 class HalfSpaces:
     """Bounds ``a_k . phi > b_k`` of one body, kept by barriers ([Lee2019]_ eqs. 5.3.26-29).
 
-    Attributes
-    ----------
-    normals : ndarray, shape (m, 10)
-        a.
-    offsets : ndarray, shape (m,)
-        b.
-    weight : float
-        Of the barriers, free of units.
+    ``a`` are the normals ``(m, 10)``, ``b`` the offsets ``(m,)``; ``weight`` of the barriers is free of units.
     """
 
     normals: Array
@@ -128,13 +115,7 @@ class HalfSpaces:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Friction and stiffness between bounds ([Lee2019]_ eqs. 5.3.30-37); no upper bound where it is infinite.
-
-    Attributes
-    ----------
-    lower, upper : ndarray, shape (k,)
-        Bounds.
-    """
+    """Friction and stiffness between bounds ``(k,)``, upper ones possibly infinite ([Lee2019]_ eqs. 5.3.30-37)."""
 
     lower: Array
     upper: Array
@@ -159,18 +140,10 @@ class Intervals:
 
 @dataclass(frozen=True)
 class HalfSpaceProjection:
-    """Keeps a body in ``a . phi <= b`` by projection ([Lee2019]_ props. 5.8, 5.9).
-
-    Attributes
-    ----------
-    normal : ndarray, shape (10,)
-        a.
-    offset : float
-        b.
-    """
+    """Keeps a body in ``a . phi <= b`` by projection ([Lee2019]_ props. 5.8, 5.9); ``a`` is the normal ``(10,)``."""
 
     normal: Array
-    offset: float = field(default=0.0)
+    offset: float = 0.0
 
     def along(self, body: Array, velocity: Array) -> Array:
         """Velocity ``(10,)`` without what would cross the border from it ([Lee2019]_ eq. 5.4.57)."""

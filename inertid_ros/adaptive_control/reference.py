@@ -1,21 +1,21 @@
 """Reference of a controlled arm: at rest, along a received trajectory, or braking on it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from inertid_ros.adaptive_control.controller import Reference
 from inertid_ros.config.excitation import BrakeOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 
+from .controller import Reference
+
 _BRAKE_SHARE = 0.95  # of the acceleration limits; the rest is for steps in time
 _MIN_REST_DURATION_S = 0.05  # for coming to rest from the slowest motion
 _PEAK_OVER_MEAN = 1.5  # deceleration of a velocity that falls along a cubic
 _MIN_BRAKE_RATE = 1e-5  # below which a brake has ended
-MAX_POINTS = 2000  # the controller waits while a trajectory is checked
 _MAX_LATE_S = 0.2  # a trajectory that began earlier was late, or has another clock
 _MAX_AHEAD_S = 60.0  # one that begins later has another clock
 _JOIN_S = 0.1  # for joining a trajectory that has begun
@@ -30,10 +30,7 @@ class ReferenceMotion:
     ``q = curve(s)`` acceleration is ``curve'(s) s'' + curve''(s) s'^2``. Every step takes the strongest ``s''`` within
     the acceleration limits, with a bounded rate of change: the arm stays on its checked path and within all limits.
 
-    Parameters
-    ----------
-    position, velocity : ndarray, shape (n,)
-        State from which it comes to rest.
+    It begins by coming to rest from a position and velocity ``(n,)``.
     """
 
     def __init__(
@@ -102,19 +99,8 @@ class ReferenceMotion:
         return float(np.min(room / np.maximum(np.abs(v), 1e-9)))
 
 
-@dataclass(frozen=True)
-class SentTrajectory:
-    """Finite points ``(P, n)`` of a received trajectory, at increasing times ``(P,)`` after ``start`` [s]."""
-
-    start: float
-    time: Array
-    position: Array
-    velocity: Array
-    acceleration: Array
-
-
-def way_along(sent: SentTrajectory, here: Reference, now: float, limits: MotionLimits) -> PiecewiseQuintic:
-    """Curve from the reference at ``now`` onto a trajectory and along it to its end; its time begins at zero.
+def way_along(sent: PiecewiseQuintic, here: Reference, now: float, limits: MotionLimits) -> PiecewiseQuintic:
+    """Curve from the reference at ``now`` onto the points of a trajectory and along them; its time begins at zero.
 
     The curve leads to the first point if that lies ahead; a trajectory that has begun is joined a tenth of a second
     ahead. The way there keeps all limits as well, so that a trajectory that begins elsewhere is refused.
@@ -122,13 +108,9 @@ def way_along(sent: SentTrajectory, here: Reference, now: float, limits: MotionL
     Raises
     ------
     ExcitationError
-        The trajectory has too many points, lies in the past or does not end at rest, or the curve leaves a limit.
+        The trajectory lies in the past or does not end at rest, or the curve leaves a limit.
     """
-    if len(sent.time) > MAX_POINTS:
-        raise ExcitationError(
-            f"reference: has {len(sent.time)} points, at most {MAX_POINTS} are followed; send it in parts"
-        )
-    first = sent.start + sent.time[0] - now
+    first = sent.time[0] - now
     if first < -_MAX_LATE_S:
         raise ExcitationError(
             f"reference: began {-first:.3f} s ago; check the clocks and use_sim_time, or send it earlier"
@@ -140,13 +122,12 @@ def way_along(sent: SentTrajectory, here: Reference, now: float, limits: MotionL
         raise ExcitationError(f"reference: joint '{joint}' moves at the last point; end at rest")
     velocity, acceleration = np.array(sent.velocity), np.array(sent.acceleration)
     velocity[-1] = acceleration[-1] = 0.0
-    curve = _joined(PiecewiseQuintic(sent.time + sent.start - now, sent.position, velocity, acceleration), here)
+    curve = _joined(PiecewiseQuintic(sent.time - now, sent.position, velocity, acceleration), here)
     _check(curve, limits, here)
     return curve
 
 
 def _joined(sent: PiecewiseQuintic, here: Reference) -> PiecewiseQuintic:
-    """Curve that starts from the reference at time zero."""
     time, *values = sent.time, sent.position, sent.velocity, sent.acceleration
     if time[0] < _JOIN_S:
         later = time > _JOIN_S + _MIN_SEGMENT_S
@@ -166,9 +147,8 @@ def _check(curve: PiecewiseQuintic, limits: MotionLimits, here: Reference) -> No
     """Check the curve against the limits; exactly only where the bounds of a segment do not decide."""
     lower, upper = np.minimum(limits.lower, here.position), np.maximum(limits.upper, here.position)
     limits = replace(limits, lower=lower, upper=upper)  # an arm that stands outside may come back in
-    bounds = ((lower, upper), (-limits.velocity, limits.velocity), (-limits.acceleration, limits.acceleration))
     doubtful = np.zeros(len(curve.time) - 1, dtype=bool)
-    for order, (least, most) in enumerate(bounds):
+    for order, (least, most) in enumerate(limits.bounds):
         points = curve.control_points(order)
         doubtful |= ((points < least) | (points > most)).any(axis=(1, 2))
     for segment in np.flatnonzero(doubtful):

@@ -34,9 +34,9 @@ from inertid_ros.identification.held_out import check_new_motion, validate_on_bl
 from inertid_ros.identification.identify import IdentificationProgress, identify, takes_further
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.outcome import Round, RoundDecision
-from inertid_ros.identification.prior.constraints import configured_constraints
-from inertid_ros.identification.prior.regularizers import OWN_SPREADS
 from inertid_ros.identification.provenance import provenance
+from inertid_ros.identification.solvers.constraints import configured_constraints
+from inertid_ros.identification.solvers.regularizers import OWN_SPREADS
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import with_gains
 from inertid_ros.report.results import CalibrationOutcome, Result
@@ -51,28 +51,19 @@ _PREPARED_FRACTION, _SOLVED_FRACTION = 0.3, 0.9
 _READ_FRACTION, _CALIBRATED_FRACTION = 0.1, 0.9  # of a job, which reads and writes files too
 
 
-def calibrate(
-    model: RobotModel,
-    train: Sequence[Recording | LongRecording],
-    held_out: Sequence[Recording | LongRecording] = (),
-    configuration: Configuration | None = None,
-    progress: Callable[[IdentificationProgress], None] = lambda report: None,
-) -> CalibrationOutcome:
+def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
+        held_out: Sequence[Recording | LongRecording] = (), configuration: Configuration | None = None,
+        progress: Callable[[IdentificationProgress], None] = lambda report: None) -> CalibrationOutcome:
     """Prepare, identify and validate; the command line and the identifier node both do exactly this.
 
     Parameters
     ----------
-    train : sequence of Recording or LongRecording
-        Recordings to fit. All parts of a long one count for parameters and covariance; delay, outliers, noise, errors
-        and details are of the parts in memory.
-    held_out : sequence of Recording or LongRecording
-        Recordings to validate the result with, of another motion; of long ones the parts in memory. Without any,
+    train : recordings to fit. All parts of a long one count for parameters and covariance; delay, outliers, noise,
+        errors and details are of the parts in memory.
+    held_out : recordings to validate the result with, of another motion; of long ones the parts in memory. Without any,
         blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
 
-    Raises
-    ------
-    InertidError
-        A recording cannot be used, or there is no solution.
+    Raises InertidError: a recording cannot be used, or there is no solution.
     """
     configuration, clock = configuration or Configuration(), _Clock()
     if not takes_further(model, configuration.identify):
@@ -81,9 +72,8 @@ def calibrate(
 
     # Recordings: screened, prepared with one cutoff, with efforts in newton metres.
     dataset = Dataset.screened(model, configuration, train, held_out)
-    dataset = dataset.prepared(
-        dataset.cutoff(), lambda done: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * done))
-    )
+    dataset = dataset.prepared(dataset.cutoff(),
+        lambda done: progress(IdentificationProgress("preparing", _PREPARED_FRACTION * done)))
     dataset, gains = with_drive_gains(dataset)
     motion = check_motion(dataset.samples(TRAIN), dataset.model)
     refuse(motion)
@@ -115,24 +105,16 @@ def calibrate(
     clock.stop("validating")
     progress(IdentificationProgress("validating", 1.0))
     sources = tuple(recording.provenance(read_parts) for recording in dataset.recordings)
-    return CalibrationOutcome(
-        estimate, fitted, validated, validation, assessment,
-        provenance(dataset.model, sources, configuration, source), clock.seconds,
-        blocks=blocks, drive_gains=gains, bands=bands, health=dataset.health,
-    )  # fmt: skip
+    return CalibrationOutcome(estimate, fitted, validated, validation, assessment,
+        provenance(dataset.model, sources, configuration, source), clock.seconds, blocks=blocks, drive_gains=gains,
+        bands=bands, health=dataset.health)
 
 
 def with_drive_gains(dataset: Dataset) -> tuple[Dataset, DriveGains | None]:
     """Multiply the efforts of all recordings by the gains of the drives that the recordings to fit show.
 
-    Without the option ``drive_gains`` the dataset stays as it is, and there are no gains.
-
-    Raises
-    ------
-    IdentificationError
-        All have the same load, or the equations are not those of joint torques.
-    RecordingError
-        Efforts are not those of this robot, whatever the gains.
+    Without the option ``drive_gains`` the dataset stays as it is, and there are no gains. IdentificationError: all have
+    the same load, or the equations are not those of joint torques; RecordingError: efforts are not those of this robot.
     """
     model, options = dataset.model, dataset.configuration.identify
     if not options.drive_gains:
@@ -202,14 +184,9 @@ class _Clock:
 
 @dataclass(frozen=True)
 class IdentificationJob:
-    """Recordings of an identification, and its options.
+    """Recordings of an identification or their paths, its options, and the result directory to write, if any.
 
-    Attributes
-    ----------
-    urdf : content of the URDF.
-    train, held_out : recordings, or their paths.
-    output : result directory to write; None writes nothing.
-    previous : result directory of the round before; empty in the first.
+    ``urdf`` is the content of the URDF, ``previous`` the result directory of the round before; empty in the first.
     """
 
     urdf: str
@@ -242,22 +219,18 @@ def identify_job(job: IdentificationJob, progress: Callable[[IdentificationProgr
     rounds = Result.load(job.previous).report.get("rounds") if job.previous else None
     history = tuple(map(Round.read, rounds["done"])) if rounds else ()
     topics, stamps, joints = job.configuration.topics, job.configuration.prepare.stamps, model.recorded_joints
-    train, held_out = (
-        [
-            renamed(given, joints) if isinstance(given, Recording) else load_any_length(given, topics, joints, stamps)
-            for given in sources
-        ]
-        for sources in (job.train, job.held_out)
-    )
-    outcome = calibrate(
-        model, train, held_out, job.configuration,
-        lambda report: progress(report.within(_READ_FRACTION, _CALIBRATED_FRACTION)),
-    )  # fmt: skip
+
+    def read(source: Recording | str) -> Recording | LongRecording:
+        if isinstance(source, Recording):
+            return renamed(source, joints)
+        return load_any_length(source, topics, joints, stamps)
+
+    train, held_out = ([read(source) for source in sources] for sources in (job.train, job.held_out))
+    outcome = calibrate(model, train, held_out, job.configuration,
+        lambda report: progress(report.within(_READ_FRACTION, _CALIBRATED_FRACTION)))
     outcome = replace(outcome, rounds=(job.rounds, history))
     progress(IdentificationProgress("writing", _CALIBRATED_FRACTION))
     if job.output is not None:
         outcome.save(job.output)
-    return IdentificationResult(
-        outcome.estimate, outcome.validation, outcome.gate, outcome.report, outcome.urdf, job.output,
-        outcome.history, outcome.decision,
-    )  # fmt: skip
+    return IdentificationResult(outcome.estimate, outcome.validation, outcome.gate, outcome.report, outcome.urdf,
+        job.output, outcome.history, outcome.decision)

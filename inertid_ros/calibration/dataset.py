@@ -54,17 +54,12 @@ class ScreenedRecording:
         return replace(screened, findings=findings, noise=noise)
 
     @classmethod
-    def unscreened(
-        cls, recording: Recording, model: RobotModel, configuration: Configuration
-    ) -> "ScreenedRecording":
+    def unscreened(cls, recording: Recording, model: RobotModel, configuration: Configuration) -> "ScreenedRecording":
         """Make one of a part, other parts of whose recording were screened."""
         begun, goes_on = recording.continued
-        options = attrs.evolve(
-            configuration.prepare,
-            skip_start_s=0.0 if begun else configuration.prepare.skip_start_s,
+        options = attrs.evolve(configuration.prepare, skip_start_s=0.0 if begun else configuration.prepare.skip_start_s,
             skip_end_s=0.0 if goes_on else configuration.prepare.skip_end_s,
-            trim_transients=configuration.prepare.trim_transients and not (begun and goes_on),
-        )
+            trim_transients=configuration.prepare.trim_transients and not (begun and goes_on))
         return cls(Preparation(recording, model, options, configuration.identify.equations), configuration, (), None)
 
     @property
@@ -78,12 +73,8 @@ class ScreenedRecording:
 
         Without a cutoff it is the configured one, or one that suits this recording alone.
 
-        Raises
-        ------
-        ModelError
-            A load of the recording is known, and the equations are not those of force.
-        RecordingError
-            The recording cannot be used.
+        Raises ModelError: a load of the recording is known, and the equations are not those of force; or
+        RecordingError: the recording cannot be used.
         """
         samples, load = self.preparation.samples(cutoff_hz), self.load
         if load.any() and self.configuration.identify.equations != "force":
@@ -206,13 +197,8 @@ class Dataset:
     cutoff_hz: float = 0.0
 
     @classmethod
-    def screened(
-        cls,
-        model: RobotModel,
-        configuration: Configuration,
-        train: Iterable[Recording | LongRecording],
-        validation: Iterable[Recording | LongRecording] = (),
-    ) -> "Dataset":
+    def screened(cls, model: RobotModel, configuration: Configuration, train: Iterable[Recording | LongRecording],
+            validation: Iterable[Recording | LongRecording] = ()) -> "Dataset":
         """Screen recordings; RecordingError if one does not belong to this robot."""
 
         def screened(source: Recording | LongRecording, role: str) -> DatasetRecording:
@@ -246,9 +232,8 @@ class Dataset:
 
     def changed(self, change: Callable[[ScreenedRecording, Samples], Samples]) -> "Dataset":
         """Replace the samples of every part."""
-        recordings = [
-            replace(entry, samples=tuple(map(change, entry.parts, entry.samples))) for entry in self.recordings
-        ]
+        recordings = [replace(entry, samples=tuple(map(change, entry.parts, entry.samples)))
+            for entry in self.recordings]
         return replace(self, recordings=tuple(recordings))
 
     def of_role(self, role: str = "") -> tuple[DatasetRecording, ...]:

@@ -7,9 +7,12 @@ import numpy as np
 
 from inertid_ros.core.errors import ModelError, RecordingError
 from inertid_ros.data.recording import Recording
-from inertid_ros.excitation.planning.criterion import EarlierInformation, earlier_information
 from inertid_ros.identification.continuation import EarlierFit
-from inertid_ros.identification.information.information import EarlierEquations
+from inertid_ros.identification.information.information import (
+    EarlierEquations,
+    EarlierInformation,
+    earlier_information,
+)
 from inertid_ros.identification.provenance import EarlierSource, checksum, file_checksum
 from inertid_ros.report.results import PARAMETERS, REPORT, Result, ResultError, as_written
 from inertid_ros.robot.model import RobotModel
@@ -18,45 +21,27 @@ from inertid_ros.robot.model import RobotModel
 def earlier_result(directory: str | Path, model: RobotModel) -> tuple[RobotModel, EarlierInformation]:
     """Read a result directory for the planner of a robot's next motion.
 
-    Returns
-    -------
-    model : RobotModel
-        Model that predicts efforts: the calibrated one, or that of the URDF if the result was rejected.
-    information : EarlierInformation
-        Information of its recordings.
-
-    Raises
-    ------
-    InertidError
-        The directory holds no result or no information, or a result of another robot or of other drive terms.
+    Returns the model that predicts efforts, which is that of the URDF if the result was rejected, and the information
+    of its recordings. InertidError: there is no result or no information, or it is of another robot or of other drive
+    terms.
     """
     result = _result_of(directory, model)
     report = result.report
-    model = model.with_terms(result.model.layout.terms)
+    model = model.with_layout(terms=result.model.layout.terms)
     with as_written(result.directory / REPORT):
         recordings = report["provenance"]["recordings"]
         seconds = sum(recording["seconds"] for recording in recordings if recording["role"] == "train")
-        information = earlier_information(
-            model, result.information, report["residual_deviation"], report["effective_samples"], seconds
-        )
+        information = earlier_information(model, result.information, report["residual_deviation"],
+            report["effective_samples"], seconds)
     return (model if result.rejected else result.model), information
 
 
-def earlier_fit(
-    directory: str | Path, model: RobotModel, recordings: Sequence[Recording]
-) -> tuple[EarlierFit, EarlierSource]:
-    """Read a result directory for an identification that continues it.
+def earlier_fit(directory: str | Path, model: RobotModel,
+        recordings: Sequence[Recording]) -> tuple[EarlierFit, EarlierSource]:
+    """Read a result directory for an identification of new recordings, fitted or held out, that continues it.
 
-    Parameters
-    ----------
-    recordings : sequence of Recording
-        New recordings, fitted or held out.
-
-    Raises
-    ------
-    InertidError
-        The directory holds no result, one that was rejected, one of another robot, or one that was fitted to one of the
-        recordings: it would count twice, or be held out from nothing.
+    InertidError: it holds no result, one that was rejected, one of another robot, or one that was fitted to one of the
+    recordings: it would count twice, or be held out from nothing.
     """
     result = _result_of(directory, model)
     report = result.report
@@ -66,19 +51,14 @@ def earlier_fit(
     with as_written(result.directory / REPORT):
         provenance = report["provenance"]
         before = provenance.get("earlier") or {"recordings": {}}
-        source = EarlierSource(
-            directory=str(result.directory),
-            sha256=file_checksum(result.directory / PARAMETERS),
-            created=provenance["created"],
-            recordings={**before["recordings"], **result.fitted_recordings},
-        )
+        source = EarlierSource(directory=str(result.directory), sha256=file_checksum(result.directory / PARAMETERS),
+            created=provenance["created"], recordings={**before["recordings"], **result.fitted_recordings})
     for recording in recordings:
         name = source.recordings.get(checksum(recording))
         if name is not None:
             raise RecordingError(
                 f"{recording.name}: is part of the earlier result already ({directory}, as {name}), and would count"
-                " twice; give new recordings"
-            )
+                " twice; give new recordings")
     information = result.information
     with as_written(result.directory / REPORT):
         share = np.asarray(report["effective_samples"], dtype=float) / np.maximum(information.counts, 1)
@@ -90,7 +70,6 @@ def earlier_fit(
 
 
 def _result_of(directory: str | Path, model: RobotModel) -> Result:
-    """Read a result of this robot."""
     result = Result.load(directory)
     if result.model.joint_names != model.joint_names or result.model.hash != model.hash:
         raise ModelError(f"{directory}: is of another robot, or has other joints locked; give the result of this one")

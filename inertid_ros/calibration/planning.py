@@ -3,10 +3,9 @@
 :func:`prepare_motion` is a job that a :class:`~inertid_ros.core.worker.Worker` can run in another process.
 """
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +20,9 @@ from inertid_ros.excitation.constraints.constraint import Clearance, Constraint
 from inertid_ros.excitation.constraints.motion_constraints import Surroundings, motion_constraints, surroundings
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.execution.plan_check import check_plan, with_approach
-from inertid_ros.excitation.motion_limits import MotionLimits, check_curve, motion_limits
-from inertid_ros.excitation.motions import Concatenation, QuinticRamp
-from inertid_ros.excitation.plan import Plan, plan_of, slower
+from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
+from inertid_ros.excitation.plan import Plan, slower
 from inertid_ros.excitation.plan_file import load_motion
-from inertid_ros.excitation.planning.criterion import EarlierInformation
-from inertid_ros.excitation.planning.floating_base import floating_problem, with_wheels
 from inertid_ros.excitation.planning.inspection import (
     Inspection,
     closest_approach,
@@ -35,13 +31,13 @@ from inertid_ros.excitation.planning.inspection import (
     motion_findings,
     motion_summary,
 )
-from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_intervals
+from inertid_ros.excitation.planning.interval_planner import IntervalPlan, plan_floating_base
 from inertid_ros.excitation.planning.planner import PlanningProgress, plan_excitation, refuse_free_base
 from inertid_ros.excitation.planning.start_pose import rest_pose
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.model import RobotModel, load_model
 
 FITTED, HELD_OUT = "to fit", "to validate"
-_APPROACH_USE = 0.8  # share of the limits on the way to the first waypoint
 _PLANNED_FRACTION = 0.8
 
 
@@ -69,9 +65,8 @@ class Workspace:
     earlier: EarlierInformation | None
 
     @classmethod
-    def of(
-        cls, model: RobotModel, limit_options: LimitOptions, options: ExcitationOptions, prior: str | Path = ""
-    ) -> "Workspace":
+    def of(cls, model: RobotModel, limit_options: LimitOptions, options: ExcitationOptions,
+            prior: str | Path = "") -> "Workspace":
         """Workspace of a robot on a fixed base; the bodies of a result directory ``prior`` predict its efforts."""
         earlier = None
         if prior:
@@ -90,29 +85,19 @@ class Workspace:
         return PlannedMotion(purpose, inspection, criterion)
 
 
-def plan(
-    model: RobotModel,
-    configuration: ExcitationConfiguration | None = None,
-    start: Mapping[str, float] | None = None,
-    prior: str | Path = "",
-    progress: Callable[[str, PlanningProgress], None] = lambda purpose, report: None,
-) -> tuple[PlannedMotion, ...]:
+def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None,
+        start: Mapping[str, float] | None = None, prior: str | Path = "",
+        progress: Callable[[str, PlanningProgress], None] = lambda purpose, report: None) -> tuple[PlannedMotion, ...]:
     """Plan a motion to fit and one to validate with; with a prior, whose held-out recordings serve again, the former.
 
     Parameters
     ----------
-    start : mapping of str to float, optional
-        Joint to position at both ends [rad or m]; other joints are in the middle of their range, or near it if the
+    start : joint to position at both ends [rad or m]; other joints are in the middle of their range, or near it if the
         robot cannot stand there.
-    prior : str or Path
-        Result directory to add to: the motion excites what its recordings left open.
-    progress : callable
-        Called with the purpose of the motion and the state of planning.
+    prior : result directory to add to: the motion excites what its recordings left open.
+    progress : called with the purpose of the motion and the state of planning.
 
-    Raises
-    ------
-    InertidError
-        There is no such motion, or the result cannot be used.
+    Raises InertidError: there is no such motion, or the result cannot be used.
     """
     configuration = configuration or ExcitationConfiguration()
     options, start = configuration.excitation, start or {}
@@ -134,39 +119,22 @@ def plan(
     return (fitted,) if space.earlier is not None else (fitted, planned(HELD_OUT, options.held_out))
 
 
-def check_motion(
-    model: RobotModel, file: str | Path, configuration: ExcitationConfiguration, prior: str | Path = ""
-) -> PlannedMotion:
+def check_motion(model: RobotModel, file: str | Path, configuration: ExcitationConfiguration,
+        prior: str | Path = "") -> PlannedMotion:
     """Inspect a plan or JointTrajectory in YAML; InertidError if it cannot be read, or breaks a limit."""
     space = Workspace.of(model, configuration.limits, configuration.excitation, prior)
     return space.inspected(load_motion(file, space.limits))
 
 
-def plan_floating(
-    model: RobotModel,
-    configuration: ExcitationConfiguration,
-    start: Mapping[str, float],
-    progress: Callable[[float, float], None],
-) -> tuple[Plan, IntervalPlan]:
+def plan_floating(model: RobotModel, configuration: ExcitationConfiguration, start: Mapping[str, float],
+        progress: Callable[[float, float], None]) -> tuple[Plan, IntervalPlan]:
     """Plan direction combinations of joints and reaction wheels for a robot that floats.
 
     The plan is a ramp from the start to the first waypoint, and the intervals; wheels begin at zero. ``progress`` is
     called with the fraction done and the condition number.
     """
-    options, limits = configuration.excitation, motion_limits(model, configuration.limits)
-    pose = _pose(start, limits)
-    problem = floating_problem(model, limits.scaled(options.limit_use, options.limit_use), options.combinations)
-    best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, progress)
-    whole = with_wheels(limits, model, options.combinations)
-    first, begin = best.motion.waypoints[0], best.motion.waypoints[0].copy()
-    begin[: model.joints] = pose
-    ramp = QuinticRamp.within(begin, first, _APPROACH_USE * whole.velocity, _APPROACH_USE * whole.acceleration)
-    motion = plan_of(
-        Concatenation([ramp, best.motion.trajectory]), whole, knot_step=options.knot_step_s,
-        motion_type="combinations", model_hash=model.hash, seed=options.seed,
-    )  # fmt: skip
-    check_curve(motion.curve, whole)
-    return replace(motion, condition_number=best.condition_number), best
+    limits = motion_limits(model, configuration.limits)
+    return plan_floating_base(model, limits, _pose(start, limits), configuration.excitation, progress)
 
 
 def _pose(start: Mapping[str, float], limits: MotionLimits) -> Array:
@@ -240,10 +208,7 @@ class PreparationProgress:
 def prepare_motion(job: ExcitationJob, progress: Callable[[PreparationProgress], None]) -> PreparedMotion:
     """Plan or load, check, put the approach before it, and compute every horizon and brake.
 
-    Raises
-    ------
-    InertidError
-        The URDF or plan cannot be used, or something would break a limit.
+    Raises InertidError: the URDF or plan cannot be used, or something would break a limit.
     """
     progress(PreparationProgress(0.0))
     space = Workspace.of(load_model(job.urdf, job.robot), job.limits, job.excitation, job.prior)

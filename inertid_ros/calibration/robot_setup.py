@@ -34,7 +34,6 @@ class KnownDriver:
     ----------
     name, joints : regular expressions that the robot's name and the names of most of its joints match.
     effort : what it reports as effort; empty if it has to be looked at.
-    about : remark on its efforts.
     controller : name of its trajectory controller; empty if it has none.
     """
 
@@ -47,29 +46,18 @@ class KnownDriver:
 
 
 KNOWN_DRIVERS = (
-    KnownDriver(
-        "Universal Robots", "", r"(shoulder_pan|shoulder_lift|elbow|wrist_[123])_joint$", CURRENT,
+    KnownDriver("Universal Robots", "", r"(shoulder_pan|shoulder_lift|elbow|wrist_[123])_joint$", CURRENT,
         "ur_robot_driver reports motor currents; newer versions may report torque without gravity in their place: keep"
-        " use_currents_as_efforts true",
-        "scaled_joint_trajectory_controller",
-    ),
-    KnownDriver(
-        "Franka", "", r"(panda|fer|fr3)(v\d)?_joint[1-7]$", TORQUE,
-        "franka_ros2 reports the torque that is measured behind the gears",
-    ),
-    KnownDriver(
-        "KUKA LBR", r"(?i)iiwa|lbr|lwr", r"(joint|a)_?\d$", "",
+        " use_currents_as_efforts true", "scaled_joint_trajectory_controller"),
+    KnownDriver("Franka", "", r"(panda|fer|fr3)(v\d)?_joint[1-7]$", TORQUE,
+        "franka_ros2 reports the torque that is measured behind the gears"),
+    KnownDriver("KUKA LBR", r"(?i)iiwa|lbr|lwr", r"(joint|a)_?\d$", "",
         "some drivers report external torque, which gravity is no part of: look at the effort at rest",
-        "joint_trajectory_controller",
-    ),
-    KnownDriver(
-        "xArm", r"(?i)xarm|lite6|uf850|uf_robot", r"joint_?[1-7]$", "",
-        "there are no torque sensors; what the driver reports is estimated: look at the effort at rest",
-    ),
-    KnownDriver(
-        "Unitree", r"(?i)^(a1|aliengo|b1|b2|g1|go1|go2|h1|laikago|z1)(\W|_|$)", r"(joint\d*|_\w+)$", TORQUE,
-        "tau_est of its motors is torque, estimated from their currents; put it into effort",
-    ),
+        "joint_trajectory_controller"),
+    KnownDriver("xArm", r"(?i)xarm|lite6|uf850|uf_robot", r"joint_?[1-7]$", "",
+        "there are no torque sensors; what the driver reports is estimated: look at the effort at rest"),
+    KnownDriver("Unitree", r"(?i)^(a1|aliengo|b1|b2|g1|go1|go2|h1|laikago|z1)(\W|_|$)", r"(joint\d*|_\w+)$", TORQUE,
+        "tau_est of its motors is torque, estimated from their currents; put it into effort"),
 )  # fmt: skip
 _MIN_MATCHING_SHARE = 0.6  # of the joints that have to match
 
@@ -110,13 +98,8 @@ class RobotSetup:
     driver: KnownDriver | None
 
 
-def robot_setup(
-    urdf: Path,
-    effort: str = "",
-    mounting: str = "",
-    locked_joints: Mapping[str, float] | None = None,
-    recorded_names: Sequence[str] = (),
-) -> RobotSetup:
+def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints: Mapping[str, float] | None = None,
+        recorded_names: Sequence[str] = ()) -> RobotSetup:
     """Look at the URDF of a robot that is to be calibrated.
 
     Parameters
@@ -126,10 +109,7 @@ def robot_setup(
     locked_joints : joints to hold, and where [rad or m].
     recorded_names : joints as recordings and controllers call them; empty if that is not known.
 
-    Raises
-    ------
-    ModelError
-        The URDF is broken, a joint to hold does not exist, or its efforts cannot be used.
+    Raises ModelError: the URDF is broken, a joint to hold does not exist, or its efforts cannot be used.
     """
     root, locked = parsing.parse_description(parsing.read_description(urdf)), locked_joints or {}
     held, notes = list(_held(root, locked)), list[str]()
@@ -163,7 +143,7 @@ def _held(root: etree._Element, locked: Mapping[str, float]) -> Iterator[tuple[s
     """Joints to hold, their position [rad or m] and the reason."""
     for name, position in locked.items():
         yield name, position, "as given"
-    joints = {str(joint.get("name")): joint for joint in root.findall("joint")}
+    joints = parsing.by_name(root, "joint")
     movable = {name: joint for name, joint in joints.items() if joint.get("type") in parsing.MOVABLE}
     leaders = urdf_joints.held_leaders(root, locked)
     for name, position in leaders.items():
@@ -181,10 +161,10 @@ def _fingers(movable: Mapping[str, etree._Element], joints: Mapping[str, etree._
     """Joints of grippers and hands by their names, behind which nothing else moves; none if all joints are such."""
     behind: dict[str, list[str]] = {}
     for name, joint in joints.items():
-        behind.setdefault(str(joint.find("parent").get("link")), []).append(name)
+        behind.setdefault(parsing.ends(joint)[0], []).append(name)
 
     def moved(name: str) -> set[str]:
-        following = behind.get(str(joints[name].find("child").get("link")), ())
+        following = behind.get(parsing.ends(joints[name])[1], ())
         return {name} & set(movable) | {joint for other in following for joint in moved(other)}
 
     named = {name for name in movable if _FINGER.search(name) and not _WRIST.search(name)}
@@ -201,8 +181,7 @@ def _names(model: RobotModel, recorded: Sequence[str]) -> list[Setting]:
     if not names:
         raise ModelError(
             f"the recording has no {', '.join(missing[:3])}: it holds {', '.join(recorded[:6])}; give the recording of"
-            " this robot, or hold what it lacks with --lock"
-        )
+            " this robot, or hold what it lacks with --lock")
     return [Setting("robot.joint_names", names, "joints are called otherwise in the recording")]
 
 
@@ -212,8 +191,7 @@ def _effort(given: str, driver: KnownDriver | None) -> str:
     if given == WITHOUT_GRAVITY:
         raise ModelError(
             "efforts without gravity show no masses, and what was taken off is of a model that is to be found; let the"
-            f" driver report torque or currents{about}"
-        )
+            f" driver report torque or currents{about}")
     return {
         TORQUE: f"taken for torque in N m or N{about}",
         CURRENT: "currents: give gear ratio times torque constant of every joint in robot.effort_scale, or identify"
@@ -226,20 +204,17 @@ def _effort(given: str, driver: KnownDriver | None) -> str:
 def _limbs(root: etree._Element) -> list[str]:
     """A note if more than one limb begins at the base."""
     joints = root.findall("joint")
-    children = {str(joint.find("child").get("link")) for joint in joints}
-    names = [str(link.get("name")) for link in root.findall("link")]
+    children, names = {parsing.ends(joint)[1] for joint in joints}, parsing.by_name(root, "link")
     resting, limbs = [name for name in names if name not in children], 0
     while resting:
         link = resting.pop()
         for joint in joints:
-            if joint.find("parent").get("link") == link:
+            if parsing.ends(joint)[0] == link:
                 if joint.get("type") in parsing.MOVABLE:
                     limbs += not _WHEEL.search(str(joint.get("name")))
                 else:
-                    resting.append(str(joint.find("child").get("link")))
+                    resting.append(parsing.ends(joint)[1])
     if limbs <= 1:
         return []
-    return [
-        f"{limbs} limbs begin at its base, which is taken to be bolted down; a robot on its feet needs a force plate or"
-        " another sensor at its base, and robot.base: free (docs/floating_base.md)"
-    ]
+    return [f"{limbs} limbs begin at its base, which is taken to be bolted down; a robot on its feet needs a force"
+        " plate or another sensor at its base, and robot.base: free (docs/floating_base.md)"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.data.long_recording import LongRecording
@@ -44,42 +45,30 @@ class ValidationOutcome:
         return f"{self.errors.quantity} error {100 * self.errors.relative_error:.2f} %{against}: {status}"
 
 
-def validate(
-    subject: Result | RobotModel,
-    recordings: Sequence[Recording | LongRecording],
-    configuration: Configuration | None = None,
-    baseline: str | Path = "",
-    progress: Callable[[str, float], None] = lambda stage, fraction: None,
-) -> ValidationOutcome:
+def validate(subject: Result | RobotModel, recordings: Sequence[Recording | LongRecording],
+        configuration: Configuration | None = None, baseline: str | Path = "",
+        progress: Callable[[str, float], None] = lambda stage, fraction: None) -> ValidationOutcome:
     """Compare measured and predicted torque of recordings.
 
-    Parameters
-    ----------
-    subject : Result or RobotModel
-        A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF.
-    baseline : str or Path
-        URDF to compare with; a result holds its own.
-
-    Raises
-    ------
-    InertidError
-        A recording cannot be used, or the baseline is of another robot.
+    A result is validated with its own cutoff, delay and equations, a robot with the bodies of its URDF. The baseline is
+    a URDF to compare with; a result holds its own. InertidError: a recording cannot be used, or the baseline is of
+    another robot.
     """
     configuration = configuration or Configuration()
-    result = subject if isinstance(subject, Result) else None
-    model = subject.model if isinstance(subject, Result) else subject
-    parameters, prior = (model.prior, None) if result is None else (result.parameters, result.prior)
+    prior: Array | None
+    if isinstance(subject, Result):
+        model, parameters, prior = subject.model, subject.parameters, subject.prior
+        delay, cutoff_hz = subject.effort_delay_s, subject.cutoff_hz
+        identify = attrs.evolve(configuration.identify, equations=subject.equation_type)
+        configuration = attrs.evolve(configuration, identify=identify)
+    else:
+        model, parameters, prior, delay, cutoff_hz = subject, subject.prior, None, 0.0, 0.0
     if baseline:
         other = load_model(Path(baseline), model.options)
         if other.joint_names != model.joint_names or other.hash != model.hash:
             raise ModelError(
-                f"{baseline}: has other joints or another geometry than the robot validated; give its description"
-            )
+                f"{baseline}: has other joints or another geometry than the robot validated; give its description")
         prior = other.prior
-    if result is not None:
-        identify = attrs.evolve(configuration.identify, equations=result.equation_type)
-        configuration = attrs.evolve(configuration, identify=identify)
-    delay, cutoff_hz = (0.0, 0.0) if result is None else (result.effort_delay_s, result.cutoff_hz)
 
     dataset = Dataset.screened(model, configuration, recordings)
     dataset = dataset.prepared(dataset.cutoff(cutoff_hz), lambda fraction: progress("preparing", fraction))
@@ -90,17 +79,13 @@ def validate(
     prior_errors = None if prior is None else torque_errors(equations, prior, samples)
     given = parameters if prior is None else prior
     scale = TorqueScale.from_recordings(equations, (given, parameters), samples)
-    fitted = [] if result is None else _fitted_before(result, dataset.first_parts)
+    fitted = _fitted_before(subject, dataset.first_parts) if isinstance(subject, Result) else []
     found = check_errors(equations, errors, prior_errors, scale)
     gate = GateDecision.from_findings([*dataset.findings, *fitted, *found])
     return ValidationOutcome(equations.channels, errors, prior_errors, gate)
 
 
 def _fitted_before(result: Result, recordings: Sequence[Recording]) -> list[Finding]:
-    """Findings on recordings that a result was fitted to."""
     fitted, evidence = result.fitted_recordings, "is a recording that the result was fitted to"
-    return [
-        Finding.with_remedy("held_out_not_new", Severity.CARE, evidence, recording=recording.name)
-        for recording in recordings
-        if checksum(recording) in fitted
-    ]
+    return [Finding.with_remedy("held_out_not_new", Severity.CARE, evidence, recording=recording.name)
+        for recording in recordings if checksum(recording) in fitted]

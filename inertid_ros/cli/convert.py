@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from inertid_ros.cli.printing import print_json
+from inertid_ros.cli.printing import deliver
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.outputs import check_file, move_file, scratch_beside
@@ -26,8 +26,7 @@ def run(options: argparse.Namespace) -> int:
     if target.suffix.lower() in _NO_FORMAT:
         raise RecordingError(
             f"{target}: recordings are not written as {target.suffix}; give NAME.npz, NAME.mcap, NAME.db3, or a"
-            " directory for a bag"
-        )
+            " directory for a bag")
     storage = STORAGE_SUFFIXES.get(target.suffix, options.storage or "mcap")
     if target.suffix == ".npz" and options.storage:
         raise InertidError(f"{target}: is no bag, but --storage is {options.storage}; drop one")
@@ -42,12 +41,9 @@ def run(options: argparse.Namespace) -> int:
         channels = ("acceleration", "base_pose", "base_twist")
         lost = [channel for channel in channels if getattr(recording, channel) is not None]
     content = {"output": str(target), "samples": len(recording), "joints": recording.joint_names, "left_out": lost}
-    if options.json:
-        print_json(content)
-    else:
-        without = f" without {', '.join(lost)}, which a bag does not hold" if lost else ""
-        print(f"{len(recording)} samples of {len(recording.joint_names)} joints written to {target}{without}")
-    return 0
+    without = f" without {', '.join(lost)}, which a bag does not hold" if lost else ""
+    done = f"{len(recording)} samples of {len(recording.joint_names)} joints written to {target}{without}"
+    return deliver(options, content, lambda: print(done))
 
 
 def _write(recording: Recording, target: Path, storage: Storage, force: bool) -> None:

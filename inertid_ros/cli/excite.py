@@ -1,8 +1,7 @@
 """``inertid excite``: plan an exciting motion, or inspect one that exists."""
 
 import argparse
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,13 @@ from inertid_ros.report.pages import motion_files
 from inertid_ros.report.report_content import json_text, plain, records
 from inertid_ros.robot.model import RobotModel, load_model
 
-from .printing import number, percent, print_json, print_table, progress_bar
+from .printing import deliver, number, percent, print_table, progress_bar
 from .settings import configuration, inputs, named_numbers
 from .stopping import ends_early
 
-_log = logging.getLogger(__name__)
 MOTION = "motion"  # kind of output
 PLAN, VALIDATION_PLAN = "plan.yaml", "validation_plan.yaml"
 SUMMARY, TRAJECTORY = "excitation.json", "joint_trajectory.yaml"
-Excited = tuple[Sequence[Plan], dict[str, Any], Mapping[str, bytes], Callable[[], None]]
-"""Plans, content of excitation.json, pages, and what prints a summary."""
 _USED = dict(zip(("range_used", "velocity_used", "acceleration_used", "effort_used"), USAGE_CHANNELS, strict=True))
 
 
@@ -44,21 +40,12 @@ def run(options: argparse.Namespace) -> int:
     config = configuration(options, ExcitationConfiguration)
     model = load_model(Path(options.urdf), config.robot)
     start = named_numbers(options.start, "--start")
-    excited = _excite_floating if model.free and model.wheels.names else _excite
-    plans, summary, pages, show = excited(options, model, config, start)
-    written = _write_motion(options, plans, summary, pages) if options.output else {"plan_file": str(options.check)}
-    if options.json:
-        print_json({**summary, **written})
-    else:
-        show()
-        names = " and ".join(written.values())
-        print(f"written to {names}" if options.output else f"{options.check}: keeps every limit")
-    return 0
+    floating = model.free and model.wheels.names
+    return (_excite_floating if floating else _excite)(options, model, config, start)
 
 
-def _excite(
-    options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, start: Mapping[str, float]
-) -> Excited:
+def _excite(options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration,
+        start: Mapping[str, float]) -> int:
     motions: Sequence[PlannedMotion]
     with progress_bar(options, "checking" if options.check else "planning") as progress:
         if options.check:
@@ -71,8 +58,6 @@ def _excite(
             with ends_early():
                 motions = plan(model, config, start, options.prior or "", report)
         progress("checking", 1.0)
-    for finding in dict.fromkeys(finding for motion in motions for finding in motion.inspection.findings):
-        _log.warning("warning: %s", finding)
     summaries = [(motion.purpose, motion.inspection, _summary(motion, model, config)) for motion in motions]
     (_, _, summary), *others = summaries
     for _, _, held_out in others:
@@ -81,44 +66,38 @@ def _excite(
     def show() -> None:
         for purpose, _, content in summaries:
             _print_motion(content, purpose)
+        if options.check and not options.output:
+            print(f"{options.check}: keeps every limit")
 
-    return [motion.plan for motion in motions], summary, motion_files(summaries) if options.output else {}, show
+    pages = motion_files(summaries) if options.output else {}
+    findings = dict.fromkeys(str(finding) for motion in motions for finding in motion.inspection.findings)
+    return _finish(options, [motion.plan for motion in motions], summary, pages, show, findings)
 
 
-def _excite_floating(
-    options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration, start: Mapping[str, float]
-) -> Excited:
+def _excite_floating(options: argparse.Namespace, model: RobotModel, config: ExcitationConfiguration,
+        start: Mapping[str, float]) -> int:
     """Plan for a robot that floats."""
     if config.excitation.kind != "combinations" or options.check or options.prior:
         raise ExcitationError(
             f"robot '{model.name}': floats, and its motions are planned as combinations without earlier results; set"
-            " excitation.kind to combinations, and leave out --prior and --check"
-        )
+            " excitation.kind to combinations, and leave out --prior and --check")
     with progress_bar(options, "planning") as progress:
-        motion, best = plan_floating(
-            model, config, start, lambda fraction, condition: progress(f"planning {number(condition)}", fraction)
-        )
-    ranges = zip(motion.joint_names, motion.position.min(axis=0), motion.position.max(axis=0), strict=True)
-    summary: dict[str, Any] = plain(
-        {
-            **_outline(motion, model),
-            "condition_number": motion.condition_number,
-            "significant_singular_values": best.significant,
-            "intervals_offered": len(best.whole.directions),
-            "intervals_kept": len(best.motion.directions),
-            "joints": [{"name": name, "lowest": low, "highest": high} for name, low, high in ranges],
-            "configuration": attrs.asdict(config),
-        }
-    )
+        motion, best = plan_floating(model, config, start,
+            lambda fraction, condition: progress(f"planning {number(condition)}", fraction))
+    low, high = motion.position.min(axis=0), motion.position.max(axis=0)
+    joints = {"name": motion.joint_names, "lowest": low, "highest": high}
+    summary: dict[str, Any] = plain({**_outline(motion, model), "condition_number": motion.condition_number,
+        "significant_singular_values": best.significant, "intervals_offered": len(best.whole.directions),
+        "intervals_kept": len(best.motion.directions), "joints": records(joints),
+        "configuration": attrs.asdict(config)})
 
     def show() -> None:
         print(
             f"{summary['intervals_kept']} of {summary['intervals_offered']} intervals, {number(summary['duration'])} s;"
             f" condition number {number(summary['condition_number'])} under the prior,"
-            f" {summary['significant_singular_values']} significant singular values"
-        )
+            f" {summary['significant_singular_values']} significant singular values")
 
-    return [motion], summary, {}, show
+    return _finish(options, [motion], summary, {}, show)
 
 
 def _outline(motion: Plan, model: RobotModel) -> dict[str, Any]:
@@ -135,51 +114,29 @@ def _summary(motion: PlannedMotion, model: RobotModel, config: ExcitationConfigu
         criterion = {"kind": chosen.criterion, "scaling": chosen.scaling}
         criterion |= {"value": reached.value, "parameters": reached.kept}
     position, velocity = motion.plan.position, motion.plan.velocity
-    columns = {
-        "name": motion.plan.joint_names,
-        "lowest": position.min(axis=0),
-        "highest": position.max(axis=0),
-        "peak_speed": np.abs(velocity).max(axis=0),
-        **dict(zip(_USED, inspection.usage, strict=True)),
-    }
-    summary: dict[str, Any] = plain(
-        {
-            **_outline(motion.plan, model),
-            "criterion": criterion,
-            "condition_number": inspection.condition_number,
-            "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
-            "singular_directions": inspection.directions,
-            "surroundings": inspection.surroundings,
-            "clearance": inspection.clearance,
-            "constraints": [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage],
-            "findings": [finding.content() for finding in inspection.findings],
-            "longest_stop": inspection.longest_stop,
-            "joints": records(columns),
-            "configuration": attrs.asdict(config),
-        }
-    )
+    columns = {"name": motion.plan.joint_names, "lowest": position.min(axis=0), "highest": position.max(axis=0),
+        "peak_speed": np.abs(velocity).max(axis=0), **dict(zip(_USED, inspection.usage, strict=True))}
+    constraints = [{"used": usage.used, "words": usage.description} for usage in inspection.constraint_usage]
+    summary: dict[str, Any] = plain({**_outline(motion.plan, model), "criterion": criterion,
+        "condition_number": inspection.condition_number,
+        "singular_values": {"before": inspection.spectrum_before, "after": inspection.spectrum},
+        "singular_directions": inspection.directions, "surroundings": inspection.surroundings,
+        "clearance": inspection.clearance, "constraints": constraints,
+        "findings": [finding.content() for finding in inspection.findings], "longest_stop": inspection.longest_stop,
+        "joints": records(columns), "configuration": attrs.asdict(config)})
     return summary
 
 
 def _print_motion(summary: Mapping[str, Any], purpose: str) -> None:
     header = ("joint", "from", "to", "peak speed", *(f"of the {name}" for name in _USED.values()))
-    rows = [
-        (
-            joint["name"],
-            *(number(joint[key]) for key in ("lowest", "highest", "peak_speed")),
-            *(percent(joint[key]) for key in _USED),
-        )
-        for joint in summary["joints"]
-    ]
-    print_table(
-        f"{summary['kind']} motion of {number(summary['duration'])} s{f' {purpose}' if purpose else ''}", header, rows
-    )
+    rows = [(joint["name"], *(number(joint[key]) for key in ("lowest", "highest", "peak_speed")),
+        *(percent(joint[key]) for key in _USED)) for joint in summary["joints"]]
+    print_table(f"{summary['kind']} motion of {number(summary['duration'])} s{f' {purpose}' if purpose else ''}",
+        header, rows)
     criterion = summary["criterion"]
     if criterion is not None and (criterion["kind"], criterion["scaling"]) != ("condition", "columns"):
-        print(
-            f"criterion '{criterion['kind']}' in the scaling '{criterion['scaling']}' {number(criterion['value'])},"
-            f" {criterion['parameters']} combinations of parameters"
-        )
+        print(f"criterion '{criterion['kind']}' in the scaling '{criterion['scaling']}' {number(criterion['value'])},"
+            f" {criterion['parameters']} combinations of parameters")
     print(f"condition number of the base regressor {number(summary['condition_number'])}")
     if summary["singular_values"]["before"] is not None:
         values = (summary["singular_values"][when] for when in ("before", "after"))
@@ -194,16 +151,14 @@ def _print_motion(summary: Mapping[str, Any], purpose: str) -> None:
     print(f"at rest within {number(summary['longest_stop'])} s, whatever fails")
 
 
-def _write_motion(
-    options: argparse.Namespace, plans: Sequence[Plan], summary: Mapping[str, Any], pages: Mapping[str, bytes]
-) -> dict[str, str]:
-    """Write plan, held-out plan if there is one, trajectory, summary, page and plots; return the paths of the plans."""
+def _finish(options: argparse.Namespace, plans: Sequence[Plan], summary: Mapping[str, Any], pages: Mapping[str, bytes],
+        show: Callable[[], None], findings: Iterable[str] = ()) -> int:
+    """Write plan, held-out plan if there is one, trajectory, summary, page and plots; then print."""
+    if not options.output:
+        return deliver(options, {**summary, "plan_file": str(options.check)}, show, "", findings)
     target, named = Path(options.output), dict(zip((PLAN, VALIDATION_PLAN), plans, strict=False))
-    files = {
-        **{name: plan_text(motion).encode() for name, motion in named.items()},
-        SUMMARY: json_text(summary).encode(),
-        TRAJECTORY: joint_trajectory_text(plans[0]).encode(),
-        **pages,
-    }
+    files = {**{name: plan_text(motion).encode() for name, motion in named.items()},
+        SUMMARY: json_text(summary).encode(), TRAJECTORY: joint_trajectory_text(plans[0]).encode(), **pages}
     write_directory(target, MOTION, files, options.force)
-    return {name.replace(".yaml", "_file"): str(target / name) for name in named}
+    written = {name.replace(".yaml", "_file"): str(target / name) for name in named}
+    return deliver(options, {**summary, **written}, show, " and ".join(written.values()), findings)

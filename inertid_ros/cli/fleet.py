@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from inertid_ros.cli.printing import Columns, number, print_json, print_records, progress_bar
+from inertid_ros.cli.printing import Columns, deliver, number, print_records, progress_bar
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.fleet.catalogue import read_catalogue
@@ -18,27 +18,18 @@ from inertid_ros.fleet.run import run_fleet
 from inertid_ros.report.report_content import json_text, plain
 
 from .settings import configuration, inputs
-from .stopping import BAD_INPUT, REJECTED
+from .stopping import BAD_INPUT, DONE, REJECTED
 
 _JSON = "fleet.json"
 _MAX_LINES = 20  # of a table
 
 _ROBOT_COLUMNS: Columns = (("robot", lambda row: row["serial"]), ("parameter", lambda row: row["parameter"]))
-_OUTLYING_COLUMNS: Columns = (
-    *_ROBOT_COLUMNS,
-    ("change", lambda row: number(row["change"], 3)),
-    ("standard deviation", lambda row: number(row["deviation"], 2)),
-)
-_CHANGE_COLUMNS: Columns = (
-    *_ROBOT_COLUMNS,
-    ("between", lambda row: f"{row['after'][:10]} to {row['before'][:10]}"),
-    ("change", lambda row: number(row["change"], 3)),
-)
-_DRIFT_COLUMNS: Columns = (
-    *_ROBOT_COLUMNS,
-    ("per year", lambda row: number(row["trend"], 3)),
-    ("95 % interval", lambda row: f"{row['trend_low']:.3g} to {row['trend_high']:.3g}"),
-)
+_OUTLYING_COLUMNS: Columns = (*_ROBOT_COLUMNS, ("change", lambda row: number(row["change"], 3)),
+    ("standard deviation", lambda row: number(row["deviation"], 2)))
+_CHANGE_COLUMNS: Columns = (*_ROBOT_COLUMNS, ("between", lambda row: f"{row['after'][:10]} to {row['before'][:10]}"),
+    ("change", lambda row: number(row["change"], 3)))
+_DRIFT_COLUMNS: Columns = (*_ROBOT_COLUMNS, ("per year", lambda row: number(row["trend"], 3)),
+    ("95 % interval", lambda row: f"{row['trend_low']:.3g} to {row['trend_high']:.3g}"))
 
 _log = logging.getLogger(__name__)
 
@@ -62,29 +53,18 @@ def run(options: argparse.Namespace) -> int:
     write_tables(tables, directory)
     write_file(directory / _JSON, json_text(content).encode(), force=True)
     write_file(directory / FLEET_PAGE, render_fleet_page(content).encode(), force=True)
-    if options.json:
-        print_json({**content, "directory": str(directory)})
-    else:
-        _print(content)
-        print(f"written to {directory}")
+    deliver(options, {**content, "directory": str(directory)}, lambda: _print(content), directory)
     for problem in outcome.problems:
         sys.stderr.write(f"inertid: {problem}\n")
-    if outcome.failed:
-        return BAD_INPUT
-    return REJECTED if outcome.rejected else 0
+    return BAD_INPUT if outcome.failed else REJECTED if outcome.rejected else DONE
 
 
 def _print(content: dict[str, Any]) -> None:
-    print(
-        f"{content['robots_estimated']} of {content['robots']} robots estimated,"
-        f" {content['bags_used']} of {content['bags']} bags used, {content['bags_computed']} computed in this run"
-    )
+    print(f"{content['robots_estimated']} of {content['robots']} robots estimated,"
+        f" {content['bags_used']} of {content['bags']} bags used, {content['bags_computed']} computed in this run")
     changed = [{**row, **change} for row in content["changed"] for change in row["changes"]]
-    for title, columns, records in (
-        ("Outlying robots", _OUTLYING_COLUMNS, content["outlying"]),
-        ("Changes", _CHANGE_COLUMNS, changed),
-        ("Drift", _DRIFT_COLUMNS, content["drifting"]),
-    ):
+    for title, columns, records in (("Outlying robots", _OUTLYING_COLUMNS, content["outlying"]),
+            ("Changes", _CHANGE_COLUMNS, changed), ("Drift", _DRIFT_COLUMNS, content["drifting"])):
         if records:
             more = f", the first {_MAX_LINES} of {len(records)}" if len(records) > _MAX_LINES else ""
             print_records(f"{title}{more}", columns, records[:_MAX_LINES])

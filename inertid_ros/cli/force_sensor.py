@@ -11,7 +11,7 @@ from inertid_ros.cli.printing import deliver, print_table, quantity_row
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.outputs import check_file
+from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.data.preparation.recorded_channels import joint_columns
 from inertid_ros.data.recording import Recording
@@ -36,8 +36,9 @@ def run(options: argparse.Namespace) -> int:
         motions.append(sensor_motion(recording, options.sensor, _poses(recording, model, options.frame), gravity))
     load = identify_force_sensor(motions)
     text = _yaml(load, options.frame or "SENSOR_FRAME", gravity)
-    deliver(options, load.content(), text, lambda: _print(load), load.notices)
-    return 0
+    if options.output:
+        write_file(options.output, text.encode(), options.force)
+    return deliver(options, load.content(), lambda: _print(load), options.output, load.notices)
 
 
 def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
@@ -46,8 +47,7 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
         if recording.base_pose is None:
             raise RecordingError(
                 f"{recording.name}: no pose of the sensor was recorded; give --urdf URDF --frame FRAME, or name the"
-                " topic of its pose (--set topics.pose=TOPIC)"
-            )
+                " topic of its pose (--set topics.pose=TOPIC)")
         return recording.base_pose
     if not model.pinocchio.existFrame(frame):
         raise RecordingError(f"the URDF has no frame '{frame}'; --frame is one of {', '.join(model.link_names)}")
@@ -61,17 +61,11 @@ def _poses(recording: Recording, model: RobotModel | None, frame: str) -> Array:
 
 
 def _print(load: ForceSensorLoad) -> None:
-    names = {
-        "mass": ["mass [kg]"],
-        "com": [f"com {axis} [m]" for axis in "xyz"],
+    names = {"mass": ["mass [kg]"], "com": [f"com {axis} [m]" for axis in "xyz"],
         "bias": [f"bias {quantity} {axis} [N or N m]" for quantity in ("force", "torque") for axis in "xyz"],
-        "tilt": [f"tilt {axis} [rad]" for axis in "xyz"],
-    }
-    rows = [
-        quantity_row(name, quantity, digits=5)
-        for key, texts in names.items()
-        for name, quantity in zip(texts, load.quantities(key), strict=True)
-    ]
+        "tilt": [f"tilt {axis} [rad]" for axis in "xyz"]}
+    rows = [quantity_row(name, quantity, digits=5) for key, texts in names.items()
+        for name, quantity in zip(texts, load.quantities(key), strict=True)]
     print_table("Load of the sensor, in its axes, and its bias", ("", "value", "deviation", "95 % interval"), rows)
     if load.inertia is None:
         print("inertia: the motion does not show it; turn the tool faster, and record at 50 Hz or more")
@@ -90,11 +84,8 @@ def _yaml(load: ForceSensorLoad, frame: str, gravity: Array) -> str:
             "force_torque_sensor_broadcaster": {"ros__parameters": {"offset": {"force": offset, "torque": torque}}}
         },
         "For admittance_controller: gravity compensation": {
-            "admittance_controller": {
-                "ros__parameters": {
-                    "gravity_compensation": {"frame": {"id": frame}, "CoG": {"pos": load.com.tolist(), "force": weight}}
-                }
-            }
+            "admittance_controller": {"ros__parameters": {"gravity_compensation": {"frame": {"id": frame},
+                "CoG": {"pos": load.com.tolist(), "force": weight}}}}
         },
     }  # fmt: skip
     return "".join(f"# {title}.\n{yaml.safe_dump(content, sort_keys=False)}" for title, content in sections.items())

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inertid_ros.calibration.calibrate import calibrate
-from inertid_ros.cli.printing import print_json, print_report, progress_bar, warn_of_care
+from inertid_ros.cli.printing import care, deliver, print_report, progress_bar
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import MOMENTUM_EQUATIONS
 from inertid_ros.core.errors import RecordingError
@@ -15,7 +15,7 @@ from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import load_model
 
 from .settings import configuration, inputs, recordings_of_any_length
-from .stopping import REJECTED
+from .stopping import DONE, REJECTED
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,10 +31,8 @@ def run(options: argparse.Namespace) -> int:
     model = load_model(Path(options.urdf), config.robot)
     with progress_bar(options) as progress:
         progress("reading", 0.0)
-        train, held_out = (
-            recordings_of_any_length(paths, config, model.recorded_joints)
-            for paths in (options.recordings, options.validate)
-        )
+        train, held_out = (recordings_of_any_length(paths, config, model.recorded_joints)
+            for paths in (options.recordings, options.validate))
         read = time.perf_counter() - start
         outcome = calibrate(model, train, held_out, config, lambda now: progress(now.stage, 0.1 + 0.7 * now.fraction))
         timing = {"reading": read, **outcome.timing, "total": time.perf_counter() - start}
@@ -42,13 +40,9 @@ def run(options: argparse.Namespace) -> int:
         outcome = replace(outcome, timing=timing, provenance=origin)
         progress("writing", 0.8)
         directory = outcome.save(options.output, options.force)
-    if options.json:
-        print_json({**outcome.report, "result_directory": str(directory)})
-    else:
-        print_report(outcome.report)
-        print(f"written to {directory}")
-    warn_of_care(outcome.gate)
-    return 0 if outcome.passed else REJECTED
+    content = {**outcome.report, "result_directory": str(directory)}
+    status = DONE if outcome.passed else REJECTED
+    return deliver(options, content, lambda: print_report(outcome.report), directory, care(outcome.gate), status)
 
 
 def _settings_of(options: argparse.Namespace) -> dict[str, object]:

@@ -18,7 +18,7 @@ from inertid_ros.report.results import REPORT, Result, as_written
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-from .printing import Columns, number, print_json, print_records, print_report, print_table
+from .printing import Columns, deliver, number, print_records, print_report, print_table
 from .settings import configuration
 
 _GIVEN_LINK_COLUMNS: Columns = (
@@ -42,12 +42,10 @@ def run(options: argparse.Namespace) -> int:
     if path.is_dir() and (path / REPORT).exists():
         report = Result.load(path).report
         with as_written(path / REPORT):
-            print_json({"kind": "result", **report}) if options.json else print_report(report)
-    elif _is_text(path):
-        _describe_model(load_model(Path(options.subject), config.robot), options)
-    else:
-        _describe_recording(path, config, options)
-    return 0
+            return deliver(options, {"kind": "result", **report}, lambda: print_report(report))
+    if _is_text(path):
+        return _describe_model(load_model(path, config.robot), options)
+    return _describe_recording(path, config, options)
 
 
 def _is_text(path: Path) -> bool:
@@ -61,36 +59,30 @@ def _is_text(path: Path) -> bool:
     return not foreign_content(head) and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
 
 
-def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
+def _describe_model(model: RobotModel, options: argparse.Namespace) -> int:
     mass, com, _ = mass_com_inertia(model.body_prior)
     limits, recorded = model.limits, model.recorded_joints.recorded(model.joint_names)
-    columns = {
-        "name": model.joint_names,
-        "recorded_as": recorded,
-        **{key: getattr(limits, key) for key in ("lower", "upper", "velocity", "effort")},
-        **model.drive_prior,
-    }
-    joints = records(columns)
+    bounds = {key: getattr(limits, key) for key in ("lower", "upper", "velocity", "effort")}
+    joints = records({"name": model.joint_names, "recorded_as": recorded, **bounds, **model.drive_prior})
     eigenvalues = min_eigenvalue(model.body_prior)
-    links = records(
-        {"name": model.link_names, "mass": mass, "com": com, "min_pseudo_inertia_eigenvalue": eigenvalues}
-    )
+    links = records({"name": model.link_names, "mass": mass, "com": com, "min_pseudo_inertia_eigenvalue": eigenvalues})
     count = base_parameters_of_robot(model).count
-    if options.json:
-        about = {"robot": model.name, "model_hash": model.hash, "base_parameters": count}
-        print_json({"kind": "urdf", **about, "joints": joints, "links": links})
-        return
-    print(f"robot {model.name}, {model.joints} joints, {count} base parameters, model hash {model.hash}")
-    shown = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
-    rows = [(joint["name"], *(number(joint[column]) for column in shown)) for joint in joints]
-    print_table("Joints", ("joint", *shown), rows)
-    if mapping := model.recorded_joints.translations(recorded):
-        print(f"in recordings {mapping}")
-    print_records("Links, with what is fixed to them", _GIVEN_LINK_COLUMNS, links)
+
+    def show() -> None:
+        print(f"robot {model.name}, {model.joints} joints, {count} base parameters, model hash {model.hash}")
+        shown = ("lower", "upper", "velocity", "effort", "viscous", "coulomb")
+        rows = [(joint["name"], *(number(joint[column]) for column in shown)) for joint in joints]
+        print_table("Joints", ("joint", *shown), rows)
+        if mapping := model.recorded_joints.translations(recorded):
+            print(f"in recordings {mapping}")
+        print_records("Links, with what is fixed to them", _GIVEN_LINK_COLUMNS, links)
+
+    about = {"robot": model.name, "model_hash": model.hash, "base_parameters": count}
+    return deliver(options, {"kind": "urdf", **about, "joints": joints, "links": links}, show)
 
 
-def _describe_recording(path: Path, config: Configuration, options: argparse.Namespace) -> None:
-    bag = path.is_dir() or file_format(path) != "npz"
+def _describe_recording(path: Path, config: Configuration, options: argparse.Namespace) -> int:
+    bag = path.is_dir() or file_format(path) in ("mcap", "sqlite3")
     topics = bag_topics(path) if bag else {}
     problem, content = "", dict[str, Any]()
     try:
@@ -102,20 +94,19 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
             raise
         problem = str(error)  # the topics of a bag without usable joint states are shown too
     listed = [{"name": name, "type": message, "messages": count} for name, (message, count) in sorted(topics.items())]
-    if options.json:
-        print_json({"kind": "recording", **content, "topics": listed, "problem": problem or None})
-        return
-    if listed:
-        rows = [tuple(map(str, topic.values())) for topic in listed]
-        print_table(f"Topics of {path}", ("topic", "type", "messages"), rows)
-    if problem:
-        print(problem)
-        return
-    print(
-        f"{content['samples']} samples in {number(content['seconds'])} s, {number(content['rate_hz'])} Hz,"
-        f" steps {number(content['shortest_step_s'])} to {number(content['longest_step_s'])} s, {content['gaps']} gaps;"
-        f" channels: {', '.join(content['channels'])}"
-    )
-    for notice in content["notices"]:
-        print(notice)
-    print_records("Joints", _JOINT_COLUMNS, content["joints"])
+
+    def show() -> None:
+        if listed:
+            rows = [tuple(map(str, topic.values())) for topic in listed]
+            print_table(f"Topics of {path}", ("topic", "type", "messages"), rows)
+        if problem:
+            print(problem)
+            return
+        print(f"{content['samples']} samples in {number(content['seconds'])} s, {number(content['rate_hz'])} Hz, steps"
+            f" {number(content['shortest_step_s'])} to {number(content['longest_step_s'])} s, {content['gaps']} gaps;"
+            f" channels: {', '.join(content['channels'])}")
+        for notice in content["notices"]:
+            print(notice)
+        print_records("Joints", _JOINT_COLUMNS, content["joints"])
+
+    return deliver(options, {"kind": "recording", **content, "topics": listed, "problem": problem or None}, show)

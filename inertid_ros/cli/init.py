@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from inertid_ros.calibration.robot_setup import RobotSetup, Setting, robot_setup
-from inertid_ros.cli.printing import print_json
+from inertid_ros.cli.printing import deliver
 from inertid_ros.core.errors import ModelError
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.loading import load_recording
@@ -37,26 +37,12 @@ def run(options: argparse.Namespace) -> int:
     locked = named_numbers(options.lock, "--lock")
     setup = robot_setup(urdf, options.effort, options.mounting, locked, recorded)
     write_file(target, _yaml(setup, urdf, target).encode(), options.force)
-    if options.json:
-        print_json(
-            {
-                "robot": setup.model.name,
-                "urdf": str(urdf),
-                "configuration": str(target),
-                "joints": setup.model.joint_names,
-                "settings": setup.settings,
-                "notes": setup.notes,
-                "controller": setup.driver.controller if setup.driver else "",
-            }
-        )
-        return 0
-    print(f"robot {setup.model.name}, {setup.model.joints} joints: {', '.join(setup.model.joint_names)}")
-    for line in _settings_lines(setup.settings):
-        print(line)
-    for note in setup.notes:
-        print(f"look at: {note}")
-    print(f"written to {target}; next: {_next(urdf, target)}")
-    return 0
+    content = {"robot": setup.model.name, "urdf": str(urdf), "configuration": str(target),
+        "joints": setup.model.joint_names, "settings": setup.settings, "notes": setup.notes,
+        "controller": setup.driver.controller if setup.driver else ""}
+    lines = [f"robot {setup.model.name}, {setup.model.joints} joints: {', '.join(setup.model.joint_names)}",
+        *_settings_lines(setup.settings), *(f"look at: {note}" for note in setup.notes)]
+    return deliver(options, content, lambda: print("\n".join(lines)), f"{target}; next: {_next(urdf, target)}")
 
 
 def _expanded(path: Path, options: argparse.Namespace, target: Path) -> Path:
@@ -80,13 +66,9 @@ def _yaml(setup: RobotSetup, urdf: Path, target: Path) -> str:
         f"#   {_next(urdf, target)}",
         f"#   inertid identify --urdf {urdf} --config {target} --output result RECORDING",
         f"#   ros2 launch inertid_ros calibrate.launch.py urdf:={urdf} config:={target}{controller} \\",
-        "#     plan:=motion/plan.yaml validation_plan:=motion/validation_plan.yaml",
-        "#",
-        "# Look at:",
-    ]
-    wrap = textwrap.TextWrapper(
-        _LINE_WIDTH, initial_indent="#   * ", subsequent_indent="#     ", break_long_words=False, break_on_hyphens=False
-    )
+        "#     plan:=motion/plan.yaml validation_plan:=motion/validation_plan.yaml", "#", "# Look at:"]
+    wrap = textwrap.TextWrapper(_LINE_WIDTH, initial_indent="#   * ", subsequent_indent="#     ",
+        break_long_words=False, break_on_hyphens=False)
     lines += [line for note in setup.notes for line in wrap.wrap(note)]
     lines += ["", "/**:", "  ros__parameters:", *_entries(setup.settings)]
     return "\n".join(lines) + "\n"

@@ -91,20 +91,14 @@ def _parser() -> argparse.ArgumentParser:
 
     init = add("init", "look at a robot and write its configuration, to be corrected", force)
     _take(init, "urdf", "URDF", "robot description, or a .xacro file with --xacro")
-    _take(
-        init, "--xacro", "NAME:=VALUE",
+    _take(init, "--xacro", "NAME:=VALUE",
         "expand xacro with these arguments; it evaluates expressions of the file, so only of files that you trust",
-        nargs="*",
-    )  # fmt: skip
-    _take(
-        init, "--effort", None,
+        nargs="*")
+    _take(init, "--effort", None,
         "what joint states report as effort (default that of the robot's driver, where it is known)",
-        choices=("torque", "current", "without_gravity"), default="",
-    )  # fmt: skip
-    _take(
-        init, "--mounting", None, "what the robot is mounted on (default a floor, which is said)",
-        choices=("floor", "wall", "ceiling", "none"), default="",
-    )  # fmt: skip
+        choices=("torque", "current", "without_gravity"), default="")
+    _take(init, "--mounting", None, "what the robot is mounted on (default a floor, which is said)",
+        choices=("floor", "wall", "ceiling", "none"), default="")
     _take(init, "--lock", "JOINT=POSITION", "hold a joint still [rad or m]", **_LIST)
     _take(init, "--recording", "RECORDING", "whose names of joints are compared; " + _RECORDING)
     _take(init, "--output", "FILE", "YAML to write (default the robot's name, here)")
@@ -113,11 +107,9 @@ def _parser() -> argparse.ArgumentParser:
     _take(identify, "recordings", "RECORDING", _RECORDING, nargs="+")
     _take(identify, "--urdf", "FILE", "robot description, the prior", required=True)
     _take(identify, "--validate", "RECORDING", "held-out recordings", nargs="+", default=[])
-    _take(
-        identify, "--model", None,
+    _take(identify, "--model", None,
         "equations to fit: force, or momentum of a robot that floats, momentum_change where it is not zero",
-        choices=("force", "momentum", "momentum_change"),
-    )  # fmt: skip
+        choices=("force", "momentum", "momentum_change"))
     _take(identify, "--prior", "RESULT_DIR", "result to continue: its recordings count as if they were fitted again")
     _take(identify, "--output", "DIR", "result directory to write", required=True)
 
@@ -125,10 +117,8 @@ def _parser() -> argparse.ArgumentParser:
     _take(excite, "--urdf", "FILE", "robot description", required=True)
     _take(excite, "--prior", "RESULT_DIR", "result to add to: the motion excites what its recordings left open")
     planned = excite.add_mutually_exclusive_group()
-    _take(
-        planned, "--start", "JOINT=POSITION",
-        "pose at both ends [rad or m]; other joints are in the middle of their range", **_LIST,
-    )  # fmt: skip
+    _take(planned, "--start", "JOINT=POSITION",
+        "pose at both ends [rad or m]; other joints are in the middle of their range", **_LIST)
     _take(planned, "--check", "PLAN", "a plan.yaml or JointTrajectory in YAML to check and show instead of planning")
     _take(excite, "--output", "DIR", "directory to write: plan.yaml, page and plots")
 
@@ -142,14 +132,10 @@ def _parser() -> argparse.ArgumentParser:
     _take(payload, "recordings", "RECORDING", "with the payload; " + _RECORDING, nargs="+")
     _take(payload, "--frame", "LINK", "link in whose frame it is expressed (default the last moving one)", default="")
     _take(payload, "--reference", "RECORDING", "of the same session without the payload", nargs="+", default=[])
-    _take(
-        payload, "--drift", "SHARE", "by how much friction may have changed since the calibration (default 0.1)",
-        type=_number(0.0, 10.0), default=0.1,
-    )  # fmt: skip
-    _take(
-        payload, "--reference-drift", "SHARE", "by how much between the reference and the others (default 0.03)",
-        type=_number(0.0, 10.0),
-    )  # fmt: skip
+    _take(payload, "--drift", "SHARE", "by how much friction may have changed since the calibration (default 0.1)",
+        type=_number(0.0, 10.0), default=0.1)
+    _take(payload, "--reference-drift", "SHARE", "by how much between the reference and the others (default 0.03)",
+        type=_number(0.0, 10.0))
     _take(payload, "--max-mass", "KG", "refuse a payload that is heavier", type=_mass, default=math.inf)
     _take(payload, "--output", "FILE", "payload.json to write")
 
@@ -162,16 +148,12 @@ def _parser() -> argparse.ArgumentParser:
 
     fleet = add("fleet", "many robots with many bags: parameters, drift, and which robots differ", settings)
     _take(fleet, "catalogue", "CATALOGUE", "YAML or Parquet file with robots, bags and payloads")
-    _take(
-        fleet, "--output", "DIR", "folder of results; what it has of an earlier run is not computed again",
-        required=True,
-    )  # fmt: skip
+    _take(fleet, "--output", "DIR", "folder of results; what it has of an earlier run is not computed again",
+        required=True)
     workers = fleet.add_mutually_exclusive_group()
     _take(workers, "--scheduler", "ADDRESS", "of a Dask cluster (default processes on this machine)", default="")
-    _take(
-        workers, "--workers", "N", "worker processes on this machine (default one per core)",
-        type=_number(1, 10_000), default=0,
-    )  # fmt: skip
+    _take(workers, "--workers", "N", "worker processes on this machine (default one per core)", type=_number(1, 10_000),
+        default=0)
 
     convert = add("convert", "convert a recording", settings, force)
     _take(convert, "input", "IN", _RECORDING)

@@ -5,7 +5,7 @@ import argparse
 from inertid_ros.cli.printing import deliver, print_table, progress_bar, quantity_row
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import InertidError
-from inertid_ros.core.outputs import check_file
+from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.payload.equations import FrictionDrift
 from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_offline
@@ -28,14 +28,12 @@ def run(options: argparse.Namespace) -> int:
     between = FrictionDrift.between_recordings if options.reference_drift is None else options.reference_drift
     wanted = PayloadOptions(options.frame, FrictionDrift(options.drift, between), options.max_mass)
     with progress_bar(options) as progress:
-        loaded, reference = (
-            [load_recording(path, config.topics, joints, config.prepare.stamps) for path in paths]
-            for paths in (options.recordings, options.reference)
-        )
+        loaded, reference = ([load_recording(path, config.topics, joints, config.prepare.stamps) for path in paths]
+            for paths in (options.recordings, options.reference))
         outcome = payload_offline(result, loaded, reference, wanted, config, progress)
-    text = json_text(outcome.content)
-    deliver(options, outcome.content, text, lambda: _print(outcome), outcome.notices)
-    return 0
+    if options.output:
+        write_file(options.output, json_text(outcome.content).encode(), options.force)
+    return deliver(options, outcome.content, lambda: _print(outcome), options.output, outcome.notices)
 
 
 def _print(outcome: PayloadOutcome) -> None:

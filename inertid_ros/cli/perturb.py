@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inertid_ros.cli.printing import number, print_json, print_table
+from inertid_ros.cli.printing import deliver, number, print_table
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.simulation import PerturbationOptions
 from inertid_ros.config.structuring import structure
@@ -31,13 +31,8 @@ def run(options: argparse.Namespace) -> int:
     distance = geodesic_distance(bodies, model.body_prior)
     masses = {"mass": bodies[:, 0], "given_mass": model.body_prior[:, 0]}
     links = records({"name": model.link_names, **masses, "geodesic_distance": distance})
-    if options.json:
-        print_json({"output": options.output, "seed": options.seed, "links": links})
-        return 0
-    print_table(
-        "Links",
-        ("link", "mass [kg]", "given", "distance"),
-        ((str(k["name"]), number(k["mass"]), number(k["given_mass"]), number(k["geodesic_distance"])) for k in links),
-    )
-    print(f"written to {options.output}")
-    return 0
+    keys = ("mass", "given_mass", "geodesic_distance")
+    rows = [(link["name"], *(number(link[key]) for key in keys)) for link in links]
+    header = ("link", "mass [kg]", "given", "distance")
+    content = {"output": options.output, "seed": options.seed, "links": links}
+    return deliver(options, content, lambda: print_table("Links", header, rows), options.output)

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from inertid_ros.core.findings import CAUSES
-from inertid_ros.core.outputs import write_file
 from inertid_ros.identification.assessment.estimate import VERDICTS
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.report.report_content import json_text
+
+from .stopping import DONE
 
 if TYPE_CHECKING:
     from inertid_ros.payload.payload import Quantity
@@ -30,25 +31,18 @@ _ERROR_SECTIONS = {  # of a report, the most conclusive first
 _COMPARED_LINES = 10  # parameters of a comparison
 
 
-def print_json(content: Any) -> None:
-    """Print the one JSON object on stdout."""
-    sys.stdout.write(json_text(content))
-
-
-def deliver(
-    options: argparse.Namespace, content: Mapping[str, Any], file: str, show: Callable[[], None], notices: Iterable[str]
-) -> None:
-    """Write a file if ``--output`` names one, print JSON or the tables of ``show``, and warn of notices."""
-    if options.output:
-        write_file(options.output, file.encode(), options.force)
+def deliver(options: argparse.Namespace, content: Any, show: Callable[[], None], written: object = "",
+        warnings: Iterable[str] = (), status: int = DONE) -> int:
+    """Print the one JSON object, or text and tables and what was written; then warnings. Returns the exit status."""
     if options.json:
-        print_json(content)
+        sys.stdout.write(json_text(content))
     else:
         show()
-        if options.output:
-            print(f"written to {options.output}")
-    for notice in notices:
-        _log.warning("warning: %s", notice)
+        if written:
+            print(f"written to {written}")
+    for warning in warnings:
+        _log.warning("warning: %s", warning)
+    return status
 
 
 def quantity_row(name: str, quantity: "Quantity", digits: int = 3) -> tuple[str, str, str, str]:
@@ -93,10 +87,9 @@ def progress_bar(options: argparse.Namespace, stage: str = "reading") -> Iterato
         yield lambda now, fraction: bar.update(task, description=now, completed=fraction)
 
 
-def warn_of_care(decision: GateDecision) -> None:
-    """Warn on stderr if a result is to be used with care; its exit status is 0."""
-    if decision.verdict is Verdict.CARE:
-        _log.warning("warning: %s: %s", decision.verdict.value, decision.summary)
+def care(decision: GateDecision) -> list[str]:
+    """Warning that a result is to be used with care; its exit status is 0."""
+    return [f"{decision.verdict.value}: {decision.summary}"] if decision.verdict is Verdict.CARE else []
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -179,10 +172,8 @@ def print_report(report: Mapping[str, Any]) -> None:
     if cutoff:
         print(f"all channels are low-passed at {number(cutoff)} Hz (prepare.cutoff_hz)")
     base, solver = report["base_parameters"], report["solver"]
-    print(
-        f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
-        f" {solver['name']}: {solver['status']} after {solver['iterations']} iterations"
-    )
+    print(f"{base['count']} base parameters, condition number {number(base['condition_number'])};"
+        f" {solver['name']}: {solver['status']} after {solver['iterations']} iterations")
     confidence, rounds = report.get("confidence"), report.get("rounds")
     if confidence:
         share, joint = percent(confidence["deviation"]), confidence["joint"]
@@ -198,16 +189,12 @@ def _print_drives(joints: Sequence[Mapping[str, Any]], couplings: Sequence[Mappi
     """Print drive terms of joints, and of drives that move several joints."""
     terms = list(joints[0]["standard_deviation"]) if joints else []
     if terms:
-        rows = [
-            (joint["name"], *(_uncertain(joint[term], joint["standard_deviation"][term]) for term in terms))
-            for joint in joints
-        ]
+        rows = [(joint["name"], *(_uncertain(joint[term], joint["standard_deviation"][term]) for term in terms))
+            for joint in joints]
         print_table("Joints (standard deviation)", ("joint", *(term.replace("_", " ") for term in terms)), rows)
     for drive in couplings:
-        values = ", ".join(
-            f"{term.replace('_', ' ')} {_uncertain(drive[term], deviation)}"
-            for term, deviation in drive["standard_deviation"].items()
-        )
+        values = ", ".join(f"{term.replace('_', ' ')} {_uncertain(drive[term], deviation)}"
+            for term, deviation in drive["standard_deviation"].items())
         print(f"{drive['name']} (turns with {', '.join(drive['joints'])}): {values}")
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from inertid_ros.cli.printing import print_comparison, print_json, print_report
+from inertid_ros.cli.printing import deliver, print_comparison, print_report
 from inertid_ros.core.errors import InertidError
 from inertid_ros.core.outputs import check_file, write_file
 from inertid_ros.report.results import REPORT, Result, as_written, comparison_content, render_comparison
@@ -23,12 +23,5 @@ def run(options: argparse.Namespace) -> int:
         if options.html:
             page = render_comparison(content) if options.compare else result.page
             write_file(options.html, page.encode(), options.force)
-        if options.json:
-            print_json(content)
-        elif options.compare:
-            print_comparison(content)
-        else:
-            print_report(content)
-    if options.html and not options.json:
-        print(f"written to {options.html}")
-    return 0
+        show = print_comparison if options.compare else print_report
+        return deliver(options, content, lambda: show(content), options.html)

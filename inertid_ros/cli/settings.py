@@ -23,15 +23,10 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.report.results import Result
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
-_INPUTS = (
-    "recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
-    "directory", "compare", "catalogue",
-)  # fmt: skip
-_USED_SECTIONS = {
-    "convert": ("topics", "prepare.stamps"),
-    "info": ("robot", "topics", "prepare.stamps"),
-    "perturb": ("robot",),
-}
+_INPUTS = ("recordings", "validate", "urdf", "prior", "check", "config", "result", "reference", "input", "recording",
+    "directory", "compare", "catalogue")
+_USED_SECTIONS = {"convert": ("topics", "prepare.stamps"), "info": ("robot", "topics", "prepare.stamps"),
+    "perturb": ("robot",)}
 """Command to the sections of a configuration that it uses, for those that do not use all."""
 _BAG_SECTIONS = ("topics", "prepare.stamps")
 _SETTERS = {"identify.equations": "--model", "robot.base": "--model", "identify.prior": "--prior"}
@@ -51,10 +46,7 @@ def set_up_logging(options: argparse.Namespace) -> None:
 def configuration(options: argparse.Namespace, tree: type[T], implied: Mapping[str, object] | None = None) -> T:
     """Configuration of ``--config``, changed by ``implied`` settings of other options, ``--set`` and ``--lock``.
 
-    Raises
-    ------
-    ConfigurationError
-        An option is unknown, invalid or without effect, or two contradict each other.
+    ConfigurationError: an option is unknown, invalid or without effect, or two contradict each other.
     """
     config = load_configuration(options.config, tree) if options.config else tree()
     values = attrs.asdict(config)
@@ -94,8 +86,7 @@ def _check_use(key: str, option: str, options: argparse.Namespace) -> None:
     recordings = [path for path in inputs(options, names) if not Path(path).is_dir()]
     if recordings and _is_below(key, _BAG_SECTIONS) and all(path.endswith(".npz") for path in recordings):
         raise ConfigurationError(
-            f"{option}: has no effect on .npz files, whose channels have names of their own; leave it out"
-        )
+            f"{option}: has no effect on .npz files, whose channels have names of their own; leave it out")
 
 
 def _is_below(key: str, sections: Sequence[str]) -> bool:
@@ -154,9 +145,8 @@ def named_numbers(texts: Sequence[str], name: str) -> dict[str, float]:
     return {joint: value for joint, (_, value) in numbers.items()}
 
 
-def recordings_of_any_length(
-    paths: Sequence[str], config: Configuration, joints: RecordedJoints
-) -> list[Recording | LongRecording]:
+def recordings_of_any_length(paths: Sequence[str], config: Configuration,
+        joints: RecordedJoints) -> list[Recording | LongRecording]:
     """Recordings in the order of their paths; what is too long for memory is read in parts."""
     return [load_any_length(path, config.topics, joints, config.prepare.stamps) for path in paths]
 

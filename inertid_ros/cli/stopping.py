@@ -33,10 +33,7 @@ def stoppable() -> Iterator[None]:
 def ends_early() -> Iterator[None]:
     """Turn SIGINT into KeyboardInterrupt, for a search that then returns its best solution so far.
 
-    Raises
-    ------
-    StoppedError
-        There is no solution yet.
+    Raises StoppedError: there is no solution yet.
     """
     with _handled(signal.default_int_handler, signal.SIGINT):
         try:

@@ -1,6 +1,7 @@
 """``inertid validate``: a result or a URDF against recordings."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ from inertid_ros.data.long_recording import LongRecording
 from inertid_ros.report.results import Result
 from inertid_ros.robot.model import load_model
 
-from .printing import number, print_json, print_table, print_verdict, progress_bar, warn_of_care
+from .printing import care, deliver, number, print_table, print_verdict, progress_bar
 from .settings import check_same_robot, configuration, recordings_of_any_length
-from .stopping import REJECTED
+from .stopping import DONE, REJECTED
 
 
 def run(options: argparse.Namespace) -> int:
@@ -25,26 +26,15 @@ def run(options: argparse.Namespace) -> int:
     with progress_bar(options) as progress:
         recordings = recordings_of_any_length(options.recordings, config, model.recorded_joints)
         outcome = validate(model if result is None else result, recordings, config, options.urdf or "", progress)
-    content: dict[str, Any] = {"joint_names": model.joint_names, "channels": outcome.channels}
-    content["validation"] = outcome.errors
-    if outcome.prior is not None:
-        content["prior"] = outcome.prior
     in_parts = [f"{long.name}: {long.notice}" for long in recordings if isinstance(long, LongRecording)]
-    if in_parts:
-        content["in_parts"] = in_parts
-    content |= {"passed": outcome.passed, "message": outcome.message, **outcome.gate.content()}
-    if options.json:
-        print_json(content)
-    else:
-        _print(outcome)
-        for notice in in_parts:
-            print(notice)
-        print_verdict(content)
-    warn_of_care(outcome.gate)
-    return 0 if outcome.passed else REJECTED
+    content = {"joint_names": model.joint_names, "channels": outcome.channels, "validation": outcome.errors,
+        **({} if outcome.prior is None else {"prior": outcome.prior}), **({"in_parts": in_parts} if in_parts else {}),
+        "passed": outcome.passed, "message": outcome.message, **outcome.gate.content()}
+    status = DONE if outcome.passed else REJECTED
+    return deliver(options, content, lambda: _print(outcome, content), "", care(outcome.gate), status)
 
 
-def _print(outcome: ValidationOutcome) -> None:
+def _print(outcome: ValidationOutcome, content: Mapping[str, Any]) -> None:
     errors, prior = outcome.errors, outcome.prior
     header = ["channel", errors.quantity, "error"]
     columns = [errors.rms_torque, errors.rms_error]
@@ -53,3 +43,6 @@ def _print(outcome: ValidationOutcome) -> None:
         columns.append(prior.rms_error)
     rows = [(name, *map(number, values)) for name, *values in zip(outcome.channels, *columns, strict=True)]
     print_table(f"{errors.quantity.capitalize()} error (RMS, {errors.unit})", header, rows)
+    for notice in content.get("in_parts", ()):
+        print(notice)
+    print_verdict(content)

@@ -49,19 +49,20 @@ class ExcitationConfiguration:
 class Effect:
     """Options, and the conditions of which one at least must hold where they are given.
 
-    Both are keys of options or of sections; those of ``needs`` also of mappings of named elements.
+    Both are keys of options or of sections; those of ``needs`` also of mappings of named elements. The options are
+    given as text with blanks between them.
     """
 
-    options: tuple[str, ...]
+    words: str
     needs: Mapping[str, Wanted]
 
-
-def only(options: str, needs: Mapping[str, Wanted]) -> Effect:
-    """Make an Effect of keys with blanks between them."""
-    return Effect(tuple(options.split()), needs)
+    @property
+    def options(self) -> tuple[str, ...]:
+        return tuple(self.words.split())
 
 
 _BASE_TOPICS = ("topics.odometry", "topics.pose", "topics.twist", "topics.imu")
+_CONTACT_THRESHOLDS = "prepare.wrenches.contact_on_n prepare.wrenches.contact_off_n prepare.wrenches.max_slip_m_s"
 _BY_SEARCH = ("fourier", "cycloidal", "bspline")  # all motions but direction combinations
 
 
@@ -71,66 +72,43 @@ def _planned(*types: str) -> dict[str, Any]:
 
 
 EFFECTS = (
-    only(
-        "identify.regularizer identify.solver identify.prior_spread identify.drive_weight identify.outlier_threshold"
-        " identify.spread",
-        {"identify.estimator": ("consistent",), "identify.fit_stribeck_speed": GIVEN},
-    ),
-    only(
-        "identify.solver",
-        {"identify.regularizer": ("entropic", "pullback", "riemannian", "euclidean", "relative", "geodesic")},
-    ),
-    only("identify.changing_terms", {"identify.prior": GIVEN}),
-    only("constraints.collision_margin constraints.mesh_folders", {"constraints.collision_shapes": GIVEN}),
-    only("robot.stribeck_speeds", {"robot.drive_terms": ("stribeck",)}),
-    only(
-        "prepare.base prepare.trim_transients prepare.low_speed_fraction prepare.wrenches.reversed robot.contacts"
+    Effect("identify.regularizer identify.solver identify.prior_spread identify.drive_weight identify.outlier_threshold"
+        " identify.spread", {"identify.estimator": ("consistent",), "identify.fit_stribeck_speed": GIVEN}),
+    Effect("identify.solver",
+        {"identify.regularizer": ("entropic", "pullback", "riemannian", "euclidean", "relative", "geodesic")}),
+    Effect("identify.changing_terms", {"identify.prior": GIVEN}),
+    Effect("constraints.collision_margin constraints.mesh_folders", {"constraints.collision_shapes": GIVEN}),
+    Effect("robot.stribeck_speeds", {"robot.drive_terms": ("stribeck",)}),
+    Effect("prepare.base prepare.trim_transients prepare.low_speed_fraction prepare.wrenches.reversed robot.contacts"
         " robot.plates robot.effort_scale robot.terms robot.couplings robot.stribeck_speeds identify.drive_weight",
-        {"identify.equations": ("force",)},
-    ),
-    only("prepare.base", {"robot.base": ("free",)}),
-    only("prepare.base.imu_frame", {"prepare.base.motion_from": ("imu",)}),
-    only("prepare.wrenches.reversed", {"robot.contacts": GIVEN, "robot.plates": GIVEN}),
-    only(
-        "prepare.wrenches.contact_on_n prepare.wrenches.contact_off_n prepare.wrenches.max_slip_m_s",
-        {"robot.base": ("free",)},
-    ),
-    only(
-        "prepare.wrenches.contact_on_n prepare.wrenches.contact_off_n prepare.wrenches.max_slip_m_s",
-        {"robot.plates": GIVEN},
-    ),
-    only(" ".join(_BASE_TOPICS), {"robot.base": ("free",)}),
-    only("topics.max_wrench_gap_s", dict.fromkeys(("topics.wrenches", *_BASE_TOPICS), GIVEN)),
-    only("excitation.harmonics excitation.base_frequency_hz", _planned("fourier")),
-    only("excitation.intervals", _planned("cycloidal", "bspline")),
-    only("excitation.combinations", _planned("combinations")),
-    only(
-        "excitation.duration_s excitation.starts excitation.improved excitation.workers excitation.criterion_samples"
-        " excitation.constraint_samples",
-        _planned(*_BY_SEARCH),
-    ),
-    only("excitation.iterations", {"excitation.improved": range(1, 1001)}),
-    only("excitation.validation_duration_s", {"excitation.validation_kind": _BY_SEARCH}),
-    only(
-        "excitation.criterion excitation.scaling excitation.measured excitation.kept_parameters"
-        " excitation.criterion_bound",
-        {"excitation.kind": _BY_SEARCH},
-    ),
-    only("excitation.base_deviation", {"excitation.measured": ("base",)}),
-    only("excitation.mounting", {"excitation.floor_m": ABSENT}),
-    only(
-        "excitation.collision.clearance_m excitation.collision.srdf", {"excitation.collision.self_collision": (True,)},
-    ),
-    only(
-        "excitation.collision.obstacle_clearance_m",
-        {
-            "excitation.mounting": ("floor", "wall", "ceiling"), "excitation.floor_m": GIVEN,
-            "excitation.collision.obstacles": GIVEN,
-        },
-    ),
-    only("excitation.balance.support_margin_m excitation.balance.normal_force", {"excitation.balance.support": GIVEN}),
-    only("excitation.balance.ground_m", {"excitation.balance.support": GIVEN, "excitation.balance.com_region": GIVEN}),
-    only(  # a robot that floats is planned for without regard to what surrounds it, and to torques
+        {"identify.equations": ("force",)}),
+    Effect("prepare.base", {"robot.base": ("free",)}),
+    Effect("prepare.base.imu_frame", {"prepare.base.motion_from": ("imu",)}),
+    Effect("prepare.wrenches.reversed", {"robot.contacts": GIVEN, "robot.plates": GIVEN}),
+    Effect(_CONTACT_THRESHOLDS, {"robot.base": ("free",)}),
+    Effect(_CONTACT_THRESHOLDS, {"robot.plates": GIVEN}),
+    Effect(" ".join(_BASE_TOPICS), {"robot.base": ("free",)}),
+    Effect("topics.max_wrench_gap_s", dict.fromkeys(("topics.wrenches", *_BASE_TOPICS), GIVEN)),
+    Effect("excitation.harmonics excitation.base_frequency_hz", _planned("fourier")),
+    Effect("excitation.intervals", _planned("cycloidal", "bspline")),
+    Effect("excitation.combinations", _planned("combinations")),
+    Effect("excitation.duration_s excitation.starts excitation.improved excitation.workers excitation.criterion_samples"
+        " excitation.constraint_samples", _planned(*_BY_SEARCH)),
+    Effect("excitation.iterations", {"excitation.improved": range(1, 1001)}),
+    Effect("excitation.validation_duration_s", {"excitation.validation_kind": _BY_SEARCH}),
+    Effect("excitation.criterion excitation.scaling excitation.measured excitation.kept_parameters"
+        " excitation.criterion_bound", {"excitation.kind": _BY_SEARCH}),
+    Effect("excitation.base_deviation", {"excitation.measured": ("base",)}),
+    Effect("excitation.mounting", {"excitation.floor_m": ABSENT}),
+    Effect("excitation.collision.clearance_m excitation.collision.srdf",
+        {"excitation.collision.self_collision": (True,)}),
+    Effect("excitation.collision.obstacle_clearance_m", {"excitation.mounting": ("floor", "wall", "ceiling"),
+        "excitation.floor_m": GIVEN, "excitation.collision.obstacles": GIVEN}),
+    Effect("excitation.balance.support_margin_m excitation.balance.normal_force",
+        {"excitation.balance.support": GIVEN}),
+    Effect("excitation.balance.ground_m",
+        {"excitation.balance.support": GIVEN, "excitation.balance.com_region": GIVEN}),
+    Effect(  # a robot that floats is planned for without regard to what surrounds it, and to torques
         "excitation.floor_m excitation.collision.obstacles excitation.collision.clearance_m"
         " excitation.collision.obstacle_clearance_m excitation.collision.ignored excitation.collision.srdf"
         " excitation.balance limits.effort limits.effort_fraction",
@@ -141,71 +119,49 @@ EFFECTS = (
 
 
 def check_configuration(configuration: Configuration | ExcitationConfiguration, where: str) -> None:
-    """Refuse options that are given and have no effect beside others, see :data:`EFFECTS`.
-
-    Raises
-    ------
-    ConfigurationError
-        Names both options.
-    """
+    """Refuse options that are given and have no effect beside others, see :data:`EFFECTS`."""
     check_effects(EFFECTS, dict(flat(attrs.asdict(configuration))), options(type(configuration)), where)
 
 
 def check_effects(effects: Iterable[Effect], values: Mapping[str, Any], known: Iterable[Option], where: str) -> None:
-    """Refuse options that are given and have no effect beside the others.
+    """Refuse options that are given and have no effect beside the others; the ConfigurationError names both.
 
     Parameters
     ----------
-    effects : those about options that are not known here are left alone.
+    effects : those about options that are not ``known`` are left alone.
     values : dotted key to value.
-    known : all options that the values belong to.
     where : file or node, for messages.
-
-    Raises
-    ------
-    ConfigurationError
-        Names the option without effect and the other one.
     """
-    settings = _Settings(values, {entry.key: entry.default for entry in known})
-    for effect in effects:
-        needs = {key: wanted for key, wanted in effect.needs.items() if settings.has(key)}
-        if not needs or any(settings.holds(key, wanted) for key, wanted in needs.items()):
-            continue
-        for option in effect.options:
-            for key in settings.given(option):
-                state = " and ".join(settings.state(other, wanted) for other, wanted in needs.items())
-                remedy = " or ".join(_remedy(other, wanted) for other, wanted in needs.items())
-                raise ConfigurationError(
-                    f"{where}: {key} is {_text(values[key])}, which has no effect while {state}; {remedy}, or leave"
-                    f" {key} out"
-                )
+    defaults = {entry.key: _plain(entry.default) for entry in known}
+    values = {key: _plain(value) for key, value in values.items()}
 
-
-class _Settings:
-    """Values beside their defaults."""
-
-    def __init__(self, values: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-        self._values, self._defaults = values, defaults
-
-    def has(self, key: str) -> bool:
-        return any(f"{known}.".startswith(f"{key}.") for known in self._defaults)
-
-    def given(self, key: str) -> list[str]:
+    def given(key: str) -> list[str]:
         """Keys at or below a key whose value is not the default."""
-        below = {name: _plain(self._values[name]) for name in self._values if f"{name}.".startswith(f"{key}.")}
-        return [name for name, value in below.items() if value != _plain(self._defaults.get(name, REQUIRED))]
+        below = (name for name in values if f"{name}.".startswith(f"{key}."))
+        return [name for name in below if values[name] != defaults.get(name, REQUIRED)]
 
-    def holds(self, key: str, wanted: Wanted) -> bool:
+    def holds(key: str, wanted: Wanted) -> bool:
         if isinstance(wanted, str):
-            return bool(self.given(key)) == (wanted == GIVEN)
-        value = _plain(self._values.get(key, self._defaults[key]))
-        return any(each in wanted for each in (value if isinstance(value, tuple) else (value,)))
+            return bool(given(key)) == (wanted == GIVEN)
+        value = values.get(key, defaults[key])
+        return any(part in wanted for part in (value if isinstance(value, tuple) else (value,)))
 
-    def state(self, key: str, wanted: Wanted) -> str:
-        if wanted == GIVEN and key not in self._values:
+    def state(key: str, wanted: Wanted) -> str:
+        if wanted == GIVEN and key not in values:
             return f"{key} is not given"
-        name = key if key in self._values else self.given(key)[0]
-        return f"{name} is {_text(self._values[name])}"
+        name = key if key in values else given(key)[0]
+        return f"{name} is {_text(values[name])}"
+
+    for effect in effects:
+        needs = {key: wanted for key, wanted in effect.needs.items()
+                 if any(f"{name}.".startswith(f"{key}.") for name in defaults)}
+        if not needs or any(holds(key, wanted) for key, wanted in needs.items()):
+            continue
+        for key in (key for option in effect.options for key in given(option)):
+            states = " and ".join(state(other, wanted) for other, wanted in needs.items())
+            remedy = " or ".join(_remedy(other, wanted) for other, wanted in needs.items())
+            raise ConfigurationError(f"{where}: {key} is {_text(values[key])}, which has no effect while {states};"
+                                     f" {remedy}, or leave {key} out")
 
 
 def _plain(value: Any) -> Any:

@@ -85,19 +85,14 @@ class Option:
                 raise ConfigurationError(f"{name} is {element!r}; choose from {', '.join(self.choices)}")
 
 
-def option(
-    default: Any, description: str, *, minimum: float | None = None, maximum: float | None = None,
-    choices: Sequence[str] = (), length: int | None = None, of: type | None = None, many: bool = False,
-) -> Any:
+def option(default: Any, description: str, minimum: float | None = None, maximum: float | None = None, *,
+        choices: Sequence[str] = (), length: int | None = None, of: type | None = None, many: bool = False) -> Any:
     """A field that is a number, a truth value, a text, or a tuple of those.
 
     Parameters
     ----------
-    default : bool, int, float, str, tuple or REQUIRED
-        Value where nothing is given.
     description : one line with the unit in brackets, such as ``of every interval [s]``.
-    minimum, maximum, choices, length
-        As of :class:`Option`.
+    minimum, maximum, choices, length : as of :class:`Option`.
     of : type if the default does not show it: of a required value, and of an empty tuple that is not of text.
     many : whether it is a tuple, if the default does not show it.
     """
@@ -113,7 +108,7 @@ def option(
 
 def vector(default: tuple[float, float, float], description: str, limit: float) -> Any:
     """A field that is three numbers, none of which exceeds a limit in size."""
-    return option(default, description, length=3, minimum=-limit, maximum=limit)
+    return option(default, description, -limit, limit, length=3)
 
 
 def named(element: type, description: str, names: str, *, many: bool = False, **limits: Any) -> Any:
@@ -125,8 +120,7 @@ def named(element: type, description: str, names: str, *, many: bool = False, **
     description : one line, with the unit of a scalar in brackets.
     names : ROS parameter that lists the names, beside the mapping itself.
     many : whether every value is a tuple of scalars.
-    **limits
-        ``minimum``, ``maximum``, ``choices`` and ``length`` of every scalar, as of :class:`Option`.
+    **limits : ``minimum``, ``maximum``, ``choices`` and ``length`` of every scalar, as of :class:`Option`.
     """
     metadata = {"element": element, "description": description, "names": names}
     if attrs.has(element):
@@ -152,10 +146,7 @@ def section(model: type) -> Any:
 def options(tree: type, prefix: str = "") -> Iterator[Option]:
     """Every option of an option class, in order of definition; a list of names before what it names.
 
-    Raises
-    ------
-    TypeError
-        A field was not made by :func:`option`, :func:`named` or :func:`section`.
+    TypeError: a field was not made by :func:`option`, :func:`named` or :func:`section`.
     """
     for attribute in attrs.fields(attrs.resolve_types(tree)):
         key, about = f"{prefix}{attribute.name}", attribute.metadata

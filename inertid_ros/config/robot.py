@@ -30,9 +30,8 @@ class CouplingOptions:
     """A drive that turns with several joints and has a rotor and friction of its own."""
 
     joints: tuple[str, ...] = option(REQUIRED, "joints that it turns with, two or more", of=str, many=True)
-    ratios: tuple[float, ...] = option(
-        REQUIRED, "turns of the drive per turn of each of these joints [1 or rad/m]", of=float, many=True, minimum=-1e6,
-        maximum=1e6)
+    ratios: tuple[float, ...] = option(REQUIRED, "turns of the drive per turn of each of these joints [1 or rad/m]",
+        -1e6, 1e6, of=float, many=True)
 
     def __attrs_post_init__(self) -> None:
         if len(self.joints) < 2 or len(set(self.joints)) != len(self.joints):
@@ -47,15 +46,12 @@ class RotorOptions:
 
     joint: str = option(REQUIRED, "joint that it turns with", of=str)
     link: str = option(REQUIRED, "link of the URDF that carries it", of=str)
-    ratio: float = option(
-        REQUIRED, "turns per turn of the joint, with sign [1 or rad/m]", of=float, minimum=-1e6, maximum=1e6)
-    mass: float = option(REQUIRED, "of the rotor [kg]", of=float, minimum=1e-9, maximum=1e6)
-    radius: float = option(
-        0.0, "of a homogeneous cylinder along the axis [m]; 0 where inertia is given", minimum=0.0, maximum=100.0)
-    length: float = option(0.0, "of this cylinder [m]; 0 where inertia is given", minimum=0.0, maximum=100.0)
-    inertia: tuple[float, ...] = option(
-        (), "in place of radius and length: xx, xy, xz, yy, yz, zz about the centre of mass [kg m^2]", of=float,
-        minimum=-1e9, maximum=1e9)
+    ratio: float = option(REQUIRED, "turns per turn of the joint, with sign [1 or rad/m]", -1e6, 1e6, of=float)
+    mass: float = option(REQUIRED, "of the rotor [kg]", 1e-9, 1e6, of=float)
+    radius: float = option(0.0, "of a homogeneous cylinder along the axis [m]; 0 where inertia is given", 0.0, 100.0)
+    length: float = option(0.0, "of this cylinder [m]; 0 where inertia is given", 0.0, 100.0)
+    inertia: tuple[float, ...] = option((), "in place of radius and length: xx, xy, xz, yy, yz, zz about the centre of"
+        " mass [kg m^2]", -1e9, 1e9, of=float)
     com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "centre of mass in its frame [m]", 100.0)
     xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "origin of its frame in that of the link [m]", 100.0)
     rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "roll, pitch and yaw of its frame in that of the link [rad]", 10.0)
@@ -84,8 +80,7 @@ class PlateOptions:
     frame: str = option(REQUIRED, "frame of the robot that stands on it", of=str)
     xyz: tuple[float, ...] = vector((0.0, 0.0, 0.0), "its origin in the world [m]", 1e4)
     rpy: tuple[float, ...] = vector((0.0, 0.0, 0.0), "its roll, pitch and yaw in the world [rad]", 10.0)
-    measures: str = option(
-        "wrench", "wrench, or pressure of a balance board: the force along z and its centre alone",
+    measures: str = option("wrench", "wrench, or pressure of a balance board: the force along z and its centre alone",
         choices=PLATE_MEASUREMENTS)
 
 
@@ -93,10 +88,10 @@ class PlateOptions:
 class WheelOptions:
     """A reaction wheel of a free base."""
 
-    inertia: float = option(0.0, "about its axis [kg m^2]; 0 takes the URDF's", minimum=0.0, maximum=1e6)
+    inertia: float = option(0.0, "about its axis [kg m^2]; 0 takes the URDF's", 0.0, 1e6)
     link: str = option("", "link that carries it; empty takes the URDF's")
-    axis: tuple[float, ...] = option(
-        (), "of its bearings, in the frame of the link; empty takes the URDF's", of=float, minimum=-1e6, maximum=1e6)
+    axis: tuple[float, ...] = option((), "of its bearings, in the frame of the link; empty takes the URDF's", -1e6, 1e6,
+        of=float)
 
     def __attrs_post_init__(self) -> None:
         if self.axis and (len(self.axis) != 3 or not any(self.axis)):
@@ -108,15 +103,14 @@ class TermOptions:
     """Torque of a joint beside those of its bodies and its drive."""
 
     joint: str = option(REQUIRED, "on which it acts", of=str)
-    shape: str = option(
-        "", "spring (stiffness of either sign, negative where a joint is balanced too much), counterbalance (sine and"
-        " cosine of the position), polynomial (cubic in the position), quadratic_viscous (speed squared), load_friction"
-        " (in proportion to the torque of the bodies); empty where expressions are given", choices=("", *TERM_SHAPES))
-    expressions: tuple[str, ...] = option(
-        (), "formulas in place of a shape, each with a parameter of its own, such as sin(2*q) or abs(v)*v")
-    values: tuple[float, ...] = option(
-        (), "of the parameters, where they are known [N m or N per unit of the formula]; empty identifies them",
-        of=float, minimum=-1e9, maximum=1e9)
+    shape: str = option("", "spring (stiffness of either sign, negative where a joint is balanced too much),"
+        " counterbalance (sine and cosine of the position), polynomial (cubic in the position), quadratic_viscous"
+        " (speed squared), load_friction (in proportion to the torque of the bodies); empty where expressions are"
+        " given", choices=("", *TERM_SHAPES))
+    expressions: tuple[str, ...] = option((), "formulas in place of a shape, each with a parameter of its own, such as"
+        " sin(2*q) or abs(v)*v")
+    values: tuple[float, ...] = option((), "of the parameters, where they are known [N m or N per unit of the formula];"
+        " empty identifies them", -1e9, 1e9, of=float)
     non_negative: bool = option(False, "parameters cannot be below zero, as those of friction")
     always: bool = option(False, "keep it also where held-out blocks of the data are not predicted better with it")
 
@@ -138,13 +132,12 @@ class LoadOptions:
     """A known body that some recordings were made with, fixed to a link."""
 
     link: str = option(REQUIRED, "link of the URDF that holds it", of=str)
-    mass: float = option(REQUIRED, "of the load [kg]", of=float, minimum=1e-9, maximum=1e6)
-    recordings: tuple[str, ...] = option(
-        REQUIRED, "recordings that were made with it, by name or pattern such as loaded_*", of=str, many=True)
+    mass: float = option(REQUIRED, "of the load [kg]", 1e-9, 1e6, of=float)
+    recordings: tuple[str, ...] = option(REQUIRED, "recordings that were made with it, by name or pattern such as"
+        " loaded_*", of=str, many=True)
     com: tuple[float, ...] = vector((0.0, 0.0, 0.0), "its centre of mass in the frame of the link [m]", 100.0)
-    inertia: tuple[float, ...] = option(
-        (), "xx, xy, xz, yy, yz, zz about its centre of mass, in the axes of the link [kg m^2]; empty is a point mass",
-        of=float, minimum=-1e9, maximum=1e9)
+    inertia: tuple[float, ...] = option((), "xx, xy, xz, yy, yz, zz about its centre of mass, in the axes of the link"
+        " [kg m^2]; empty is a point mass", -1e9, 1e9, of=float)
 
     def __attrs_post_init__(self) -> None:
         if self.inertia and len(self.inertia) != 6:
@@ -155,38 +148,33 @@ class LoadOptions:
 class RobotOptions:
     """How to read the URDF."""
 
-    locked_joints: Mapping[str, float] = named(
-        float, "position at which a joint is held still [rad or m]; the links behind it move with its parent",
-        "locked_joint_names", minimum=-1e6, maximum=1e6)
-    joint_names: Mapping[str, str] = named(
-        str, "name in the URDF of a joint that recordings and controllers call otherwise; one * in both names stands"
-        " for the same text, as in fer_*: panda_*", "recorded_joint_names")
+    locked_joints: Mapping[str, float] = named(float, "position at which a joint is held still [rad or m]; the links"
+        " behind it move with its parent", "locked_joint_names", minimum=-1e6, maximum=1e6)
+    joint_names: Mapping[str, str] = named(str, "name in the URDF of a joint that recordings and controllers call"
+        " otherwise; one * in both names stands for the same text, as in fer_*: panda_*", "recorded_joint_names")
     drive_terms: tuple[str, ...] = option(DRIVE_TERMS, "drive parameters identified per joint", choices=DRIVE_TERMS)
-    couplings: Mapping[str, CouplingOptions] = named(
-        CouplingOptions, "drives that turn with several joints", "coupling_names")
+    couplings: Mapping[str, CouplingOptions] = named(CouplingOptions, "drives that turn with several joints",
+        "coupling_names")
     rotors: Mapping[str, RotorOptions] = named(RotorOptions, "motors that are bodies of their own", "rotor_names")
-    stribeck_speeds: Mapping[str, float] = named(
-        float, "speed of a joint's Stribeck friction in place of 0.2 [rad/s or m/s]; identify.fit_stribeck_speed finds"
-        " it", "stribeck_joint_names", minimum=1e-9, maximum=1e6)
-    terms: Mapping[str, TermOptions] = named(
-        TermOptions, "torque of joints beside those of bodies and drives, linear in unknowns", "term_names")
-    loads: Mapping[str, LoadOptions] = named(
-        LoadOptions, "known bodies that some recordings were made with; their torque is taken off", "load_names")
-    gravity: tuple[float, ...] = option(
-        (0.0, 0.0, -9.81), "in the frame of the root link, or of the world where the base is free [m/s^2]", length=3,
-        minimum=-100.0, maximum=100.0)
-    effort_scale: Mapping[str, float] = named(
-        float, "factor on a joint's measured effort: gear ratio times torque constant where drives report currents, -1"
-        " where the sign is the opposite one [N m or N per unit of effort]", "effort_scale_joint_names", minimum=-1e9,
-        maximum=1e9)
-    base: str = option(
-        "fixed", "fixed, or free: the root link moves in the world and is identified like the others", choices=BASES)
-    contacts: Mapping[str, ContactOptions] = named(
-        ContactOptions, "force/torque sensors on the robot, by the name of their wrench in recordings", "contact_names")
-    plates: Mapping[str, PlateOptions] = named(
-        PlateOptions, "force plates fixed in the world, by the name of their wrench in recordings", "plate_names")
-    wheels: Mapping[str, WheelOptions] = named(
-        WheelOptions, "reaction wheels of a free base, by the name of their joint in recordings", "wheel_names")
+    stribeck_speeds: Mapping[str, float] = named(float, "speed of a joint's Stribeck friction in place of 0.2 [rad/s or"
+        " m/s]; identify.fit_stribeck_speed finds it", "stribeck_joint_names", minimum=1e-9, maximum=1e6)
+    terms: Mapping[str, TermOptions] = named(TermOptions, "torque of joints beside those of bodies and drives, linear"
+        " in unknowns", "term_names")
+    loads: Mapping[str, LoadOptions] = named(LoadOptions, "known bodies that some recordings were made with; their"
+        " torque is taken off", "load_names")
+    gravity: tuple[float, ...] = option((0.0, 0.0, -9.81), "in the frame of the root link, or of the world where the"
+        " base is free [m/s^2]", -100.0, 100.0, length=3)
+    effort_scale: Mapping[str, float] = named(float, "factor on a joint's measured effort: gear ratio times torque"
+        " constant where drives report currents, -1 where the sign is the opposite one [N m or N per unit of effort]",
+        "effort_scale_joint_names", minimum=-1e9, maximum=1e9)
+    base: str = option("fixed", "fixed, or free: the root link moves in the world and is identified like the others",
+        choices=BASES)
+    contacts: Mapping[str, ContactOptions] = named(ContactOptions, "force/torque sensors on the robot, by the name of"
+        " their wrench in recordings", "contact_names")
+    plates: Mapping[str, PlateOptions] = named(PlateOptions, "force plates fixed in the world, by the name of their"
+        " wrench in recordings", "plate_names")
+    wheels: Mapping[str, WheelOptions] = named(WheelOptions, "reaction wheels of a free base, by the name of their"
+        " joint in recordings", "wheel_names")
 
     def __attrs_post_init__(self) -> None:
         for recorded, own in self.joint_names.items():

@@ -1,7 +1,6 @@
 """Option classes from parsed YAML or from ROS parameters; unknown keys are refused with what was probably meant."""
 
 import difflib
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,13 +12,12 @@ from inertid_ros.core.errors import ConfigurationError
 from .option_fields import Option, is_named, is_section, options
 
 T = TypeVar("T")
-_MIN_SIMILARITY = 0.85  # of difflib, between keys of different sections
+_MIN_SIMILARITY = 0.85  # of difflib, between whole keys or keys of different sections
 _MAX_KEYS_LISTED = 20  # more known keys than this are no help in a line
 
 
-def structure(
-    tree: type[T], values: Mapping[Any, Any], where: str = "options", prefix: str = "", listed: bool = False
-) -> T:
+def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", prefix: str = "",
+        listed: bool = False) -> T:
     """An option class from nested mappings; keys that are absent keep their default.
 
     Parameters
@@ -27,14 +25,11 @@ def structure(
     values : keys to values or again mappings; a dotted key (``prepare.cutoff_hz``) stands for nested ones.
     where : file or node, for messages.
     prefix : of every key in messages, with its dot.
-    listed : bool
-        Whether every name of a named element must stand in the list of names, as among ROS parameters. The list of
+    listed : whether every name of a named element must stand in the list of names, as among ROS parameters. The list of
         what is a single value by name may be empty or missing.
 
-    Raises
-    ------
-    ConfigurationError
-        Unknown key, or a value that does not fit. The message holds where, key, value, and what is expected.
+    Raises ConfigurationError: unknown key, or a value that does not fit. The message holds where, key, value, and what
+    is expected.
     """
     fields = {field.name: field for field in attrs.fields(attrs.resolve_types(tree))}  # type: ignore[arg-type, type-var]
     known = [*fields, *(field.metadata["names"] for field in fields.values() if is_named(field))]
@@ -119,8 +114,7 @@ def _elements(field: Any, value: object, names: Any, where: str, prefix: str, li
             content = {inner: content}
         if not isinstance(content, Mapping | None):
             raise ConfigurationError(
-                f"{where}: {key}.{name} is {content!r}, expected a mapping with {', '.join(_names(element))}"
-            )
+                f"{where}: {key}.{name} is {content!r}, expected a mapping with {', '.join(_names(element))}")
         elements[str(name)] = {**elements.get(str(name), {}), **(content or {})}
     if names is not None or (listed and elements):
         _agree(field, elements, names or (), where, prefix)
@@ -135,10 +129,8 @@ def _agree(field: Any, elements: dict[str, Any], names: object, where: str, pref
     names = [name for name in names if name]
     for name in elements:
         if name not in names:
-            raise ConfigurationError(
-                f"{where}: {key}.{name} is given, but {listing} does not list it; write"
-                f" {field.metadata['names']}: {flow([*names, name])}"
-            )
+            raise ConfigurationError(f"{where}: {key}.{name} is given, but {listing} does not list it; write"
+                f" {field.metadata['names']}: {flow([*names, name])}")
     for name in names:
         if name not in elements and not attrs.has(field.metadata["element"]):
             raise ConfigurationError(f"{where}: {listing} lists {name}, but {key}.{name} is missing; give it")
@@ -157,51 +149,51 @@ class KnownKeys:
     """Dotted keys of options, those of named elements with any name."""
 
     def __init__(self, known: Iterable[Option]) -> None:
-        keys = {key: None for option in known for key in (option.key, option.lists) if key}
-        self._keys = tuple(keys)
-        self._pattern = re.compile("|".join(re.escape(key).replace("<name>", ".+") for key in keys))
+        self._keys = tuple({key: None for option in known for key in (option.key, option.lists) if key})
+        self._pattern = re.compile("|".join(re.escape(key).replace("<name>", ".+") for key in self._keys))
 
     def __contains__(self, key: str) -> bool:
         return self._pattern.fullmatch(key) is not None
 
     def nearest(self, key: str) -> str:
         """The key that was probably meant by an unknown one; empty if there is none such."""
-        parts, options, depth, names = self._siblings(key)
-        if depth == len(parts):
+        section, _, last = key.rpartition(".")
+        keys = {known: known for known in self._named_like(key)}
+        by_last = {known.rpartition(".")[2]: known for known in reversed(keys)}
+        if self._below(key):
             return ""
-        last = {option[-1]: option for option in reversed(options)}
-        if len(parts) == 1 and key in last:  # without its section
-            return ".".join(last[key])
-        if close := difflib.get_close_matches(parts[depth], names, n=1):
-            whole = ".".join([*parts[:depth], close[0], *parts[depth + 1 :]])
-            return whole if whole in self else ".".join([*parts[:depth], close[0]])
-        close = difflib.get_close_matches(parts[-1], last, n=1, cutoff=_MIN_SIMILARITY)
-        return ".".join(last[close[0]]) if close else ""
+        if not section and key in by_last:  # without its section
+            return by_last[key]
+        for word, candidates, similarity in ((last, self._below(section), 0.6), (key, keys, _MIN_SIMILARITY),
+                (last, by_last, _MIN_SIMILARITY)):
+            if close := difflib.get_close_matches(word, candidates, n=1, cutoff=similarity):
+                return candidates[close[0]]
+        return ""
 
     def remedy(self, key: str) -> str:
         """What to write in place of an unknown key: half a sentence."""
         if nearest := self.nearest(key):
             return f"did you mean {nearest}?"
-        parts, _, depth, names = self._siblings(key)
-        if len(names) > _MAX_KEYS_LISTED:
+        while not (below := self._below(key)):
+            key = key.rpartition(".")[0]
+        if len(below) > _MAX_KEYS_LISTED:
             return "see docs/reference for those that there are"
-        return f"known are {', '.join('.'.join([*parts[:depth], name]) for name in names)}"
+        return f"known are {', '.join(below.values())}"
 
-    def _siblings(self, key: str) -> tuple[list[str], list[list[str]], int, list[str]]:
-        """Parts of a key and of all options, how many parts the key shares with any option, what may follow those."""
+    def check(self, key: str, where: str) -> None:
+        """Raise ConfigurationError for a key that no option has."""
+        if key not in self:
+            raise ConfigurationError(f"{where}: {key} is not an option; {self.remedy(key)}")
+
+    def _below(self, section: str) -> dict[str, str]:
+        """Names of what is below a section, or of all sections and options that are in none, to their keys."""
+        prefix = f"{section}." if section else ""
+        below = (key for key in self._named_like(section) if key.startswith(prefix))
+        return {name: prefix + name for name in (key.removeprefix(prefix).partition(".")[0] for key in below)}
+
+    def _named_like(self, key: str) -> Iterator[str]:
+        """All keys, with the name that an element has in another key in place of ``<name>``."""
         parts = key.split(".")
-        options = [_with_name_of(parts, text.split(".")) for text in self._keys]
-        depth = max((len(os.path.commonprefix([option, parts])) for option in options), default=0)
-        siblings = [option for option in options if option[:depth] == parts[:depth] and len(option) > depth]
-        return parts, options, depth, list(dict.fromkeys(option[depth] for option in siblings))
-
-    def check(self, keys: Iterable[str], where: str) -> None:
-        """Raise ConfigurationError for the first key that no option has."""
-        for key in keys:
-            if key not in self:
-                raise ConfigurationError(f"{where}: {key} is not an option; {self.remedy(key)}")
-
-
-def _with_name_of(parts: Sequence[str], option: list[str]) -> list[str]:
-    """Parts of an option, with the name that a key has in place of ``<name>``."""
-    return [parts[at] if part == "<name>" and at < len(parts) else part for at, part in enumerate(option)]
+        for known in self._keys:
+            yield ".".join(parts[at] if part == "<name>" and at < len(parts) else part
+                for at, part in enumerate(known.split(".")))

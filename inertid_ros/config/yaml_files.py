@@ -36,10 +36,8 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
     One file serves both trees, and a parameter file all nodes: what another command or node reads has no effect here,
     but is checked.
 
-    Raises
-    ------
-    ConfigurationError
-        No such file, not YAML, a key that nothing reads at its place, or a value that does not fit.
+    Raises ConfigurationError: no such file, not YAML, a key that nothing reads at its place, or a value that does not
+    fit.
     """
     where, content = str(path), _read(path)
     of_nodes = _is_of_nodes(content)
@@ -59,10 +57,7 @@ def load_configuration(path: str | Path, tree: type = Configuration) -> Any:
 def check_parameter_file(path: str | Path) -> None:
     """Refuse a ROS parameter file that sets a parameter which no node of this package has at that place.
 
-    Raises
-    ------
-    ConfigurationError
-        Names the file, the node and the key, and what was probably meant.
+    The ConfigurationError names file, node and key, and what was probably meant.
     """
     content = _read(path)
     if content and not _is_of_nodes(content):
@@ -71,14 +66,9 @@ def check_parameter_file(path: str | Path) -> None:
 
 
 def check_nodes(content: Mapping[Any, Any], where: str) -> None:
-    """Check the keys of every node of this package in a ROS parameter file; blocks of other nodes are left alone.
+    """Refuse misspelt keys and nodes in a ROS parameter file, and parameters of another node.
 
-    Keys for all nodes, as of ``/**``, belong to any of them.
-
-    Raises
-    ------
-    ConfigurationError
-        A key or a node that is misspelt, or a parameter that another node has.
+    Blocks of other packages' nodes are left alone. Keys for all nodes, as of ``/**``, belong to any of them.
     """
     for name, block in content.items():
         node = str(name).rpartition("/")[2]
@@ -91,23 +81,16 @@ def check_nodes(content: Mapping[Any, Any], where: str) -> None:
 
 
 def check_parameter(key: str, node: str, where: str) -> None:
-    """Refuse a parameter that a node does not have, or of no name, that none has.
-
-    Raises
-    ------
-    ConfigurationError
-        Names what was probably meant, or the node that has it.
-    """
+    """Refuse a parameter that a node does not have, or of no name, that none has; with what was probably meant."""
     if key in known_keys(node) or key in _OF_RCLPY or key.startswith("qos_overrides."):
         return
     if owners := owners_of(key):
         raise ConfigurationError(
-            f"{where}: {key} is a parameter of {' and '.join(owners)}, not of {node}; move it below /**/{owners[0]}"
-        )
+            f"{where}: {key} is a parameter of {' and '.join(owners)}, not of {node}; move it below /**/{owners[0]}")
     if (nearest := known_keys().nearest(key)) and node and nearest not in known_keys(node):
         owner = " and ".join(owners_of(nearest))
         raise ConfigurationError(f"{where}: {key} is not an option of {node}; did you mean {nearest} of {owner}?")
-    known_keys(node).check((key,), where)
+    known_keys(node).check(key, where)
 
 
 def owners_of(key: str) -> list[str]:
@@ -152,9 +135,8 @@ def _check_sections(values: Mapping[Any, Any], where: str) -> None:
         if owners := owners_of(key):
             raise ConfigurationError(
                 f"{where}: {key} is not an option of commands, but of nodes; write it below '/**/{owners[0]}:' and"
-                " 'ros__parameters:'"
-            )
-        KnownKeys(chain.from_iterable(options(tree) for tree in _TREES)).check((key,), where)
+                " 'ros__parameters:'")
+        KnownKeys(chain.from_iterable(options(tree) for tree in _TREES)).check(key, where)
 
 
 def _parameters(block: object, name: object, where: str) -> Mapping[Any, Any]:

@@ -6,6 +6,7 @@ without a traceback and exits with status 2; nodes log it and answer the request
 
 import logging
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 _log = logging.getLogger("inertid_ros")
@@ -32,8 +33,13 @@ def _printable(match: re.Match[str]) -> str:
     return " " if match[0].isspace() else match[0].encode("unicode_escape").decode()
 
 
+def first_few(names: Sequence[str], most: int = 4) -> str:
+    """Names in a message, and how many others there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
+
+
 @lru_cache(maxsize=256)
-def log_once(level: int, message: str) -> None:
+def log_once(message: str, level: int = logging.WARNING) -> None:
     """Log a message about a robot, once per process however often the robot is loaded or planned for."""
     _log.log(level, "%s", message)
 

@@ -34,15 +34,13 @@ class Expression:
 
     Parameters
     ----------
-    text : str
-        Numbers, ``pi``, signals by name, those of another joint as ``signal["joint"]``, ``+ - * / **``, brackets and
+    text : numbers, ``pi``, signals by name, those of another joint as ``signal["joint"]``, ``+ - * / **``, brackets and
         :data:`FUNCTIONS`.
     signals : allowed names.
 
     Attributes
     ----------
-    used : set of (str, str)
-        Signals that it uses, each with the joint that it names or an empty text.
+    used : signals that it uses, each with the joint that it names or an empty text.
 
     Raises
     ------
@@ -63,14 +61,7 @@ class Expression:
             raise ValueError(f"'{text}' {error}") from None
 
     def __call__(self, signals: Mapping[str, Array], others: Mapping[str, Mapping[str, Array]]) -> Array:
-        """``(N,)`` values.
-
-        Parameters
-        ----------
-        signals : mapping of str to ndarray, shape (N,)
-            Of the joint, by name.
-        others : signal to joint to its samples ``(N,)``.
-        """
+        """``(N,)`` values from the signals ``(N,)`` of the joint by name, and of others by name and joint."""
         import numpy as np
 
         with np.errstate(all="ignore"):
@@ -83,32 +74,20 @@ class Expression:
 
     def _check(self, node: ast.AST) -> None:
         """Raise ValueError for a node that is not allowed; collect the signals."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-            if abs(node.value) > _MAX_CONSTANT:
-                raise ValueError("holds a number that is too large")
-            return
-        if isinstance(node, ast.BinOp | ast.UnaryOp) and type(node.op) in _OPERATORS:
-            parts: tuple[ast.expr, ...] = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.operand,)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-            signature = FUNCTIONS.get(node.func.id)
-            if signature is None:
-                raise ValueError(f"calls {node.func.id}; known are {', '.join(FUNCTIONS)}")
-            if len(node.args) != signature[1]:
-                raise ValueError(f"gives {len(node.args)} values to {node.func.id}")
-            parts = tuple(node.args)
-        elif isinstance(node, ast.Name):
-            if node.id not in CONSTANTS:
-                self._use(node.id, "")
-            return
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            if not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)):
+        match node:
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                if abs(number) > _MAX_CONSTANT:
+                    raise ValueError("holds a number that is too large")
+            case ast.Name(id=name):
+                if name not in CONSTANTS:
+                    self._use(name, "")
+            case ast.Subscript(value=ast.Name(id=signal), slice=ast.Constant(value=str() as joint)):
+                self._use(signal, joint)
+            case ast.Subscript(value=ast.Name()):
                 raise ValueError('names another joint without quotes; write q["joint"]')
-            self._use(node.value.id, node.slice.value)
-            return
-        else:
-            raise ValueError("holds more than numbers, signals, + - * / ** and functions")
-        for part in parts:
-            self._check(part)
+            case _:
+                for part in _operation(node)[1]:
+                    self._check(part)
 
     def _use(self, signal: str, joint: str) -> None:
         if signal not in self.signals:
@@ -119,18 +98,29 @@ class Expression:
         import numpy as np
 
         match node:
-            case ast.Constant(value=float() | int() as number):
+            case ast.Constant(value=int() | float() as number):
                 return np.float64(number)  # which overflows to infinity, where a float raises, as arrays do
-            case ast.BinOp(left=left, op=operator, right=right):
-                operands = (self._value(part, signals, others) for part in (left, right))
-                return _OPERATORS[type(operator)](*operands)
-            case ast.UnaryOp(op=operator, operand=operand):
-                return _OPERATORS[type(operator)](self._value(operand, signals, others))
-            case ast.Call(func=ast.Name(id=function), args=arguments):
-                values = (self._value(argument, signals, others) for argument in arguments)
-                return getattr(np, FUNCTIONS[function][0])(*values)
-            case ast.Subscript(value=ast.Name(id=signal), slice=ast.Constant(value=str() as joint)):
-                return others[signal][joint]
             case ast.Name(id=name):
                 return np.float64(CONSTANTS[name]) if name in CONSTANTS else signals[name]
-        raise AssertionError(f"not checked: {ast.dump(node)}")
+            case ast.Subscript(value=ast.Name(id=signal), slice=ast.Constant(value=str() as joint)):
+                return others[signal][joint]
+        operation, parts = _operation(node)
+        function = getattr(np, operation) if isinstance(operation, str) else operation
+        return function(*(self._value(part, signals, others) for part in parts))
+
+
+def _operation(node: ast.AST) -> tuple[Callable[..., Any] | str, list[ast.expr]]:
+    """Function of an operation, or its name in NumPy, and its operands; ValueError if it is not allowed."""
+    match node:
+        case ast.BinOp(left=left, op=symbol, right=right) if type(symbol) in _OPERATORS:
+            return _OPERATORS[type(symbol)], [left, right]
+        case ast.UnaryOp(op=symbol, operand=operand) if type(symbol) in _OPERATORS:
+            return _OPERATORS[type(symbol)], [operand]
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            if name not in FUNCTIONS:
+                raise ValueError(f"calls {name}; known are {', '.join(FUNCTIONS)}")
+            numpy_name, count = FUNCTIONS[name]
+            if len(arguments) != count:
+                raise ValueError(f"gives {len(arguments)} values to {name}")
+            return numpy_name, arguments
+    raise ValueError("holds more than numbers, signals, + - * / ** and functions")

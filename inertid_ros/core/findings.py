@@ -18,10 +18,12 @@ class Cause:
     meaning : one clause, without punctuation at its end.
     remedies : Mapping[str, str]
         Case to an imperative; messages fill in the words in braces. The case is empty for the remedy of all messages.
+    command : name of the command to give next, of those of the gate.
     """
 
     meaning: str
     remedies: Mapping[str, str]
+    command: str
 
 
 def _symptoms() -> dict[str, dict[str, Cause]]:
@@ -29,8 +31,8 @@ def _symptoms() -> dict[str, dict[str, Cause]]:
     return {symptom: {name: _cause(**entry) for name, entry in causes.items()} for symptom, causes in table.items()}
 
 
-def _cause(meaning: str, remedy: str = "", **cases: str) -> Cause:
-    return Cause(meaning, {**({"": remedy} if remedy else {}), **cases})
+def _cause(meaning: str, remedy: str = "", command: str = "look", **cases: str) -> Cause:
+    return Cause(meaning, {**({"": remedy} if remedy else {}), **cases}, command)
 
 
 SYMPTOMS: Mapping[str, Mapping[str, Cause]] = _symptoms()

@@ -204,8 +204,7 @@ def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda 
 
     Parameters
     ----------
-    source : Path or binary file
-        An open file is closed afterwards.
+    source : an open file is closed afterwards.
     wanted : whether to read the array of a name; all others are skipped unseen.
 
     Raises

@@ -31,31 +31,27 @@ URDF_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 NAMES = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
 
-def _pseudo_inertia_basis() -> Array:
-    """``(10, 4, 4)`` symmetric matrices E_k with ``J(pi) = sum_k pi_k E_k``."""
-    basis = np.zeros((BODY_PARAMETERS, 4, 4))
-    basis[0, 3, 3] = 1.0
-    for axis in range(3):
-        basis[1 + axis, axis, 3] = basis[1 + axis, 3, axis] = 1.0
-    for column, axis in ((4, 0), (6, 1), (9, 2)):  # a diagonal moment adds 1/2 to every diagonal element of Sigma ...
-        basis[column, range(3), range(3)] = 0.5
-        basis[column, axis, axis] -= 1.0  # ... and is subtracted from its own
-    for column, (row, col) in ((5, (0, 1)), (7, (0, 2)), (8, (1, 2))):
-        basis[column, row, col] = basis[column, col, row] = -1.0
-    basis.flags.writeable = False
-    return basis
-
-
-PSEUDO_INERTIA_BASIS = _pseudo_inertia_basis()
-_FLAT_BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
-
-
 class MassComInertia(NamedTuple):
-    """Mass [kg], centre of mass [m] in the joint frame, inertia [kg m^2] about the centre of mass."""
+    """Mass [kg], centre of mass ``(..., 3)`` [m] in the frame of a body, inertia ``(..., 3, 3)`` [kg m^2] about it."""
 
     mass: Array
     com: Array
     inertia: Array
+
+    @property
+    def numbers(self) -> Array:
+        """``(10,)`` of one body: mass, com, and inertia about it xx, xy, xz, yy, yz, zz, as URDF and ROS have them."""
+        return np.array([self.mass, *self.com, *self.inertia[np.triu_indices(3)]])
+
+
+def second_moments(inertia: Array) -> Array:
+    """Second moments ``tr(I) 1 / 2 - I`` of an inertia, ``(..., 3, 3)`` each about the same point."""
+    return np.asarray(0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia)
+
+
+def inertia_of_moments(moments: Array) -> Array:
+    """Inverse of :func:`second_moments`: ``tr(S) 1 - S``."""
+    return np.asarray(np.trace(moments, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - moments)
 
 
 def pseudo_inertia(pi: ArrayLike) -> Array:
@@ -67,9 +63,7 @@ def pseudo_inertia(pi: ArrayLike) -> Array:
 def from_pseudo_inertia(matrix: ArrayLike) -> Array:
     """Inverse of :func:`pseudo_inertia`: ``(..., 4, 4)`` to ``(..., 10)``."""
     J = np.asarray(matrix, dtype=float)
-    sigma = J[..., :3, :3]
-    inertia = np.trace(sigma, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - sigma
-    return np.concatenate([J[..., 3:4, 3], J[..., :3, 3], _upper(inertia)], axis=-1)
+    return np.concatenate([J[..., 3:4, 3], J[..., :3, 3], _upper(inertia_of_moments(J[..., :3, :3]))], axis=-1)
 
 
 def inertia_about_origin(pi: ArrayLike) -> Array:
@@ -77,6 +71,20 @@ def inertia_about_origin(pi: ArrayLike) -> Array:
     pi = np.asarray(pi, dtype=float)
     xx, xy, yy, xz, yz, zz = np.moveaxis(pi[..., 4:10], -1, 0)
     return np.stack([np.stack([xx, xy, xz], -1), np.stack([xy, yy, yz], -1), np.stack([xz, yz, zz], -1)], axis=-2)
+
+
+def _pseudo_inertia_basis() -> Array:
+    """``(10, 4, 4)`` symmetric matrices E_k with ``J(pi) = sum_k pi_k E_k``."""
+    unit, basis = np.eye(BODY_PARAMETERS), np.zeros((BODY_PARAMETERS, 4, 4))
+    basis[:, 3, 3] = unit[:, 0]
+    basis[:, :3, 3] = basis[:, 3, :3] = unit[:, 1:4]
+    basis[:, :3, :3] = second_moments(inertia_about_origin(unit))
+    basis.flags.writeable = False
+    return basis
+
+
+PSEUDO_INERTIA_BASIS = _pseudo_inertia_basis()
+_FLAT_BASIS = PSEUDO_INERTIA_BASIS.reshape(BODY_PARAMETERS, 16)
 
 
 def symmetric(elements: ArrayLike) -> Array:
@@ -136,13 +144,17 @@ def nearest_consistent(pi: ArrayLike) -> Array:
     """
     pi = np.asarray(pi, dtype=float)
     mass, com, inertia = mass_com_inertia(pi)
-    moments = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - inertia
-    values, vectors = np.linalg.eigh(moments)
+    values, vectors = np.linalg.eigh(second_moments(inertia))
     bound = np.maximum(_MIN_MOMENT_RATIO * values[..., -1:], 1e-4 * np.abs(mass)[..., None] * _MIN_MOMENT_RATIO)
     lifted = (vectors * np.maximum(values, bound)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-    about_com = np.trace(lifted, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - lifted
     thick = is_consistent(pi) & (values[..., 0] > _FLAT_MOMENT_RATIO * values[..., -1])
-    return np.where(thick[..., None], pi, from_mass_com_inertia(mass, com, about_com))
+    return np.where(thick[..., None], pi, from_mass_com_inertia(mass, com, inertia_of_moments(lifted)))
+
+
+def relative_pseudo_inertia(lower: np.ndarray, pi: Array) -> Array:
+    """``L^-1 J L^-T``, ``(..., 4, 4)``, of bodies ``(..., 10)`` and Cholesky factors of other pseudo-inertias."""
+    inner = np.linalg.solve(lower, pseudo_inertia(pi))
+    return np.asarray(np.linalg.solve(lower, np.swapaxes(inner, -1, -2)))
 
 
 def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
@@ -155,8 +167,7 @@ def geodesic_distance(pi: ArrayLike, other: ArrayLike) -> Array:
     valid = is_consistent(first) & is_consistent(second)
     unit = from_pseudo_inertia(np.eye(4))
     lower = np.linalg.cholesky(pseudo_inertia(np.where(valid[..., None], first, unit)))
-    inner = np.linalg.solve(lower, pseudo_inertia(np.where(valid[..., None], second, unit)))
-    whitened = np.linalg.solve(lower, np.swapaxes(inner, -1, -2))
+    whitened = relative_pseudo_inertia(lower, np.where(valid[..., None], second, unit))
     eigenvalues = np.linalg.eigvalsh(0.5 * (whitened + np.swapaxes(whitened, -1, -2)))
     distance = np.sqrt(0.5 * np.sum(np.log(np.maximum(eigenvalues, np.finfo(float).tiny)) ** 2, axis=-1))
     return np.where(valid, distance, np.inf)
@@ -235,7 +246,7 @@ class Ellipsoid:
     def from_body(cls, pi: Array, scale: float = 1.0) -> "Ellipsoid":
         """Homogeneous ellipsoid with the second moments of a body ``(10,)`` about its centre of mass, scaled."""
         mass, com, inertia = mass_com_inertia(pi)
-        return cls(com, 5 * scale**2 * (0.5 * np.trace(inertia) * np.eye(3) - inertia) / mass)
+        return cls(com, 5 * scale**2 * second_moments(inertia) / mass)
 
     def uniform(self, rng: np.random.Generator, count: int, scale: float = 1.0) -> Array:
         """``(count, 3)`` random points in it, or in a multiple of it."""

@@ -31,10 +31,10 @@ _NOTE = "Written by inertid, which replaces this directory only while it holds t
 _MAX_MANIFEST_BYTES = 2**22
 _SCRATCH_PREFIX = ".inertid."  # not the output's own name, which may be as long as the file system allows
 _MAX_FILES_NAMED = 3  # of the files that are in the way
-_FILE_TYPES = (
-    (stat.S_ISLNK, "a link, which is neither followed nor replaced"), (stat.S_ISDIR, "a directory"),
-    (stat.S_ISREG, "a file"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"),
-)  # fmt: skip
+_FILE_TYPES = {
+    stat.S_IFLNK: "a link, which is neither followed nor replaced", stat.S_IFDIR: "a directory",
+    stat.S_IFREG: "a file", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket",
+}
 _AT_FDCWD, _NO_REPLACE, _EXCHANGE = -100, 1, 2
 
 
@@ -73,8 +73,7 @@ def check_directory(
     Parameters
     ----------
     kind : of the output, such as "result"; outputs of another kind are not replaced.
-    force : bool, optional
-        Whether an output of this kind may be replaced; None: the caller has no option ``--force`` for messages to name.
+    force : whether an output of this kind may be replaced; None as in :func:`check_file`.
     inputs : inputs of the command; no input is replaced, nor a directory that holds one or lies in one.
     file : longest name of a file in it.
 
@@ -167,7 +166,6 @@ def _named(target: str | Path) -> Path:
 
 @contextmanager
 def _failures(target: Path) -> Iterator[None]:
-    """Convert errors of the file system to OutputError."""
     try:
         yield
     except OSError as error:
@@ -183,7 +181,6 @@ def _refusal(target: Path, reason: str, force: bool | None = None) -> OutputErro
 
 
 def _status(target: Path) -> os.stat_result | None:
-    """Status of what is at the target; None if there is nothing."""
     place = next((parent for parent in target.parents if os.path.lexists(parent)), target)
     if not place.is_dir():
         raise _refusal(target, f"cannot be written ({place} is no directory)")
@@ -194,7 +191,7 @@ def _status(target: Path) -> os.stat_result | None:
 
 
 def _file_type(status: os.stat_result) -> str:
-    return next((name for is_type, name in _FILE_TYPES if is_type(status.st_mode)), "a device")
+    return _FILE_TYPES.get(stat.S_IFMT(status.st_mode), "a device")
 
 
 def _check_inputs(target: Path, inputs: Iterable[str | Path]) -> None:
@@ -261,7 +258,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _read_manifest(directory: Path) -> tuple[str, dict[str, str]] | None:
-    """Kind of a written directory, and SHA-256 by file; None if it has no manifest that can be used."""
+    """Kind of a written directory, and SHA-256 by file; None without a manifest that can be used."""
     path = directory / MANIFEST
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -357,14 +354,13 @@ def _exchange(first: Path, second: Path) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    path.write_bytes(content)
+    _sync(path)
 
 
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Wait until a file or directory is on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -37,19 +37,6 @@ def append_rows(R: Array, columns: Array) -> Array:
     return np.asarray(factored)
 
 
-def append_triangle(R: Array, triangle: Array) -> Array:
-    """``(c, c)`` R factor of ``R`` with the rows of another triangle below it, at a third of the cost of full rows.
-
-    Parameters
-    ----------
-    R, triangle : (c, c), (k, c), upper triangles, ``k <= c``, in Fortran's order; overwritten.
-    """
-    if not len(triangle):
-        return R
-    factored, *_ = lapack.dtpqrt(len(triangle), min(_PANEL_COLUMNS, len(R)), R, triangle, overwrite_a=1, overwrite_b=1)
-    return np.asarray(factored)
-
-
 def r_factor_of_blocks(blocks: Iterable[tuple[NDArray[np.intp], Array]], size: int) -> Array:
     """``(size + 1, size + 1)`` R factor of all rows ``[A | b]`` of blocks that use few of ``size`` columns each.
 

@@ -20,10 +20,7 @@ _SAMPLES_PER_PERIOD_OF_PRODUCTS = 4  # of the cutoff: they show all of a product
 class JointSample:
     """One reported joint state ``(n,)`` in the order of a model, with its header stamp; NaN if not reported.
 
-    Attributes
-    ----------
-    held : ndarray, shape (k,)
-        Positions of the joints that the model holds (:attr:`.RobotOptions.locked_joints`) [rad or m].
+    ``held (k,)`` are positions of the joints that the model holds (:attr:`.RobotOptions.locked_joints`) [rad or m].
     """
 
     stamp_ns: int
@@ -31,6 +28,16 @@ class JointSample:
     velocity: Array
     effort: Array
     held: Array = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True)
+class StateSample:
+    """Joint state ``(n,)`` at a time [s]."""
+
+    time: float
+    position: Array
+    velocity: Array
+    effort: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +50,7 @@ class UndecimatedVelocity:
 
     Attributes
     ----------
-    pieces : tuple of ndarray, shape (N_i, n)
-        Velocity of each piece without gaps [rad/s or m/s].
+    pieces : (N_i, n) each, velocity of every piece without gaps [rad/s or m/s].
     low_pass : ``(N_i, k)`` to ``(N_i, k)``, the filter of the torque.
     rows : int (N,), rows of the concatenated pieces that are the samples.
     """
@@ -56,7 +62,6 @@ class UndecimatedVelocity:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(N,)``."""
         return (len(self.rows),)
 
     def __len__(self) -> int:
@@ -93,24 +98,21 @@ class Samples:
     ----------
     time : (N,), time [s].
     q, v, a : (N, nq), (N, nv), (N, nv), position, velocity, acceleration [rad or m, per s, per s^2].
-    tau : ndarray, shape (N, c)
-        Measured side of the equations, one column per channel of
+    tau : (N, c), measured side of the equations, one column per channel of
         :class:`~inertid_ros.regressors.equations.Equations`. Of forces: joint torque or force [N m or N], to which the
         external wrenches, by their contact Jacobians, have been added; before them, on a free base, the sum of the
         external wrenches on it, in its frame [N, N m]. What was not measured is zero, and masked.
     mask : bool (N, c), whether an equation enters the fit.
-    usable : ndarray of bool, shape (N,)
-        False at filter edges, gaps and transients. Torque errors are reported where it is true, however slow a joint
-        is.
+    usable : bool (N,), false at filter edges, gaps and transients. Torque errors are reported where it is true, however
+        slow a joint is.
     name : recording that the samples come from.
     undecimated : joint velocity for friction; None: friction is computed from ``v``.
-    sliding : ndarray of bool, shape (N, c), optional
-        Whether all drives that act on a channel slide, so that friction has a direction; None: always.
+    sliding : bool (N, c), whether all drives that act on a channel slide, so that friction has a direction; None:
+        always.
     cutoff_hz : cutoff of the low-pass that was applied [Hz]; 0 without a low-pass.
     measured : bool (N, c), whether ``tau`` was measured; None: always.
     noise : (nv,), standard deviation of the noise of ``v``; None if not estimated.
-    effort_noise : ndarray, shape (n,), optional
-        Standard deviation of the noise of every joint's effort below the cutoff [N m or N]; None if not estimated.
+    effort_noise : (n,), that of every joint's effort below the cutoff [N m or N]; None if not estimated.
     findings : of the checks of the recording.
     """
 
@@ -138,7 +140,6 @@ class Samples:
 
     @property
     def channels(self) -> int:
-        """Number of channels of the equations."""
         return self.tau.shape[1]
 
     @property

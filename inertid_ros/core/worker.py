@@ -42,13 +42,11 @@ class WorkerProcess:
     ----------
     module : imported in advance; empty for none.
     memory_mb : limit of its address space [MiB]; 0 for none.
-    nice : int
-        Minimum of its nice value, so that a node that watches a robot has priority; 0 if its owner waits for it anyway.
+    nice : minimum of its nice value, so that a node that watches a robot has priority; 0 if its owner waits for it.
 
     Attributes
     ----------
     connection : to the process, which ends once this is closed.
-    process : subprocess.Popen
     """
 
     def __init__(self, module: str = "", memory_mb: int = 0, nice: int = 10) -> None:
@@ -63,12 +61,7 @@ class WorkerProcess:
 
 
 class Standby:
-    """Process that waits for the next job, which then starts without a second of imports.
-
-    Parameters
-    ----------
-    module : module of the function to call.
-    """
+    """Process that has imported the module of the next job and waits, so that the job starts at once."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -96,10 +89,8 @@ class Worker(Generic[Progress, Result]):
     Parameters
     ----------
     name : of the work, in error messages.
-    function : callable
-        Importable at module level; called with ``*arguments`` and ``progress=report``. ``report(value)`` may be called
-        at any time with any value that can be pickled, usually a frozen dataclass.
-    arguments : positional arguments, which are pickled.
+    function : importable at module level; called with ``*arguments``, which are pickled, and ``progress=report``.
+        ``report(value)`` may be called at any time with any value that can be pickled.
     timeout_s : the process is killed after this time [s].
     process : default a new one.
     reports : number of latest reported values to keep.
@@ -145,12 +136,11 @@ class Worker(Generic[Progress, Result]):
         self._answer = self._arrived
         if self._answer is None and time.monotonic() > self._deadline:
             self.stop()
-            late = f"{self.name}: took longer than {self._timeout:g} s; give it less work"
-            self._answer = ("error", WorkerError(late))
+            self._answer = self._failure(f"took longer than {self._timeout:g} s; give it less work")
         elif self._answer is None and ended:
             status = self._process.wait()
             why = f"signal {self.ended_by}" if self.ended_by else f"exit status {status}"
-            self._answer = ("error", WorkerError(f"{self.name}: its process ended with {why}; see its output"))
+            self._answer = self._failure(f"its process ended with {why}; see its output")
         return self._answer is not None
 
     def result(self) -> Result:
@@ -161,21 +151,22 @@ class Worker(Generic[Progress, Result]):
         InertidError
             Raised by the function; WorkerError if the process crashed, took too long, or is not over.
         """
-        content, value = self._answer or ("error", WorkerError(f"{self.name}: is not over yet"))
+        content, value = self._answer or self._failure("is not over yet")
         if content == "error":
             raise value
         return cast(Result, value)
 
     def stop(self) -> None:
         """End the process now; a result that has not arrived is lost."""
-        if self._process.poll() is None:
-            self._process.kill()
+        self._process.kill()
 
     def cancel(self) -> None:
         """Stop, and be over."""
         self.stop()
-        if self._answer is None:
-            self._answer = ("error", WorkerError(f"{self.name}: canceled"))
+        self._answer = self._answer or self._failure("canceled")
+
+    def _failure(self, reason: str) -> tuple[str, WorkerError]:
+        return "error", WorkerError(f"{self.name}: {reason}")
 
     def _attend(self, job: bytes) -> None:
         """Send the job, receive reports and the answer, and make sure that the process ends."""
@@ -190,7 +181,7 @@ class Worker(Generic[Progress, Result]):
                         self._arrived = (content, value)
         except Exception as error:  # from unpickling the answer
             reason = " ".join(f"{error.__class__.__name__}: {error}".split())
-            self._arrived = ("error", WorkerError(f"{self.name}: its answer cannot be read ({reason})"))
+            self._arrived = self._failure(f"its answer cannot be read ({reason})")
         finally:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=1.0)
@@ -199,7 +190,7 @@ class Worker(Generic[Progress, Result]):
 
 
 def _serve(descriptor: int, memory_mb: int, nice: int, ahead: str) -> None:
-    """The other process: read one job, do it, answer."""
+    """Read one job, do it, and answer, in the other process."""
     if memory_mb:
         bound, hard = memory_mb * 2**20, resource.getrlimit(resource.RLIMIT_AS)[1]
         bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)

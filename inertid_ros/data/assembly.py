@@ -12,7 +12,7 @@ from inertid_ros.core.errors import RecordingError
 
 from .blocks import Block, recording_from_blocks
 from .messages import JOINT_CHANNELS, WIDTHS
-from .recording import WRENCH_PREFIX, Recording
+from .recording import Recording
 
 _WRENCH_WIDTH = 6
 _EARLIEST_NS = -(2**63)
@@ -29,8 +29,7 @@ class StampOrderError(RecordingError):
     def __init__(self, where: str, last_ns: int, stamp_ns: int) -> None:
         super().__init__(
             f"{where}: time goes back or repeats (header.stamp {last_ns} ns, then {stamp_ns} ns);"
-            " check the publisher's clock, or cut the recording there"
-        )
+            " check the publisher's clock, or cut the recording there")
 
 
 @dataclass
@@ -85,9 +84,8 @@ def first_step_back(stamps: NDArray[np.int64]) -> int:
     return int(np.argmax(np.diff(stamps, prepend=stamps[0] - 1) <= 0))
 
 
-def interpolate(
-    stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array, max_gap_ns: int
-) -> tuple[Array, NDArray[np.bool_]]:
+def interpolate(stamps: NDArray[np.int64], times: NDArray[np.int64], values: Array,
+        max_gap_ns: int) -> tuple[Array, NDArray[np.bool_]]:
     """Interpolate values ``(M, k)`` at times ``(M,)`` linearly at stamps ``(N,)`` [ns], and flag the valid results.
 
     A result is valid if there is a value within ``max_gap_ns`` on both sides, or one with exactly the same stamp.
@@ -117,42 +115,25 @@ class RecordingAssembler:
 
     Parameters
     ----------
-    name : str
-        Name of the source in messages, such as the bag's path.
-    joints : sequence of str
-        Joints to take; messages with none of them (a gripper on the same topic) are skipped. Empty: those of the first
-        message.
-    channels : sequence of str
-        Further channels that every sample must have: ``wrench/<frame>``, ``base_pose``, ``base_twist``, ``imu``.
-    max_gap_s : float
-        Largest distance in time to a sample of another channel [s].
-    expected : sequence of str
-        Joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
-    late : int
-        Number of messages of a channel that may arrive before an earlier one, which is put in order. As many of the
+    name : name of the source in messages, such as the bag's path.
+    joints : joints to take; messages with none of them (a gripper on the same topic) are skipped. Empty: those of the
+        first message.
+    channels : further channels that every sample must have: ``wrench/<frame>``, ``base_pose``, ``base_twist``, ``imu``.
+    max_gap_s : largest distance in time to a sample of another channel [s].
+    expected : joints of the robot, as a hint: messages with none of them are skipped, others are taken whole.
+    late : number of messages of a channel that may arrive before an earlier one, which is put in order. As many of the
         newest samples are held back until the end.
 
     Attributes
     ----------
-    joint_names : tuple of str
-        Joints in the order of the samples; empty before the first message.
-    messages : int
-        Joint states so far, by which errors count them.
-    samples : int
-        Samples so far; messages that only add joints to samples do not count.
-    dropped, missing : int, dict of str to int
-        Samples left out because of a missing channel: in all, and by channel.
+    joint_names : joints in the order of the samples; empty before the first message.
+    messages : joint states so far, by which errors count them.
+    samples : samples so far; messages that only add joints to samples do not count.
+    dropped, missing : samples left out because of a missing channel: in all, and by channel.
     """
 
-    def __init__(
-        self,
-        name: str = "recording",
-        joints: Sequence[str] = (),
-        channels: Sequence[str] = (),
-        max_gap_s: float = 0.05,
-        expected: Sequence[str] = (),
-        late: int = 0,
-    ) -> None:
+    def __init__(self, name: str = "recording", joints: Sequence[str] = (), channels: Sequence[str] = (),
+            max_gap_s: float = 0.05, expected: Sequence[str] = (), late: int = 0) -> None:
         self.name = name
         self.joint_names = tuple(joints)
         self.samples = self.dropped = 0
@@ -169,31 +150,20 @@ class RecordingAssembler:
         self._streams = {channel: self._stream(channel) for channel in channels}  # all that is interpolated
         self._parts: dict[str, NDArray[np.intp]] = {}  # columns of joints that come in messages of their own
 
-    def add_joint_states(
-        self,
-        names: Sequence[str],
-        stamps_ns: ArrayLike,
-        position: ArrayLike,
-        velocity: ArrayLike = (),
-        effort: ArrayLike = (),
-    ) -> bool:
+    def add_joint_states(self, names: Sequence[str], stamps_ns: ArrayLike, position: ArrayLike,
+            velocity: ArrayLike = (), effort: ArrayLike = ()) -> bool:
         """Take one ``sensor_msgs/JointState``, or several of the same joints in the order of their stamps.
 
         Returns False if the messages have none of the wanted joints.
 
+        Raises StampOrderError: a stamp repeats or is too late; no message is taken.
+        Raises RecordingError: position or effort is missing, or lengths or joints do not fit; no message is taken.
+
         Parameters
         ----------
-        stamps_ns : int or array_like of int64, shape (N,)
-            Header stamps [ns].
+        stamps_ns : int64 (N,), header stamps [ns].
         position, velocity, effort : array_like, shape (len(names),) or (N, len(names))
             Velocity may be empty, and effort too if wrenches or base motion are recorded.
-
-        Raises
-        ------
-        StampOrderError
-            A stamp repeats or is too late; no message is taken.
-        RecordingError
-            Position or effort is missing, or lengths or joints do not fit; no message is taken.
         """
         stamps = np.atleast_1d(np.asarray(stamps_ns, dtype=np.int64))
         where = f"{self.name}: joint state {self.messages + 1}"
@@ -223,18 +193,13 @@ class RecordingAssembler:
     def add(self, channel: str, stamps_ns: ArrayLike, values: ArrayLike) -> None:
         """Take one or several measurements of a further channel, in the order of their stamps.
 
+        Raises StampOrderError: a stamp of this channel repeats or is too late; no measurement is taken.
+
         Parameters
         ----------
-        channel : str
-            ``wrench/<frame>`` [N, N m], ``base_pose``, ``base_twist`` or ``imu``.
-        stamps_ns : int or array_like of int64, shape (N,)
-            Header stamps [ns].
+        channel : ``wrench/<frame>`` [N, N m], ``base_pose``, ``base_twist`` or ``imu``.
+        stamps_ns : int64 (N,), header stamps [ns].
         values : array_like, shape (k,) or (N, k)
-
-        Raises
-        ------
-        StampOrderError
-            A stamp of this channel repeats or is too late; no measurement is taken.
         """
         stream = self._streams.setdefault(channel, self._stream(channel))
         rows = np.atleast_2d(np.asarray(values, dtype=float))
@@ -277,34 +242,22 @@ class RecordingAssembler:
             for stream in self._streams.values():  # the last one before is still needed
                 stream.drop(max(bisect_right(stream.stamps_ns, int(stamps[-1])) - 1, 0))
         self.dropped += int(ready - keep.sum())
-        return Block(
-            self.joint_names,
-            stamps[keep],
-            joints[:, 0],
-            joints[:, 1] if self._has_velocity else None,
-            joints[:, 2],
-            {
-                channel.removeprefix(WRENCH_PREFIX): values
-                for channel, values in interpolated.items()
-                if channel.startswith(WRENCH_PREFIX)
-            },
-            {channel: values for channel, values in interpolated.items() if channel in WIDTHS},
-        )
+        channels = dict(zip(JOINT_CHANNELS, np.moveaxis(joints, 1, 0), strict=True))
+        if not self._has_velocity:
+            del channels["velocity"]
+        channels |= {channel: values for channel, values in interpolated.items() if channel not in self._parts}
+        return Block(self.joint_names, stamps[keep], channels)
 
     def recording(self, notices: tuple[str, ...] = ()) -> Recording:
         """Return all samples that were not taken yet as one recording, with ``notices`` on how it was obtained.
 
-        Raises
-        ------
-        RecordingError
-            There are no samples, or they are not usable; see :class:`Recording`.
+        Raises RecordingError: there are no samples, or they are not usable; see :class:`Recording`.
         """
         block = self.take(final=True)
         if block is not None and not len(block) and self.dropped:
             raise RecordingError(
                 f"{self.name}: no sample of {', '.join(self.missing)} within {self._max_gap_ns * 1e-9:g} s of any joint"
-                " state; check its topic and its clock"
-            )
+                " state; check its topic and its clock")
         return recording_from_blocks(self.name, [block] if block else [], (*notices, *self.notices))
 
     @property
@@ -340,15 +293,12 @@ class RecordingAssembler:
             raise JointsError(
                 f"{where}: name holds {', '.join(names) or 'nothing'}, but earlier or wanted are"
                 f" {', '.join(self.joint_names)}; list the joints to take in topics.joints (joints of the"
-                " recorder)"
-            )
+                " recorder)")
         columns = np.array([names.index(name) if name in names else -1 for name in self.joint_names], dtype=np.intp)
         self._columns[names] = None if (columns < 0).all() else columns
         return self._columns[names]
 
-    def _in_order(
-        self, where: str, channel: str, given: ArrayLike, count: int, columns: NDArray[np.intp]
-    ) -> Array:
+    def _in_order(self, where: str, channel: str, given: ArrayLike, count: int, columns: NDArray[np.intp]) -> Array:
         """Values ``(N, count)`` of messages in the order of the wanted joints, ``(N, n)``; NaN where there are none."""
         values = np.atleast_2d(np.asarray(given, dtype=float))
         width = values.shape[1]

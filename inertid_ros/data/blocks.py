@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,42 +10,28 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.notices import NoticeLogger
 
-from .recording import Recording
+from .messages import JOINT_CHANNELS
+from .recording import Recording, split_wrenches
 
 _log = NoticeLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Synchronised samples, one per row, in the order of their stamps; channels as in :class:`.Recording`.
+    """Synchronised samples, one per row, in the order of their stamps.
 
     Attributes
     ----------
-    stamps_ns : ndarray of int64, shape (N,)
-        Header stamps of the joint states [ns].
-    velocity : ndarray, shape (N, n), optional
-        None if the robot does not report it.
-    wrenches : mapping of str to ndarray, shape (N, 6)
-        By frame.
-    base : mapping of str to ndarray
-        Recorded motion of a free base: ``base_pose``, ``base_twist``, ``imu``.
+    stamps_ns : int64 (N,), header stamps of the joint states [ns].
+    channels : as :attr:`.Recording.channels`, without time.
     """
 
     joint_names: tuple[str, ...]
     stamps_ns: NDArray[np.int64]
-    position: Array
-    velocity: Array | None
-    effort: Array
-    wrenches: Mapping[str, Array] = field(default_factory=dict)
-    base: Mapping[str, Array] = field(default_factory=dict)
+    channels: Mapping[str, Array]
 
     def __len__(self) -> int:
         return len(self.stamps_ns)
-
-    @property
-    def layout(self) -> tuple[object, ...]:
-        """Joints and channels."""
-        return self.joint_names, self.velocity is None, set(self.wrenches), set(self.base)
 
 
 def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str, ...] = ()) -> Recording:
@@ -56,24 +41,18 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
     effort. If the velocity of some joint is NaN throughout, velocity counts as not measured, with a notice.
     Empty blocks are skipped. ``notices`` say how the recording was obtained, one line each.
 
-    Raises
-    ------
-    RecordingError
-        Blocks of different joints or channels, no samples, or not usable; see :class:`Recording`.
+    Raises RecordingError: blocks of different joints or channels, no samples, or not usable; see :class:`Recording`.
     """
     blocks = [block for block in blocks if len(block)]
     if not blocks:
         raise RecordingError(f"{name}: holds no joint states; record the joint_states topic while the robot moves")
     first = blocks[0]
-    if any(block.layout != first.layout for block in blocks):
+    if any(
+        block.joint_names != first.joint_names or block.channels.keys() != first.channels.keys() for block in blocks):
         raise RecordingError(f"{name}: joints or channels change within the recording; start a new recording")
     stamps = np.concatenate([block.stamps_ns for block in blocks])
-    channels: dict[str, Any] = {
-        channel: np.concatenate([getattr(block, channel) for block in blocks])
-        for channel in ("position", "effort", "velocity")
-        if getattr(first, channel) is not None
-    }
-    silent = np.isnan(channels["effort"]).all(axis=0) & (not (first.wrenches or first.base))
+    channels = {key: np.concatenate([block.channels[key] for block in blocks]) for key in first.channels}
+    silent = np.isnan(channels["effort"]).all(axis=0) & (channels.keys() <= set(JOINT_CHANNELS))
     if silent.all():
         raise RecordingError(f"{name}: effort is NaN for every joint; enable the effort state interface of the driver")
     if silent.any():
@@ -84,15 +63,8 @@ def recording_from_blocks(name: str, blocks: Iterable[Block], notices: tuple[str
         del channels["velocity"]
     for notice in notices:
         _log.warning("%s: %s", name, notice)
-    channels |= {channel: np.concatenate([block.base[channel] for block in blocks]) for channel in first.base}
-    return Recording(
-        joint_names=first.joint_names,
-        time=(stamps - stamps[0]) * 1e-9,
-        **channels,
-        wrenches={frame: np.concatenate([block.wrenches[frame] for block in blocks]) for frame in first.wrenches},
-        name=name,
-        notices=notices,
-    )
+    channels["time"] = (stamps - stamps[0]) * 1e-9
+    return Recording(first.joint_names, **split_wrenches(channels), name=name, notices=notices)
 
 
 @dataclass(frozen=True)
@@ -154,10 +126,7 @@ class ReceivedRecordings:
     def recording(self, name: str) -> Recording:
         """Return a complete recording.
 
-        Raises
-        ------
-        RecordingError
-            Not received, not complete, batches were lost, or not usable.
+        Raises RecordingError: not received, not complete, batches were lost, or not usable.
         """
         incoming = self._incoming.get(name)
         if incoming is None:

@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from .recording import LOST_SAMPLE_PERIODS, Recording
+from .recording import LOST_SAMPLE_PERIODS, Recording, split_wrenches
 
 KEPT_PARTS = 5
 KEPT_CONTEXT_SAMPLES = 5_000
@@ -23,21 +23,14 @@ class LongRecording:
 
     Attributes
     ----------
-    name : str
-        Name in messages (a file).
-    kept : mapping of int to Recording
-        Parts at even distances over the recording, by their index among all parts, with at most
+    name : name in messages (a file).
+    kept : parts at even distances over the recording, by their index among all parts, with at most
         :data:`KEPT_CONTEXT_SAMPLES` samples of their neighbours.
-    read : callable
-        Read all parts in the order of time, without context.
-    count : int
-        Number of parts.
-    samples : int
-        Number of samples in all parts.
-    duration : float
-        Span of all stamps [s].
-    period : float
-        Mean step of the stamps without losses [s].
+    read : read all parts in the order of time, without context.
+    count : number of parts.
+    samples : number of samples in all parts.
+    duration : span of all stamps [s].
+    period : mean step of the stamps without losses [s].
     """
 
     name: str
@@ -128,22 +121,15 @@ def _between(before: Recording | None, part: Recording, following: Recording | N
         pieces.append((following, slice(behind)))
     if len(pieces) == 1:
         return part
-    channels: dict[str, Any] = {
-        name: np.concatenate([getattr(piece, name)[rows] for piece, rows in pieces]) for name in part.arrays
-    }
-    wrenches = {
-        frame: np.concatenate([piece.wrenches[frame][rows] for piece, rows in pieces]) for frame in part.wrenches
-    }
-    return replace(part, **channels, wrenches=wrenches, context=(ahead, behind))
+    channels = {key: np.concatenate([piece.channels[key][rows] for piece, rows in pieces]) for key in part.channels}
+    return replace(part, **split_wrenches(channels), context=(ahead, behind))
 
 
 def _joins(part: Recording, following: Recording) -> bool:
     return (
         part.joint_names == following.joint_names
-        and part.arrays == following.arrays
-        and set(part.wrenches) == set(following.wrenches)
-        and bool(part.time[-1] < following.time[0])
-    )
+        and part.channels.keys() == following.channels.keys()
+        and bool(part.time[-1] < following.time[0]))
 
 
 def ahead(function: Callable[[Item], Outcome], items: Iterable[Item], count: int) -> Iterator[Outcome]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import BaseTopics, RecordingTopics
+from inertid_ros.config.recordings import RecordingTopics, SampleTopics
 from inertid_ros.core.arrays import Array
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -33,17 +33,11 @@ _IMU_CHANNEL = ("linear_acceleration", "angular_velocity")  # the specific force
 _NO_ORIENTATION = np.array([0.0, 0.0, 0.0, 1.0, -1.0, *np.zeros(8)])  # -1 by the definition of the message
 # Names and counts of the float64 numbers behind the header. Poses are of the child frame, and twists in its own axes:
 # the header's frame of a TwistStamped must be that of the base. Those without a name are not used.
-_FIXED_FIELDS = {
-    WRENCH_STAMPED: [("wrench", 6)],
-    POSE_STAMPED: [("base_pose", 7)],
-    TWIST_STAMPED: [("base_twist", 6)],
+_FIXED_FIELDS = {WRENCH_STAMPED: [("wrench", 6)], POSE_STAMPED: [("base_pose", 7)], TWIST_STAMPED: [("base_twist", 6)],
     ODOMETRY: [("base_pose", 7), ("", 36), ("base_twist", 6), ("", 36)],
-    IMU: [("orientation", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)],
-}
-_CHANNELS = {
-    JOINT_STATE: JOINT_CHANNELS, WRENCH_STAMPED: ("wrench",), ODOMETRY: ("base_pose", "base_twist"),
-    POSE_STAMPED: ("base_pose",), TWIST_STAMPED: ("base_twist",), IMU: ("imu",),
-}  # fmt: skip
+    IMU: [("orientation", 4 + 9), ("angular_velocity", 3), ("", 9), ("linear_acceleration", 3), ("", 9)]}
+CHANNELS = {JOINT_STATE: JOINT_CHANNELS, WRENCH_STAMPED: ("wrench",), ODOMETRY: ("base_pose", "base_twist"),
+    POSE_STAMPED: ("base_pose",), TWIST_STAMPED: ("base_twist",), IMU: ("imu",)}
 
 
 def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
@@ -53,15 +47,10 @@ def wanted_topics(topics: RecordingTopics) -> dict[str, str]:
     return {**joint_states, **wrenches, **base_topics(topics)}
 
 
-def base_topics(topics: BaseTopics) -> dict[str, str]:
+def base_topics(topics: SampleTopics) -> dict[str, str]:
     """Topic to type of the messages with the motion of a free base."""
     types = {topics.odometry: ODOMETRY, topics.pose: POSE_STAMPED, topics.twist: TWIST_STAMPED, topics.imu: IMU}
     return {topic: message_type for topic, message_type in types.items() if topic}
-
-
-def channels_of(message_type: str) -> tuple[str, ...]:
-    """Channels in messages of a type."""
-    return _CHANNELS[message_type]
 
 
 def tare_topic(topic: str) -> str:
@@ -75,12 +64,9 @@ class RawMessages:
 
     Attributes
     ----------
-    content : ndarray of uint8
-        Memory that holds all of them.
-    offsets, lengths : ndarray of int64, shape (N,)
-        Start and length of each [bytes].
-    times : ndarray of int64, shape (N,)
-        Times of recording [ns].
+    content : memory that holds all of them.
+    offsets, lengths : int64 (N,), start and length of each [bytes].
+    times : int64 (N,), times of recording [ns].
     """
 
     content: Bytes
@@ -89,9 +75,8 @@ class RawMessages:
     times: NDArray[np.int64]
 
     @classmethod
-    def by_topic(
-        cls, topics: Sequence[str], times: Sequence[int], messages: Sequence[bytes]
-    ) -> list[tuple[str, "RawMessages"]]:
+    def by_topic(cls, topics: Sequence[str], times: Sequence[int],
+            messages: Sequence[bytes]) -> list[tuple[str, "RawMessages"]]:
         """Messages of several topics, ``N`` each; ValueError, TypeError or OverflowError if they are none."""
         lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
         offsets, content = np.cumsum(lengths) - lengths, np.frombuffer(b"".join(messages), dtype=np.uint8)
@@ -127,16 +112,11 @@ class CdrLayout:
 
     Attributes
     ----------
-    length : int
-        Length of the message [bytes].
-    source : tuple of str
-        Joints of a joint state; frame of another message.
-    fixed : tuple of (int, ndarray of uint8)
-        Offset and bytes of the content that all messages of this layout share.
-    fields : mapping of str to (int, int)
-        Field to offset [bytes] and count of its float64 numbers.
-    order : str
-        ``<`` if little-endian, ``>`` if big-endian.
+    length : length of the message [bytes].
+    source : joints of a joint state; frame of another message.
+    fixed : offset and bytes of the content that all messages of this layout share.
+    fields : field to offset [bytes] and count of its float64 numbers.
+    order : ``<`` if little-endian, ``>`` if big-endian.
     """
 
     length: int
@@ -244,19 +224,15 @@ class _Cursor:
 # Encoding
 
 
-def encode(
-    message_type: str, stamp_ns: int, values: Mapping[str, Array], frame: str = "", names: Sequence[str] = ()
-) -> bytes:
+def encode(message_type: str, stamp_ns: int, values: Mapping[str, Array], frame: str = "",
+        names: Sequence[str] = ()) -> bytes:
     """Encode a message of a type that makes a recording, as little-endian CDR.
 
     Parameters
     ----------
-    values : mapping of str to array, shape (k,)
-        By channel.
-    frame : str
-        Frame of the header.
-    names : sequence of str
-        Joints of a joint state; child frame of an odometry.
+    values : by channel, ``(k,)``.
+    frame : frame of the header.
+    names : joints of a joint state; child frame of an odometry.
     """
     data = bytearray(_LITTLE_ENDIAN + b"\0\0" + struct.pack("<iI", *divmod(stamp_ns, _SECOND_NS)))
     _put_string(data, frame)

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -124,41 +124,26 @@ class Recording:
 
     Lost values may be NaN or infinite; preparation replaces them.
 
+    Raises RecordingError: shapes do not fit, a stamp is not finite, or stamps repeat or go back.
+
     Attributes
     ----------
-    joint_names : tuple of str
-        ``n`` names, any order.
-    time : ndarray, shape (N,)
-        Strictly increasing, from the header stamps [s].
-    position : ndarray, shape (N, n)
-        Joint position [rad or m].
-    effort : ndarray, shape (N, n)
-        Joint torque or force, joint side [N m or N]; NaN throughout for joints without a sensor.
+    joint_names : ``n`` names, any order.
+    time : (N,), strictly increasing, from the header stamps [s].
+    position : (N, n), joint position [rad or m].
+    effort : (N, n), joint torque or force, joint side [N m or N]; NaN throughout for joints without a sensor.
     velocity, acceleration : ndarray, shape (N, n), optional
-    wrenches : mapping of str to ndarray, shape (N, 6)
-        Frame name to force [N] and torque [N m] acting on the robot, in that frame.
-    base_pose : ndarray, shape (N, 7), optional
-        x y z [m], qx qy qz qw.
-    base_twist : ndarray, shape (N, 6), optional
-        Linear then angular, in the base frame [m/s, rad/s].
+    wrenches : frame name to force [N] and torque [N m] acting on the robot, in that frame, ``(N, 6)``.
+    base_pose : (N, 7), x y z [m], qx qy qz qw.
+    base_twist : (N, 6), linear then angular, in the base frame [m/s, rad/s].
     base_acceleration : ndarray, shape (N, 6), optional
         Derivative of the twist in the base frame (not the acceleration of a point: see Pinocchio's).
-    imu : ndarray, shape (N, 6), optional
-        Specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on the base; at
-        rest the force points up.
-    name : str
-        Name in messages (a file or topic name).
-    notices : tuple of str
-        Circumstances that matter to its use, such as a bag that was not closed; one line each.
-    continued : tuple of bool
-        Whether a longer recording continues before, and after, this part of it.
-    context : tuple of int
-        Samples of the neighbouring parts at the start and at the end, there for the memory of filters.
-
-    Raises
-    ------
-    RecordingError
-        Shapes do not fit, a stamp is not finite, or stamps repeat or go back.
+    imu : (N, 6), specific force [m/s^2] and angular velocity [rad/s] in the axes of an inertial measurement unit on the
+        base; at rest the force points up.
+    name : name in messages (a file or topic name).
+    notices : circumstances that matter to its use, such as a bag that was not closed; one line each.
+    continued : whether a longer recording continues before, and after, this part of it.
+    context : samples of the neighbouring parts at the start and at the end, there for the memory of filters.
     """
 
     joint_names: tuple[str, ...]
@@ -194,8 +179,7 @@ class Recording:
             elif channel not in OPTIONAL_CHANNELS:
                 raise RecordingError(f"{self.name}: {channel} is missing; record joint_states with {channel} filled")
         checked["wrenches"] = {
-            str(frame): self._array(f"{WRENCH_PREFIX}{frame}", wrench, (6,)) for frame, wrench in self.wrenches.items()
-        }
+            str(frame): self._array(f"{WRENCH_PREFIX}{frame}", wrench, (6,)) for frame, wrench in self.wrenches.items()}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         if len(time) < 2:
@@ -205,8 +189,7 @@ class Recording:
             row = int(np.argmax(step <= 0)) + 1
             raise RecordingError(
                 f"{self.name}: time goes back or repeats at sample {row} ({time[row - 1]:.6f} s to"
-                f" {time[row]:.6f} s); check the clock of the publisher or cut the recording there"
-            )
+                f" {time[row]:.6f} s); check the clock of the publisher or cut the recording there")
 
     def __len__(self) -> int:
         return len(self.time)
@@ -218,16 +201,16 @@ class Recording:
 
     def select(self, rows: NDArray[np.bool_]) -> "Recording":
         """Samples flagged in ``rows (N,)``."""
-        channels: dict[str, Any] = {name: getattr(self, name)[rows] for name in self.arrays}
-        wrenches = {frame: wrench[rows] for frame, wrench in self.wrenches.items()}
         ahead, behind = self.context
         context = int(rows[:ahead].sum()), int(rows[len(rows) - behind :].sum())
-        return replace(self, **channels, wrenches=wrenches, context=context)
+        return replace(self, **split_wrenches({key: x[rows] for key, x in self.channels.items()}), context=context)
 
     @property
-    def arrays(self) -> list[str]:
-        """Names of the channels with one row per sample, without wrenches."""
-        return [channel.name for channel in fields(self) if isinstance(getattr(self, channel.name), np.ndarray)]
+    def channels(self) -> dict[str, Array]:
+        """Everything with one row per sample, time included, by its key in an npz file."""
+        arrays = {key: getattr(self, key) for key in ("time", "position", "effort", *OPTIONAL_CHANNELS)}
+        arrays |= {f"{WRENCH_PREFIX}{frame}": wrench for frame, wrench in self.wrenches.items()}
+        return {key: values for key, values in arrays.items() if values is not None}
 
     @property
     def own_rows(self) -> slice:
@@ -250,13 +233,17 @@ class Recording:
         return array
 
 
+def split_wrenches(channels: Mapping[str, Array]) -> dict[str, Any]:
+    """Fields of a :class:`Recording` from channels by their keys in an npz file."""
+    frames = {key: key.removeprefix(WRENCH_PREFIX) for key in channels if key.startswith(WRENCH_PREFIX)}
+    wrenches = {frame: channels[key] for key, frame in frames.items()}
+    return {**{key: values for key, values in channels.items() if key not in frames}, "wrenches": wrenches}
+
+
 def renamed(recording: Recording, joints: RecordedJoints) -> Recording:
     """Rename the joints to those of the URDF, with a notice if names change.
 
-    Raises
-    ------
-    RecordingError
-        Two joints get one name.
+    Raises RecordingError: two joints get one name.
     """
     notice = joints.translations(recording.joint_names)
     if not notice:

@@ -1,6 +1,5 @@
 """Limits of a motion, and the proof that a curve keeps them between samples too."""
 
-import logging
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,11 +48,7 @@ class MotionLimits:
     @property
     def bounds(self) -> tuple[tuple[Array, Array], ...]:
         """Lower and upper limits of position, velocity and acceleration."""
-        return (
-            (self.lower, self.upper),
-            (-self.velocity, self.velocity),
-            (-self.acceleration, self.acceleration),
-        )
+        return (self.lower, self.upper), (-self.velocity, self.velocity), (-self.acceleration, self.acceleration)
 
     def scaled(self, velocity: float = 1.0, acceleration: float = 1.0) -> "MotionLimits":
         """Copy with fractions of the velocity and acceleration limits."""
@@ -63,21 +58,15 @@ class MotionLimits:
 def motion_limits(model: RobotModel, options: LimitOptions | None = None) -> MotionLimits:
     """Limits of the model's joints after margins and fractions.
 
-    Raises
-    ------
-    ExcitationError
-        An option names an unknown joint, or a limit is missing.
-    ModelError
-        Ranges of joints look like degrees or millimetres, and no option states them.
+    ExcitationError if an option names an unknown joint or a limit is missing; ModelError if ranges look like degrees or
+    millimetres, and no option states them.
     """
     options = options or LimitOptions()
-    names, urdf = model.joint_names, model.limits
+    names, urdf, unlimited = model.joint_names, model.limits, np.isinf(model.limits.velocity)
     lower, upper = _position_limits(model, options)
-    unlimited = np.isinf(urdf.velocity)
     unstated = [name for name, none in zip(names, unlimited, strict=True) if none and name not in options.velocity]
     if unstated:
         log_once(
-            logging.WARNING,
             f"URDF joints without a velocity limit: {', '.join(unstated)}; they are planned for"
             f" {options.default_velocity:g} rad/s or m/s (limits.default_velocity), which limits.velocity changes",
         )
@@ -115,7 +104,6 @@ def _position_limits(model: RobotModel, options: LimitOptions) -> tuple[Array, A
             continue
         if low < lower[joint] or high > upper[joint]:
             log_once(
-                logging.WARNING,
                 f"limits.position.{name} is {low:g} to {high:g}, beyond {lower[joint]:g} to {upper[joint]:g}, which are"
                 f" the URDF's limits less limits.position_margin ({options.position_margin:g}); the joint keeps to"
                 " these",
@@ -135,7 +123,7 @@ def _joints_in_other_unit(model: RobotModel, options: LimitOptions) -> set[str]:
                 raise ModelError(str(doubt))
             joints.update(doubt.joints)
         elif not stated:
-            log_once(logging.WARNING, str(doubt))
+            log_once(str(doubt))
     return joints
 
 
@@ -173,13 +161,7 @@ def usage(curve: PiecewiseQuintic, limits: MotionLimits) -> list[Array]:
 
 
 def check_curve(curve: PiecewiseQuintic, limits: MotionLimits) -> None:
-    """Reject a curve that leaves its limits anywhere, between knots too.
-
-    Raises
-    ------
-    ExcitationError
-        Names joint, time, value and limit.
-    """
+    """Reject a curve that leaves its limits anywhere, between knots too, by joint, time, value and limit."""
     for order, (lower, upper) in enumerate(limits.bounds):
         channel, unit = _CHANNEL_UNITS[order]
         slack = _CURVE_SLACK * np.maximum(np.abs(lower), np.abs(upper))

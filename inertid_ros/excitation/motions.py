@@ -30,16 +30,14 @@ class FourierBasis:
     The functions are an orthonormal basis of the null space of six linear constraints on the coefficients of
     ``1, sin(k w t) / (k w), cos(k w t) / (k w)``: value, velocity and acceleration are zero at 0 and at ``duration``.
     If the duration is a multiple of the period, three of the six follow from the others and ``2 harmonics - 2``
-    functions remain; otherwise ``2 harmonics - 5``. A base frequency of zero takes one period per duration.
+    functions remain; otherwise ``2 harmonics - 5``.
     """
 
     duration: float
     harmonics: int
-    base_frequency: float = 0.0
+    base_frequency: float
 
     def __post_init__(self) -> None:
-        if self.base_frequency == 0:
-            object.__setattr__(self, "base_frequency", 1.0 / self.duration)
         if self.harmonics < 1 or self.size < 1:
             cycles = self.duration * self.base_frequency
             raise ExcitationError(
@@ -68,11 +66,7 @@ class FourierBasis:
         w = 2 * np.pi * self.base_frequency * np.arange(1, self.harmonics + 1)
         sin, cos = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
         one, zero = np.ones((len(t), 1)), np.zeros((len(t), 1))
-        return (
-            np.hstack([one, sin / w, cos / w]),
-            np.hstack([zero, cos, -sin]),
-            np.hstack([zero, -w * sin, -w * cos]),
-        )
+        return np.hstack([one, sin / w, cos / w]), np.hstack([zero, cos, -sin]), np.hstack([zero, -w * sin, -w * cos])
 
     def evaluate(self, t: Array) -> Motion:
         q, v, a = self._raw(np.asarray(t, dtype=float))
@@ -105,20 +99,15 @@ class CycloidalBasis:
         length = self.duration / self.intervals
         index = np.clip((t / length).astype(int), 0, self.intervals - 1)
         s = t / length - index
-        shape = (
-            s - np.sin(2 * np.pi * s) / (2 * np.pi),
-            (1 - np.cos(2 * np.pi * s)) / length,
-            2 * np.pi * np.sin(2 * np.pi * s) / length**2,
-        )
+        shape = (s - np.sin(2 * np.pi * s) / (2 * np.pi), (1 - np.cos(2 * np.pi * s)) / length,
+                 2 * np.pi * np.sin(2 * np.pi * s) / length**2)
         rows = np.arange(len(t))
-        out = []
-        for order, value in enumerate(shape):
-            # Column k is waypoint k of intervals + 1; an interval blends its two ends.
-            weights = np.zeros((len(t), self.intervals + 1))
-            weights[rows, index] = (1.0 if order == 0 else 0.0) - value
-            weights[rows, index + 1] = value
-            out.append(weights[:, 1 : 1 + self.size])
-        return out[0], out[1], out[2]
+        weights = np.zeros((3, len(t), self.intervals + 1))
+        for order, value in enumerate(shape):  # column k is waypoint k; an interval blends its two ends
+            weights[order, rows, index] = (1.0 if order == 0 else 0.0) - value
+            weights[order, rows, index + 1] = value
+        q, v, a = weights[:, :, 1 : 1 + self.size]
+        return q, v, a
 
 
 @dataclass(frozen=True)
@@ -150,7 +139,6 @@ class SplineBasis:
         return spline, spline.derivative(1), spline.derivative(2)
 
     def evaluate(self, t: Array) -> Motion:
-        t = np.asarray(t, dtype=float)
         q, v, a = (np.asarray(function(t), dtype=float) for function in self._functions)
         return q, v, a
 
@@ -225,13 +213,9 @@ class QuinticRamp:
         return np.array([0.0, self.duration])
 
     def sample(self, t: Array) -> Motion:
-        s = np.clip(np.asarray(t, dtype=float) / self.duration, 0.0, 1.0)[:, None]
-        step = self.end - self.start
-        return (
-            self.start + step * s**3 * (10 - 15 * s + 6 * s**2),
-            step * 30 * s**2 * (1 - s) ** 2 / self.duration,
-            step * 60 * s * (1 - s) * (1 - 2 * s) / self.duration**2,
-        )
+        s, step = np.clip(np.asarray(t, dtype=float) / self.duration, 0.0, 1.0)[:, None], self.end - self.start
+        q, v = self.start + step * s**3 * (10 - 15 * s + 6 * s**2), step * 30 * s**2 * (1 - s) ** 2 / self.duration
+        return q, v, step * 60 * s * (1 - s) * (1 - 2 * s) / self.duration**2
 
 
 @dataclass(frozen=True)

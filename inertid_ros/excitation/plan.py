@@ -23,18 +23,13 @@ class Plan:
 
     Attributes
     ----------
-    time : ndarray, shape (N,)
-        Times of the knots from zero, strictly increasing [s].
-    position, velocity, acceleration : ndarray, shape (N, n)
-        At the knots [rad or m, per s, per s^2].
-    limits : MotionLimits
-        Limits that the plan was made for and keeps.
-    motion_type : str
-        ``fourier``, ``cycloidal``, ``bspline``, ``combinations``, ``ramp``, ``approach`` or ``joint_trajectory``.
-    model_hash : str
-        Hash of the kinematics it was made for (``RobotModel.hash``); empty for ramps.
-    condition_number : float
-        Condition number of the column-scaled base regressor along the motion; NaN if not computed.
+    time : (N,), times of the knots from zero, strictly increasing [s].
+    position, velocity, acceleration : (N, n), at the knots [rad or m, per s, per s^2].
+    limits : those that the plan was made for and keeps.
+    motion_type : ``fourier``, ``cycloidal``, ``bspline``, ``combinations``, ``ramp``, ``approach`` or
+        ``joint_trajectory``.
+    model_hash : ``RobotModel.hash`` of the kinematics it was made for; empty for ramps.
+    condition_number : of the column-scaled base regressor along the motion; NaN if not computed.
 
     Raises
     ------
@@ -54,8 +49,7 @@ class Plan:
     condition_number: float = float("nan")
 
     def __post_init__(self) -> None:
-        names = tuple(str(name) for name in self.joint_names)
-        object.__setattr__(self, "joint_names", names)
+        names = self.joint_names
         duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
         if not names or duplicates:
             raise ExcitationError(f"plan: joint names are empty or repeat {duplicates}; name every joint once")
@@ -123,13 +117,8 @@ class Plan:
 
 
 def plan_of(
-    trajectory: Trajectory,
-    limits: MotionLimits,
-    *,
-    knot_step: float = 0.02,
-    motion_type: str = "ramp",
-    model_hash: str = "",
-    seed: int = 0,
+    trajectory: Trajectory, limits: MotionLimits, *, knot_step: float = 0.02, motion_type: str = "ramp",
+    model_hash: str = "", seed: int = 0,
 ) -> Plan:
     """Plan of a motion, with knots at most ``knot_step`` [s] apart and on every break of its third derivative."""
     time = knot_times(trajectory, knot_step)
@@ -162,11 +151,8 @@ def joined(before: Plan, after: Plan) -> Plan:
         )
     lower = np.minimum(before.limits.lower, after.limits.lower)
     upper = np.maximum(before.limits.upper, after.limits.upper)
-    return replace(
-        after,
-        time=np.concatenate([before.time, before.duration + after.time[1:]]),
-        position=np.concatenate([before.position, after.position[1:]]),
-        velocity=np.concatenate([before.velocity, after.velocity[1:]]),
-        acceleration=np.concatenate([before.acceleration, after.acceleration[1:]]),
-        limits=replace(after.limits, lower=lower, upper=upper),
-    )
+    time = np.concatenate([before.time, before.duration + after.time[1:]])
+    channels = ((plan.position, plan.velocity, plan.acceleration) for plan in (before, after))
+    q, v, a = (np.concatenate([first, second[1:]]) for first, second in zip(*channels, strict=True))
+    limits = replace(after.limits, lower=lower, upper=upper)
+    return replace(after, time=time, position=q, velocity=v, acceleration=a, limits=limits)

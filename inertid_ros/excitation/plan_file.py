@@ -28,12 +28,8 @@ _NANOSECONDS_PER_S = 10**9
 def plan_text(plan: Plan) -> str:
     """Content of a plan.yaml; reading it gives the same numbers to the last bit."""
     head: dict[str, Any] = {
-        "format": _PLAN_FORMAT,
-        "kind": plan.motion_type,
-        "seed": plan.seed,
-        "model_hash": plan.model_hash,
-        "condition_number": float(plan.condition_number),
-        "duration": plan.duration,
+        "format": _PLAN_FORMAT, "kind": plan.motion_type, "seed": plan.seed, "model_hash": plan.model_hash,
+        "condition_number": float(plan.condition_number), "duration": plan.duration,
         "joint_names": list(plan.joint_names),
         "limits": {name: getattr(plan.limits, name).tolist() for name in _LIMIT_FIELDS},
     }
@@ -57,13 +53,7 @@ def joint_trajectory_text(plan: Plan) -> str:
 
 
 def load_motion(path: str | Path, limits: MotionLimits | None = None) -> Plan:
-    """Read a plan, or a ``trajectory_msgs/JointTrajectory`` in YAML if there are ``limits`` that apply to it.
-
-    Raises
-    ------
-    ExcitationError
-        No such file, neither of them, or a plan that :class:`.Plan` refuses.
-    """
+    """Read a plan, or a ``trajectory_msgs/JointTrajectory`` in YAML if there are ``limits`` that apply to it."""
     try:
         content = _read(Path(path))
         if limits is not None and "format" not in content and {"joint_names", "points"} <= set(content):
@@ -101,7 +91,7 @@ def _from_plan(content: Mapping[str, Any]) -> Plan:
             raise ExcitationError(f"point {index} does not hold {width} numbers")
     rows = _numbers(points, "points")
     seed, condition = content.get("seed", 0), _numbers(content.get("condition_number", np.nan), "condition_number")
-    if not isinstance(seed, int) or isinstance(seed, bool):
+    if type(seed) is not int:  # YAML's true is no number
         raise ExcitationError("seed is not a whole number; plan again")
     if condition.shape:
         raise ExcitationError("condition_number is not one number; plan again")

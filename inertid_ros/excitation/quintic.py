@@ -53,8 +53,7 @@ class PiecewiseQuintic:
         index = np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self.time) - 2)
         x = (t - self.time[index])[:, None]
         c = self.coefficients[index]
-        q = c[:, 5]
-        v, a = 5 * c[:, 5], 20 * c[:, 5]
+        q, v, a = c[:, 5], 5 * c[:, 5], 20 * c[:, 5]
         for k in (4, 3, 2, 1, 0):
             q = q * x + c[:, k]
             if k >= 1:
@@ -68,11 +67,8 @@ class PiecewiseQuintic:
         t = min(max(t, self._times[0]), self._times[-1])
         index = min(bisect_right(self._times, t), len(self._times) - 1) - 1
         x = t - self._times[index]
-        powers = (
-            (1.0, x, x**2, x**3, x**4, x**5),
-            (0.0, 1.0, 2 * x, 3 * x**2, 4 * x**3, 5 * x**4),
-            (0.0, 0.0, 2.0, 6 * x, 12 * x**2, 20 * x**3),
-        )
+        powers = ((1.0, x, x**2, x**3, x**4, x**5), (0.0, 1.0, 2 * x, 3 * x**2, 4 * x**3, 5 * x**4),
+                  (0.0, 0.0, 2.0, 6 * x, 12 * x**2, 20 * x**3))
         q, v, a = np.array(powers) @ self.coefficients[index]
         return q, v, a
 
@@ -82,9 +78,8 @@ class PiecewiseQuintic:
 
     def control_points(self, order: int) -> Array:
         """``(N - 1, 6 - order, n)`` Bernstein coefficients of a derivative; they bound it on their segment."""
-        ends = (self.position, self.velocity, self.acceleration)
-        begin, end = tuple(x[:-1] for x in ends), tuple(x[1:] for x in ends)
-        return control_points(np.diff(self.time)[:, None], begin, end, order)
+        knots = np.array([self.position, self.velocity, self.acceleration])
+        return control_points(np.diff(self.time)[:, None], knots[:, :-1], knots[:, 1:], order)
 
     def _maximum(self, order: int, joint: int, sign: float) -> tuple[float, float]:
         """Largest ``sign *`` derivative of one joint, and its time, bounded over the whole curve by halving segments.
@@ -108,32 +103,20 @@ class PiecewiseQuintic:
         return max(best, float(points.max(initial=-np.inf)) if keep.any() else best), where
 
     def extremes(self, order: int) -> tuple[Array, Array]:
-        """Smallest and largest value of the derivative of an order, between the knots too, and their times [s].
-
-        ``(2, n)`` each.
-        """
+        """Smallest and largest derivative of an order, between the knots too, and their times [s], ``(2, n)`` each."""
         joints, signs = range(self.position.shape[1]), (-1.0, 1.0)
         found = np.array([[self._maximum(order, joint, sign) for joint in joints] for sign in signs])
         return found[..., 0] * np.array(signs)[:, None], found[..., 1]
 
 
-def control_points(h: Array, begin: Sequence[Array], end: Sequence[Array], order: int) -> Array:
+def control_points(h: Array, begin: Sequence[Array] | Array, end: Sequence[Array] | Array, order: int) -> Array:
     """``(..., 6 - order, n)`` Bernstein coefficients of a derivative of quintics of length ``h`` [s].
 
     Ends are position, velocity and acceleration, ``(..., n)`` each.
     """
     (q0, v0, a0), (q1, v1, a1) = begin, end
-    points = np.stack(
-        [
-            q0,
-            q0 + h * v0 / 5,
-            q0 + 2 * h * v0 / 5 + h**2 * a0 / 20,
-            q1 - 2 * h * v1 / 5 + h**2 * a1 / 20,
-            q1 - h * v1 / 5,
-            q1,
-        ],
-        axis=-2,
-    )
+    third, fourth = q0 + 2 * h * v0 / 5 + h**2 * a0 / 20, q1 - 2 * h * v1 / 5 + h**2 * a1 / 20
+    points = np.stack([q0, q0 + h * v0 / 5, third, fourth, q1 - h * v1 / 5, q1], axis=-2)
     for degree in range(5, 5 - order, -1):
         points = degree * np.diff(points, axis=-2) / h[..., None]
     return points

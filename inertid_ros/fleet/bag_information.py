@@ -14,7 +14,7 @@ from inertid_ros.core.qr import inverse_root, r_factor
 from inertid_ros.fleet.drift import Series
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.information.information import Channel, EarlierEquations, Information, merged
-from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
 
 # Vague priors of a bag's own parameters: standard deviation of the factor on a link's mass, and of a changing term
 # relative to its natural size.
@@ -25,18 +25,13 @@ _MAX_MASS_DEVIATION_SHARE = 0.3  # of a link's mass, to follow it over time
 
 @dataclass(frozen=True)
 class BagInformation:
-    """Information of one bag.
+    """Information of the samples of one bag without outliers.
 
     Attributes
     ----------
-    day : float
-        Date [days].
-    information : Information
-        Its samples without outliers.
-    deviation : ndarray, shape (c,)
-        Standard deviation of the residual of each channel in the fit of this bag alone.
-    effective_counts : ndarray, shape (c,)
-        Independent samples per channel.
+    day : date [days].
+    deviation : (c,), standard deviation of the residual of each channel in the fit of this bag alone.
+    effective_counts : (c,), independent samples per channel.
     """
 
     day: float
@@ -63,10 +58,8 @@ def joint_information(bags: Sequence[BagInformation], changing: np.ndarray, scat
 
     Parameters
     ----------
-    changing : ndarray of int, shape (k,)
-        Columns of parameters that differ between bags.
-    scatter : ndarray, shape (k,)
-        Standard deviation of each about the robot's value; zero shares it.
+    changing : (k,), columns of parameters that differ between bags.
+    scatter : (k,), standard deviation of each about the robot's value; zero shares it.
     """
     deviation = np.median([bag.deviation for bag in bags], axis=0)
     by_column = np.zeros(bags[0].information.layout.size)
@@ -104,16 +97,8 @@ def bag_effects(bags: Sequence[BagInformation], estimate: Estimate, changing: np
 
     Every bag has its own changing terms (friction, offsets) and its own factor on the mass of every link, at the centre
     of mass and shape that all bags share. These are eliminated from the equations of each bag; the rest determines the
-    shared parameters, whose errors are errors of every bag. Masses have the mean of the robot.
-
-    Parameters
-    ----------
-    bags : sequence of BagInformation
-        Sorted by date.
-    estimate : Estimate
-        From all bags of the robot.
-    changing : ndarray of int, shape (k,)
-        Columns of parameters that differ between bags.
+    shared parameters, whose errors are errors of every bag. Masses have the mean of the robot. The bags are sorted by
+    date, and ``changing (k,)`` are the columns of the changing terms.
     """
     layout, size, first = estimate.layout, estimate.layout.size, len(changing)
     shared = np.setdiff1d(np.arange(size), changing)
@@ -168,9 +153,8 @@ class _Eliminated:
     rest: Array
 
 
-def _eliminated(
-    bag: BagInformation, about: Array, changing: np.ndarray, shared: np.ndarray, masses: Array, deviation: Array
-) -> _Eliminated:
+def _eliminated(bag: BagInformation, about: Array, changing: np.ndarray, shared: np.ndarray, masses: Array,
+        deviation: Array) -> _Eliminated:
     equations, k = bag.equations, len(deviation)
     columns = np.hstack([equations.R[:, changing], equations.R @ masses])
     residual = equations.z - equations.R @ about

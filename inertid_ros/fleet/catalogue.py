@@ -47,19 +47,7 @@ class BagFields:
 
 @dataclass(frozen=True)
 class FleetBag:
-    """A bag of a robot.
-
-    Attributes
-    ----------
-    serial : str
-        Serial number of the robot.
-    url : str
-        Path or URL.
-    date : datetime
-        UTC if the catalogue gives no time zone.
-    payload : str
-        Name; empty without one.
-    """
+    """A bag of a robot, at a path or URL; its date is in UTC if the catalogue gives no time zone."""
 
     serial: str
     url: str
@@ -77,12 +65,7 @@ class FleetBag:
 class FleetProblem:
     """Robot or bag that could not be used; the rest of the fleet is processed.
 
-    Attributes
-    ----------
-    serial, bag : str
-        Empty if it concerns more than one.
-    input : bool
-        True if it could not be read or written, false if it was read and must not be used.
+    ``serial`` and ``bag`` are empty if it concerns several; ``input`` is false if it was read and must not be used.
     """
 
     message: str
@@ -98,17 +81,7 @@ class FleetProblem:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Robots and bags of a fleet.
-
-    Attributes
-    ----------
-    robots : mapping of str to FleetRobot
-        By serial number.
-    bags : tuple of FleetBag
-        Sorted by serial number and date.
-    problems : tuple of FleetProblem
-        Entries that could not be used.
-    """
+    """Robots of a fleet by serial number, their bags sorted by serial number and date, and unusable entries."""
 
     robots: Mapping[str, FleetRobot]
     bags: tuple[FleetBag, ...]
@@ -118,10 +91,7 @@ class Catalogue:
 def read_catalogue(path: str | Path) -> Catalogue:
     """Read a catalogue; its paths are relative to its folder. Unusable entries become :attr:`.Catalogue.problems`.
 
-    Raises
-    ------
-    FleetError
-        No such file, neither YAML nor Parquet, or it holds no robots and bags.
+    Raises FleetError: no such file, neither YAML nor Parquet, or it holds no robots and bags.
     """
     path = Path(path)
     try:
@@ -187,9 +157,8 @@ class _Reader:
         payloads = dict(self._payloads(content.get("payloads", {})))
         robots = self._robots(content["robots"])
         bags = self._bags(content["bags"], robots, payloads)
-        return Catalogue(
-            robots, tuple(sorted(bags, key=lambda bag: (bag.serial, bag.date, bag.url))), tuple(self.problems)
-        )
+        return Catalogue(robots, tuple(sorted(bags, key=lambda bag: (bag.serial, bag.date, bag.url))),
+            tuple(self.problems))
 
     def _payloads(self, entries: Mapping[str, Any]) -> Iterator[tuple[str, LoadOptions]]:
         """Payloads as loads of a configuration, for every recording that names them."""
@@ -218,9 +187,8 @@ class _Reader:
         self._without = twice
         return robots
 
-    def _bags(
-        self, entries: Sequence[Any], robots: Mapping[str, FleetRobot], payloads: Mapping[str, LoadOptions]
-    ) -> Iterator[FleetBag]:
+    def _bags(self, entries: Sequence[Any], robots: Mapping[str, FleetRobot],
+            payloads: Mapping[str, LoadOptions]) -> Iterator[FleetBag]:
         seen: set[tuple[str, str]] = set()
         for number, fields in enumerate(entries, 1):
             entry = self._structured(BagFields, fields, f"bags, number {number}")
@@ -242,7 +210,6 @@ class _Reader:
             self.problems.append(FleetProblem(message, entry.serial, entry.bag))
 
     def _structured(self, tree: type[T], fields: Any, where: str) -> T | None:
-        """Checked fields, or None with a problem."""
         names = [field.name for field in attrs.fields(tree)]  # type: ignore[arg-type]
         try:
             if not isinstance(fields, Mapping):

@@ -47,9 +47,8 @@ class Cluster:
         """Address of its dashboard; empty if bokeh, with which Dask draws it, is not installed."""
         return str(self.client.dashboard_link or "") if importlib.util.find_spec("bokeh") else ""
 
-    def results(
-        self, function: Callable[..., Result], jobs: Mapping[Key, tuple[Any, ...]]
-    ) -> Iterator[tuple[Key, "Result | Failed"]]:
+    def results(self, function: Callable[..., Result],
+            jobs: Mapping[Key, tuple[Any, ...]]) -> Iterator[tuple[Key, "Result | Failed"]]:
         """Results of a function of jobs' arguments, in order of completion; a task whose workers die fails alone.
 
         Only some tasks are at the cluster at a time, so that neither it nor this process holds all of them.
@@ -90,19 +89,10 @@ def caught(function: Callable[..., Result], arguments: tuple[Any, ...]) -> "Resu
 
 @contextmanager
 def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
-    """Connect to a scheduler, or start local processes that end with this one.
+    """Connect to a scheduler at an address such as ``tcp://10.0.0.1:8786``, or start local processes.
 
-    Parameters
-    ----------
-    scheduler : str
-        Address, such as ``tcp://10.0.0.1:8786``; empty starts local workers.
-    workers : int
-        Local worker processes; 0 is one per core.
-
-    Raises
-    ------
-    FleetError
-        Dask is not installed, no scheduler answers, or local workers cannot be started.
+    Without an address there are so many local ``workers``, which end with this process; 0 is one per core. Raises
+    FleetError: Dask is not installed, no scheduler answers, or local workers cannot be started.
     """
     dask, distributed = optional("dask"), optional("distributed")
     for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker"):
@@ -113,34 +103,22 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
             if scheduler:
                 client = stack.enter_context(distributed.Client(scheduler, timeout=_TIMEOUT_S))
             else:
-                local = distributed.LocalCluster(
-                    n_workers=workers or os.cpu_count() or 1,
-                    threads_per_worker=1,
+                local = distributed.LocalCluster(n_workers=workers or os.cpu_count() or 1, threads_per_worker=1,
                     processes=True,
                     local_directory=stack.enter_context(tempfile.TemporaryDirectory(prefix="inertid_fleet_")),
-                    dashboard_address=":0",
-                    silence_logs=logging.CRITICAL,
-                )
+                    dashboard_address=":0", silence_logs=logging.CRITICAL)
                 client = stack.enter_context(distributed.Client(stack.enter_context(local)))
         except (OSError, TimeoutError, ValueError, ImportError, RuntimeError) as error:
             raise FleetError(
                 f"{scheduler}: no Dask scheduler answers there; check the address, or leave --scheduler off"
-                if scheduler
-                else f"local workers do not start ({_reason(error)}); try --workers 1"
-            ) from None
+                if scheduler else f"local workers do not start ({_reason(error)}); try --workers 1") from None
         if scheduler:
             check_workers(client, scheduler)
         yield Cluster(client)
 
 
 def check_workers(client: Any, address: str) -> None:
-    """Check that a scheduler has workers, and that they have this version of the package.
-
-    Raises
-    ------
-    FleetError
-        It has none, or they have another version.
-    """
+    """Raise FleetError unless a scheduler has workers with this version of the package."""
 
     def version() -> str:  # goes to the workers as code, since they may not have the package
         import inertid_ros

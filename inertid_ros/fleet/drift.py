@@ -24,16 +24,7 @@ _YEAR_DAYS = 365.25
 
 @dataclass(frozen=True)
 class Series:
-    """Estimates of one parameter over time.
-
-    Attributes
-    ----------
-    days : ndarray, shape (k,)
-        Ascending dates [days].
-    values : ndarray, shape (k,)
-    covariance : ndarray, shape (k, k)
-        Covariance of the errors.
-    """
+    """Estimates ``values (k,)`` of a parameter at ascending ``days``, with ``covariance (k, k)`` of their errors."""
 
     name: str
     days: Array
@@ -95,10 +86,8 @@ class Regression:
         freedom = len(y) - X.shape[1]
         scale = float(np.sum((y - X / size @ values) ** 2)) / freedom
         deviations = np.sqrt(scale * np.sum(inverse**2, axis=1))
-        return tuple(
-            Coefficient(float(value), float(deviation), freedom)
-            for value, deviation in zip(values / size, deviations / size, strict=True)
-        )
+        return tuple(Coefficient(float(value), float(deviation), freedom)
+            for value, deviation in zip(values / size, deviations / size, strict=True))
 
     def p_values_of(self, further: Array) -> Array:
         """P-values ``(c,)`` of the columns ``further (k, c)``, each added alone, at this scatter."""
@@ -113,7 +102,6 @@ class Regression:
 
 
 def _restricted_variance(series: Series, columns: Array) -> float:
-    """Variance that maximises the restricted likelihood."""
     contrasts = null_space(columns.T)
     if not contrasts.shape[1]:
         return 0.0
@@ -130,24 +118,19 @@ def _restricted_variance(series: Series, columns: Array) -> float:
     losses = loss(grid)
     best = int(np.argmin(losses))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    refined = scipy.optimize.minimize_scalar(
-        lambda variance: float(loss(variance)[0]), bounds=(low, high), method="bounded"
-    )
+    refined = scipy.optimize.minimize_scalar(lambda variance: float(loss(variance)[0]), bounds=(low, high),
+        method="bounded")
     return float(refined.x) if refined.fun < losses[best] else float(grid[best])
 
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A step of a parameter.
+    """A step of a parameter, between two dates.
 
     Attributes
     ----------
-    index : int
-        First estimate after it.
-    first_day, last_day : float
-        Dates between which it happened.
-    p_value : float
-        Of no change anywhere, corrected for the number of places tried.
+    index : first estimate after it.
+    p_value : of no change anywhere, corrected for the number of places tried.
     """
 
     index: int
@@ -159,18 +142,13 @@ class ChangePoint:
 
 @dataclass(frozen=True)
 class Drift:
-    """Trend and change points of a series.
+    """Trend and change points of a series, the latter by time.
 
     Attributes
     ----------
-    trend : Coefficient
-        Per year.
-    level : Coefficient
-        In the middle of the time, including half of all steps.
-    scatter : float
-        Standard deviation between recordings in excess of their errors.
-    changes : tuple of ChangePoint
-        Sorted by time.
+    trend : per year.
+    level : in the middle of the time, including half of all steps.
+    scatter : standard deviation between recordings in excess of their errors.
     """
 
     trend: Coefficient
@@ -204,10 +182,8 @@ def drift(series: Series) -> Drift | None:
         columns = np.column_stack([columns, steps[:, best]])
     regression = Regression(series, columns)
     middle, trend, *sizes = regression.coefficients()
-    changes = [
-        ChangePoint(place, float(series.days[place - 1]), float(series.days[place]), size, p_value)
-        for (place, p_value), size in zip(steps_found, sizes, strict=True)
-    ]
+    changes = [ChangePoint(place, float(series.days[place - 1]), float(series.days[place]), size, p_value)
+        for (place, p_value), size in zip(steps_found, sizes, strict=True)]
     ordered = tuple(sorted(changes, key=lambda change: change.index))
     return Drift(trend, middle, regression.scatter, ordered)
 

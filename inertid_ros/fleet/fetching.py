@@ -23,13 +23,7 @@ class FleetError(InertidError):
 
 
 def optional(module: str) -> ModuleType:
-    """Import a module of a package that is not always installed.
-
-    Raises
-    ------
-    FleetError
-        It is not installed.
-    """
+    """Import a module of a package that is not always installed; FleetError if it is not."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -103,7 +97,6 @@ def read_text(url: str) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the file, or the files of a folder in order."""
     if path.is_dir():
         return sorted(file for file in path.iterdir() if file.is_file())
     path.stat()

@@ -25,10 +25,8 @@ class Likelihoods:
 
     Attributes
     ----------
-    precision : ndarray, shape (n, r, r)
-        Inverse covariance of each robot's parameters by its own data; may be singular.
-    product : ndarray, shape (n, r)
-        Precision times estimate.
+    precision : (n, r, r), by each robot's own data; may be singular.
+    product : (n, r), precision times estimate.
     """
 
     precision: Array
@@ -65,18 +63,12 @@ class Likelihoods:
 
 @dataclass(frozen=True)
 class Population:
-    """Distribution of parameters between robots.
+    """Normal distribution of parameters between ``count`` robots.
 
     Attributes
     ----------
-    mean : ndarray, shape (r,)
-        Posterior mean of ``mu``.
-    mean_covariance : ndarray, shape (r, r)
-        Posterior covariance of ``mu``.
-    covariance : ndarray, shape (r, r)
-        ``Sigma``, between robots.
-    count : int
-        Number of robots.
+    mean, mean_covariance : (r,) and (r, r), of the posterior of ``mu``.
+    covariance : (r, r), ``Sigma``, between robots.
     """
 
     mean: Array
@@ -90,9 +82,8 @@ class Population:
         return np.asarray(self.covariance + self.mean_covariance)
 
 
-def fit_population(
-    likelihoods: Likelihoods, prior: Array, start: Array, pseudo_robots: float | None = None
-) -> Population:
+def fit_population(likelihoods: Likelihoods, prior: Array, start: Array,
+        pseudo_robots: float | None = None) -> Population:
     """Estimate the distribution between robots.
 
     First a diagonal ``Sigma``, then a full one, which pseudo robots draw towards the diagonal one (the mode of an
@@ -100,12 +91,9 @@ def fit_population(
 
     Parameters
     ----------
-    prior : ndarray, shape (r, r)
-        Precision of the normal prior of the mean about zero; may be zero.
-    start : ndarray, shape (r,)
-        Standard deviations to begin with, above zero.
-    pseudo_robots : float, optional
-        Weight of the diagonal one, by default the number of parameters plus one; zero is plain maximum likelihood.
+    prior : (r, r), precision of the normal prior of the mean about zero; may be zero.
+    start : (r,), standard deviations to begin with, above zero.
+    pseudo_robots : by default the number of parameters plus one; zero is plain maximum likelihood.
     """
     size = len(start)
     weight = size + 1.0 if pseudo_robots is None else pseudo_robots
@@ -114,9 +102,8 @@ def fit_population(
     return _iterate(likelihoods, prior, np.diag(target), target, weight)
 
 
-def _iterate(
-    likelihoods: Likelihoods, prior: Array, covariance: Array, target: Array | None, weight: float
-) -> Population:
+def _iterate(likelihoods: Likelihoods, prior: Array, covariance: Array, target: Array | None,
+        weight: float) -> Population:
     """Expectation and maximisation until convergence; without a target, of a diagonal covariance."""
     n = len(likelihoods.product)
     best_known = np.maximum(likelihoods.precision.max(axis=0).diagonal(), 1e-300)

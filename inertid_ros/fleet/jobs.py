@@ -24,14 +24,11 @@ from inertid_ros.fleet.fetching import FleetError, content_hash, fetched
 from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict, check_solution, plausibility
 from inertid_ros.identification.identify import identify, takes_further
+from inertid_ros.identification.information import information_file
 from inertid_ros.identification.information.information import EarlierEquations
-from inertid_ros.identification.information.information_file import (
-    INFORMATION_FORMAT,
-    information_bytes,
-    information_from_bytes,
-)
-from inertid_ros.identification.prior.constraints import configured_constraints
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
+from inertid_ros.identification.solvers.constraints import configured_constraints
+from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD
+from inertid_ros.report.report_content import records
 from inertid_ros.robot.model import RobotModel, load_model
 
 STORE_FORMAT = 2  # of stored results of bags and robots; a new one makes all be computed again
@@ -42,21 +39,13 @@ _EXCLUDED_TERM = "stribeck"  # only some bags show it, and all bags need the sam
 def fleet_configuration(configuration: Configuration) -> Configuration:
     """Options that give all bags the same parameters, so that their information can be added.
 
-    Stribeck friction is left out, and user terms are always kept.
-
-    Raises
-    ------
-    FleetError
-        Fleets do not support an option.
+    Stribeck friction is left out, and user terms are always kept. Raises FleetError for options that fleets do not
+    support.
     """
     identify = configuration.identify
-    refused = {
-        "identify.equations": identify.equations != "force",
-        "identify.estimator": identify.estimator != "consistent",
-        "identify.prior": bool(identify.prior),
-        "identify.drive_gains": identify.drive_gains,
-        "identify.fit_stribeck_speed": identify.fit_stribeck_speed,
-    }
+    refused = {"identify.equations": identify.equations != "force",
+        "identify.estimator": identify.estimator != "consistent", "identify.prior": bool(identify.prior),
+        "identify.drive_gains": identify.drive_gains, "identify.fit_stribeck_speed": identify.fit_stribeck_speed}
     for key, is_set in refused.items():
         if is_set:
             raise FleetError(f"{key}: fleets are identified without it; leave it at its default")
@@ -69,7 +58,7 @@ def fleet_configuration(configuration: Configuration) -> Configuration:
 def key_of(*parts: str, configuration: Configuration) -> str:
     """SHA-256 of all that a result depends on, including its format."""
     options = json.dumps(attrs.asdict(configuration), sort_keys=True, default=str)
-    digest = hashlib.sha256(f"{STORE_FORMAT} {INFORMATION_FORMAT}".encode())
+    digest = hashlib.sha256(f"{STORE_FORMAT} {information_file.INFORMATION_FORMAT}".encode())
     for part in (*parts, options):
         digest.update(hashlib.sha256(part.encode()).digest())
     return digest.hexdigest()
@@ -77,15 +66,11 @@ def key_of(*parts: str, configuration: Configuration) -> str:
 
 @dataclass(frozen=True)
 class JobResult:
-    """Result of a bag or robot.
+    """Result of a bag or robot: plain data, and the content of its information file.
 
-    Attributes
-    ----------
-    summary : dict
-        Plain data. Bag: verdict, reasons, deviation and effective samples per channel, and figures. Robot: deviation
-        per channel, scatter of the changing terms, and drift of every parameter.
-    information : bytes
-        Content of its information file; empty for a bag whose result exists already or must not be used.
+    The summary of a bag has verdict, reasons, deviation and effective samples per channel, and figures; that of a robot
+    deviation per channel, scatter of the changing terms, and drift of every parameter. The information of a bag is
+    empty if its result exists already or must not be used.
     """
 
     summary: dict[str, Any]
@@ -93,23 +78,9 @@ class JobResult:
 
 
 def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[str] = frozenset()) -> JobResult:
-    """Compress a bag.
+    """Compress a bag at a path or URL, with its payload among the loads; InertidError if it cannot be used.
 
-    Parameters
-    ----------
-    url : str
-        Path or URL.
-    urdf : str
-        Content of the robot's URDF.
-    configuration : Configuration
-        Options of the fleet, with the bag's payload among the loads.
-    known : frozenset of str
-        Keys of existing results, which are not computed again.
-
-    Raises
-    ------
-    InertidError
-        It cannot be used.
+    ``known`` are the keys of existing results, which are not computed again.
     """
     start, processor = time.perf_counter(), time.process_time()
     with fetched(url) as path:
@@ -125,17 +96,13 @@ def bag_job(url: str, urdf: str, configuration: Configuration, known: frozenset[
             summary, information = _compressed(recording, configuration, model)
         except InertidError as error:
             raise type(error)(str(error).replace(str(path), url)) from None
-    seconds = {
-        "seconds_reading": read,
-        "seconds_total": time.perf_counter() - start,
-        "seconds_processor": time.process_time() - processor,
-    }
+    seconds = {"seconds_reading": read, "seconds_total": time.perf_counter() - start,
+        "seconds_processor": time.process_time() - processor}
     return JobResult({**content, **summary, **seconds}, information)
 
 
-def _compressed(
-    recording: Recording | LongRecording, configuration: Configuration, model: RobotModel
-) -> tuple[dict[str, Any], bytes]:
+def _compressed(recording: Recording | LongRecording, configuration: Configuration,
+        model: RobotModel) -> tuple[dict[str, Any], bytes]:
     """Summary and information of a recording, in memory that does not grow with its length."""
     options = configuration.identify
     pieces = [recording] if takes_further(model, options) else list(all_parts(recording))
@@ -143,21 +110,14 @@ def _compressed(
     dataset = dataset.prepared(dataset.cutoff())
     samples = dataset.samples()
     decision = GateDecision.from_findings([*dataset.findings, *check_motion(samples, model)])
-    summary: dict[str, Any] = {
-        "duration_s": recording.duration,
-        "samples": len(recording),
-        "cutoff_hz": dataset.cutoff_hz,
-        **decision.content(),
-    }
+    summary: dict[str, Any] = {"duration_s": recording.duration, "samples": len(recording),
+        "cutoff_hz": dataset.cutoff_hz, **decision.content()}
     if decision.verdict is Verdict.REJECT:
         return summary, b""
     estimate = identify(model, samples, options, further=dataset.further_samples())
-    summary |= {
-        "deviation": estimate.residual_deviation.tolist(),
-        "effective_samples": np.asarray(estimate.effective_counts, dtype=float).tolist(),
-        "delay_s": estimate.delay,
-    }
-    return summary, information_bytes(estimate.information)
+    summary |= {"deviation": estimate.residual_deviation.tolist(),
+        "effective_samples": np.asarray(estimate.effective_counts, dtype=float).tolist(), "delay_s": estimate.delay}
+    return summary, information_file.information_bytes(estimate.information)
 
 
 def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[FleetBag, JobResult]]) -> JobResult:
@@ -165,21 +125,12 @@ def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[F
 
     All bags share bodies, not the changing terms: their scatter is estimated around a first fit that shares them.
 
-    Raises
-    ------
-    InertidError
-        The bags are of different robots, or there is no solution.
+    Raises InertidError: the bags are of different robots, or there is no solution.
     """
     model = load_model(urdf, configuration.robot)
-    bags = [
-        BagInformation(
-            bag.day,
-            information_from_bytes(result.information, bag.url),
-            np.array(result.summary["deviation"]),
-            np.array(result.summary["effective_samples"]),
-        )
-        for bag, result in results
-    ]
+    bags = [BagInformation(bag.day, information_file.information_from_bytes(result.information, bag.url),
+        np.array(result.summary["deviation"]), np.array(result.summary["effective_samples"]))
+        for bag, result in results]
     layout = bags[0].information.layout
     drives = enumerate(layout.names[layout.inertial_size : layout.term_start], layout.inertial_size)
     changing = np.array([c for c, name in drives if name.rpartition(".")[2] in _CHANGING_TERMS], dtype=int)
@@ -196,64 +147,40 @@ def robot_job(urdf: str, configuration: Configuration, results: Sequence[tuple[F
         scatter = np.array([by_name.get(name, 0.0) for name in names])
         information = joint_information(bags, changing, scatter)
         estimate = identify(model, information, configuration.identify, constraints)
-    summary = {
-        "deviation": estimate.residual_deviation.tolist(),
+    summary = {"deviation": estimate.residual_deviation.tolist(),
         "scatter": dict(zip(names, scatter.tolist(), strict=True)),
-        "drift": [_series_content(series) for series in effects],
-    }
-    return JobResult(summary, information_bytes(information))
+        "drift": [_series_content(series) for series in effects]}
+    return JobResult(summary, information_file.information_bytes(information))
 
 
 def _series_content(series: Series) -> dict[str, Any]:
     """Plain data of a series, with its trend and changes if it has enough dates; keys as in ``drift.parquet``."""
     half = NORMAL_95 * series.deviation
-    content: dict[str, Any] = {
-        "parameter": series.name,
-        "days": series.days.tolist(),
-        "values": series.values.tolist(),
-        "low": (series.values - half).tolist(),
-        "high": (series.values + half).tolist(),
-        **dict.fromkeys(("trend", "trend_low", "trend_high", "p_value", "level", "scatter")),
-    }
+    content: dict[str, Any] = {"parameter": series.name, "days": series.days.tolist(), "values": series.values.tolist(),
+        "low": (series.values - half).tolist(), "high": (series.values + half).tolist(),
+        **dict.fromkeys(("trend", "trend_low", "trend_high", "p_value", "level", "scatter"))}
     estimate = drift(series)
     changes = estimate.changes if estimate is not None else ()
     if estimate is not None:
         low, high = estimate.trend.interval
-        content |= {
-            "trend": estimate.trend.value,
-            "trend_low": low,
-            "trend_high": high,
-            "p_value": estimate.trend.p_value,
-            "level": estimate.level.value,
-            "scatter": estimate.scatter,
-        }
-    return content | {
-        "change_after": [change.first_day for change in changes],
-        "change_before": [change.last_day for change in changes],
-        "change": [change.step.value for change in changes],
+        content |= {"trend": estimate.trend.value, "trend_low": low, "trend_high": high,
+            "p_value": estimate.trend.p_value, "level": estimate.level.value, "scatter": estimate.scatter}
+    return content | {"change_after": [change.first_day for change in changes],
+        "change_before": [change.last_day for change in changes], "change": [change.step.value for change in changes],
         "change_low": [change.step.interval[0] for change in changes],
         "change_high": [change.step.interval[1] for change in changes],
-        "change_p_value": [change.p_value for change in changes],
-    }
+        "change_p_value": [change.p_value for change in changes]}
 
 
-@dataclass(frozen=True)
-class ParameterEstimates:
-    """Parameters of a robot as rows of a table (SI), and the verdict with its reasons as in ``report.json``."""
-
-    rows: list[dict[str, Any]]
-    decision: dict[str, Any]
-
-
-def estimate_job(
-    urdf: str, configuration: Configuration, information_file: bytes, prior: EarlierEquations | None
-) -> ParameterEstimates:
+def estimate_job(urdf: str, configuration: Configuration, stored: bytes,
+        prior: EarlierEquations | None) -> dict[str, Any]:
     """Estimate physically consistent parameters of a robot from the joint information of its bags.
 
-    ``prior`` is the distribution of the robot's model; None starts from the URDF alone.
+    ``prior`` is the distribution of the robot's model; None starts from the URDF alone. Returns the parameters as
+    ``rows`` of a table (SI), and the verdict with its reasons as in ``report.json``.
     """
     model = load_model(urdf, configuration.robot)
-    information = information_from_bytes(information_file, model.name)
+    information = information_file.information_from_bytes(stored, model.name)
     options = configuration.identify
     if prior is not None:
         # The distribution of the model's robots is a better prior than the URDF of one of them.
@@ -261,13 +188,7 @@ def estimate_job(
         options = attrs.evolve(options, prior_spread=options.prior_spread or TYPICAL_PRIOR_SPREAD)
     estimate = identify(model, information, options, configured_constraints(model, configuration.constraints))
     decision = GateDecision.from_findings([*check_solution(estimate), *plausibility(estimate)])
-    columns = {
-        "parameter": estimate.layout.names,
-        "value": estimate.parameters.tolist(),
-        "deviation": estimate.standard_deviation.tolist(),
-        "low": estimate.interval[:, 0].tolist(),
-        "high": estimate.interval[:, 1].tolist(),
-        "urdf": estimate.prior.tolist(),
-    }
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return ParameterEstimates(rows, decision.content())
+    columns = {"parameter": estimate.layout.names, "value": estimate.parameters.tolist(),
+        "deviation": estimate.standard_deviation.tolist(), "low": estimate.interval[:, 0].tolist(),
+        "high": estimate.interval[:, 1].tolist(), "urdf": estimate.prior.tolist()}
+    return {"rows": records(columns), **decision.content()}

@@ -20,7 +20,11 @@ from inertid_ros.identification.base_parameters.closed_form import base_paramete
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.information import EarlierEquations, Information
 from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    prior_coordinates,
+    prior_covariance_root,
+)
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
@@ -34,16 +38,12 @@ _MAX_ROBUST_DEVIATIONS = 5.0  # of robots in the first distribution
 
 @dataclass(frozen=True)
 class BaseCoordinates:
-    """Base parameters of a robot model, each in units of its prior's standard deviation about its prior.
+    """``r`` base parameters of a robot model, in units of their prior's standard deviation about their prior.
 
     Attributes
     ----------
-    base : BaseParameters
-        ``r`` base parameters, including drives.
-    centre, scale : ndarray, shape (r,)
-        Prior, and its standard deviation under the typical prior spread.
-    prior : ndarray, shape (r, r)
-        Precision of the prior, in these units.
+    centre, scale : (r,), prior, and its standard deviation under the typical prior spread.
+    prior : (r, r), precision of the prior, in these units.
     """
 
     base: BaseParameters
@@ -89,9 +89,8 @@ class ModelDistribution:
     population: Population
 
     @classmethod
-    def from_likelihoods(
-        cls, coordinates: BaseCoordinates, likelihoods: Likelihoods, robots: np.ndarray
-    ) -> "ModelDistribution":
+    def from_likelihoods(cls, coordinates: BaseCoordinates, likelihoods: Likelihoods,
+            robots: np.ndarray) -> "ModelDistribution":
         """Distribution between some of the robots."""
         chosen = Likelihoods(likelihoods.precision[robots], likelihoods.product[robots])
         estimates, _ = chosen.estimates(coordinates.prior)
@@ -142,16 +141,9 @@ def holm(p_values: Array, level: float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Outlier:
-    """An outlying robot, by its index, and the change that explains it best.
+    """An outlying robot, by its index, and the change that explains it best [kg, m or SI].
 
-    Attributes
-    ----------
-    parameter : str
-        Name of the change, such as ``arm.m`` or ``joint2.coulomb``.
-    size, deviation : float
-        [kg, m or SI].
-    p_value : float
-        Corrected for the number of changes tried.
+    ``parameter`` is its name, such as ``arm.m`` or ``joint2.coulomb``; the p-value counts all changes that were tried.
     """
 
     robot: int
@@ -177,9 +169,8 @@ def changes_of(layout: ParameterLayout, parameters: Array) -> dict[str, Array]:
     return changes | {layout.names[column]: unit[column] for column in range(layout.inertial_size, layout.size)}
 
 
-def outlying_robots(
-    coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Mapping[str, Array], level: float = OUTLIER_LEVEL
-) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
+def outlying_robots(coordinates: BaseCoordinates, likelihoods: Likelihoods, changes: Mapping[str, Array],
+        level: float = OUTLIER_LEVEL) -> tuple[ModelDistribution, tuple[Outlier, ...]]:
     """Distribution of the robots that are not outlying, and the outliers.
 
     Outliers would widen the distribution and hide themselves: the first distribution leaves out robots far from the
@@ -200,10 +191,8 @@ def outlying_robots(
         p_values = 2 * scipy.stats.t.sf(np.abs(sizes) / deviations, freedom) * len(directions)
         best = np.argmin(p_values, axis=1)
         least = np.minimum(p_values[np.arange(n), best], 1.0)
-        outliers = tuple(
-            Outlier(int(i), names[best[i]], float(sizes[i, best[i]]), float(deviations[i, best[i]]), least[i])
-            for i in np.flatnonzero(holm(least, level))
-        )
+        outliers = tuple(Outlier(int(i), names[best[i]], float(sizes[i, best[i]]), float(deviations[i, best[i]]),
+            least[i]) for i in np.flatnonzero(holm(least, level)))
         named = {outlier.robot for outlier in outliers}
         if named == left_out or n - len(named) < MIN_ROBOTS:
             break

@@ -13,10 +13,12 @@ from inertid_ros.fleet.fetching import optional
 from inertid_ros.fleet.model_distribution import benjamini_hochberg
 from inertid_ros.fleet.run import BagOutcome, FleetOutcome, ModelPopulation, used_bags
 from inertid_ros.report.pages import rendered
+from inertid_ros.report.report_content import plain, records
 
 TABLES = ("robots", "models", "drift", "bags")
 DRIFT_LEVEL = 0.05  # expected share of false ones among the significant trends and change points
 _DAY_S = 86400.0
+_OUTLYING = ("parameter", "change", "deviation", "p_value")
 _TREND = ("level", "trend", "trend_low", "trend_high", "p_value")
 
 Rows = list[dict[str, Any]]
@@ -28,24 +30,13 @@ _MAX_ROWS = 100  # of a table on the page; the Parquet files hold all
 
 def fleet_tables(outcome: FleetOutcome) -> dict[str, Rows]:
     """Rows of the tables ``robots``, ``models``, ``drift`` and ``bags``."""
-    return {
-        "robots": list(_robot_rows(outcome)),
-        "models": [row for population in outcome.models.values() for row in _model_rows(population)],
-        "drift": _drift_rows(outcome),
-        "bags": [_bag_row(bag) for bag in outcome.bags],
-    }
+    models = [row for population in outcome.models.values() for row in _model_rows(population)]
+    bags = [_bag_row(bag) for bag in outcome.bags]
+    return {"robots": list(_robot_rows(outcome)), "models": models, "drift": _drift_rows(outcome), "bags": bags}
 
 
 def write_tables(tables: Mapping[str, Rows], directory: Path) -> None:
-    """Write each table as ``<name>.parquet``, replacing an existing one.
-
-    Raises
-    ------
-    FleetError
-        PyArrow is not installed.
-    OutputError
-        A file cannot be written.
-    """
+    """Write each table as ``<name>.parquet``, replacing an existing one; FleetError without PyArrow, or OutputError."""
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     for name, rows in tables.items():
         buffer = io.BytesIO()
@@ -58,46 +49,32 @@ def _date(day: float) -> datetime:
 
 
 def _robot_rows(outcome: FleetOutcome) -> Iterator[dict[str, Any]]:
-    """One row for each robot and parameter."""
+    """A row for each robot and parameter."""
     used = used_bags(outcome.bags)
     for serial, estimate in outcome.estimates.items():
         population = outcome.models[outcome.catalogue.robots[serial].model]
         outlier = population.outliers.get(serial)
-        of_robot = {
-            "serial": serial,
-            "model": population.model,
-            "verdict": estimate.decision["verdict"],
-            "bags": len(used[serial]),
-            "first": used[serial][0].bag.date,
-            "last": used[serial][-1].bag.date,
-            "prior": "URDF" if population.distribution is None or outlier else "model",
-            "outlying": outlier is not None,
-            "outlying_parameter": outlier.parameter if outlier else "",
-            "outlying_change": outlier.size if outlier else None,
-            "outlying_deviation": outlier.deviation if outlier else None,
-            "outlying_p_value": outlier.p_value if outlier else None,
-        }
-        for row in estimate.rows:
+        change = (outlier.parameter, outlier.size, outlier.deviation, outlier.p_value) if outlier else ("", *[None] * 3)
+        of_robot = {"serial": serial, "model": population.model, "verdict": estimate["verdict"],
+            "bags": len(used[serial]), "first": used[serial][0].bag.date, "last": used[serial][-1].bag.date,
+            "prior": "URDF" if population.distribution is None or outlier else "model", "outlying": outlier is not None,
+            **{f"outlying_{key}": value for key, value in zip(_OUTLYING, change, strict=True)}}
+        for row in estimate["rows"]:
             yield {**of_robot, **row}
 
 
-def _model_rows(population: ModelPopulation) -> Iterator[dict[str, Any]]:
+def _model_rows(population: ModelPopulation) -> Rows:
     """One row for each base parameter of a model with a distribution."""
     distribution = population.distribution
     if distribution is None or population.within is None:
-        return
-    for index, name in enumerate(distribution.names):
-        yield {
-            "model": population.model,
-            "robots": distribution.population.count,
-            "outlying": len(population.outliers),
-            "parameter": name,
-            "mean": float(distribution.mean[index]),
-            "mean_deviation": float(distribution.mean_deviation[index]),
-            "between_deviation": float(np.sqrt(distribution.covariance[index, index])),
-            "within_deviation": float(population.within[index]),
-            "between_covariance": distribution.covariance[index].tolist(),
-        }
+        return []
+    covariance = distribution.covariance
+    columns = {"parameter": distribution.names, "mean": distribution.mean,
+        "mean_deviation": distribution.mean_deviation, "between_deviation": np.sqrt(np.diagonal(covariance)),
+        "within_deviation": population.within, "between_covariance": covariance}
+    of_model = {"model": population.model, "robots": distribution.population.count,
+        "outlying": len(population.outliers)}
+    return [{**of_model, **row} for row in plain(records(columns))]
 
 
 def _drift_rows(outcome: FleetOutcome) -> Rows:
@@ -120,58 +97,35 @@ def _drift_rows(outcome: FleetOutcome) -> Rows:
 
 def _bag_row(outcome: BagOutcome) -> dict[str, Any]:
     bag, summary = outcome.bag, outcome.summary
-    return {
-        "serial": bag.serial,
-        "bag": bag.url,
-        "date": bag.date,
-        "payload": bag.payload,
-        "used": outcome.used,
-        "verdict": summary.get("verdict", ""),
-        "message": outcome.message,
-        "computed": outcome.computed,
-        "key": outcome.key,
-        "duration_s": summary.get("duration_s"),
-        "samples": summary.get("samples"),
-        "bytes": summary.get("bytes"),
-        "seconds": summary.get("seconds_total"),
-        "seconds_processor": summary.get("seconds_processor"),
-    }
+    return {"serial": bag.serial, "bag": bag.url, "date": bag.date, "payload": bag.payload, "used": outcome.used,
+        "verdict": summary.get("verdict", ""), "message": outcome.message, "computed": outcome.computed,
+        "key": outcome.key, **{key: summary.get(key) for key in ("duration_s", "samples", "bytes")},
+        "seconds": summary.get("seconds_total"), "seconds_processor": summary.get("seconds_processor")}
 
 
 def fleet_content(outcome: FleetOutcome, tables: Mapping[str, Rows], dashboard: str = "") -> dict[str, Any]:
     """Content of ``fleet.json``; ``dashboard`` is the address of Dask's dashboard, empty without one."""
     robots = list({row["serial"]: row for row in tables["robots"]}.values())  # one row each
-    return {
-        "format": FLEET_FORMAT,
-        "robots": len(outcome.catalogue.robots),
-        "robots_estimated": len(outcome.estimates),
-        "bags": len(outcome.bags),
-        "bags_used": sum(bag.used for bag in outcome.bags),
-        "bags_computed": outcome.computed_bags,
-        "dashboard": dashboard,
-        "seconds": dict(outcome.seconds),
+    return {"format": FLEET_FORMAT, "robots": len(outcome.catalogue.robots), "robots_estimated": len(outcome.estimates),
+        "bags": len(outcome.bags), "bags_used": sum(bag.used for bag in outcome.bags),
+        "bags_computed": outcome.computed_bags, "dashboard": dashboard, "seconds": dict(outcome.seconds),
         "models": [_model_content(outcome, name, tables) for name in outcome.models],
         "outlying": [_outlier_content(row) for row in robots if row["outlying"]],
         "drifting": [_series_content(row, *_TREND) for row in tables["drift"] if row["drifting"]],
         "changed": [_changes_content(row) for row in tables["drift"] if row["changed"]],
         "verdicts": {row["serial"]: row["verdict"] for row in robots},
-        "problems": [str(problem) for problem in outcome.problems],
-    }
+        "problems": [str(problem) for problem in outcome.problems]}
 
 
 def _model_content(outcome: FleetOutcome, name: str, tables: Mapping[str, Rows]) -> dict[str, Any]:
     rows = [row for row in tables["models"] if row["model"] == name]
     keys = ("parameter", "mean", "mean_deviation", "between_deviation", "within_deviation")
-    return {
-        "name": name,
-        "robots": len(outcome.models[name].serials),
-        "parameters": [{key: row[key] for key in keys} for row in rows],
-    }
+    return {"name": name, "robots": len(outcome.models[name].serials),
+        "parameters": [{key: row[key] for key in keys} for row in rows]}
 
 
 def _outlier_content(row: Mapping[str, Any]) -> dict[str, Any]:
-    keys = ("parameter", "change", "deviation", "p_value")
-    return {"serial": row["serial"], "model": row["model"], **{key: row[f"outlying_{key}"] for key in keys}}
+    return {"serial": row["serial"], "model": row["model"], **{key: row[f"outlying_{key}"] for key in _OUTLYING}}
 
 
 def _series_content(row: Mapping[str, Any], *further: str) -> dict[str, Any]:
@@ -182,10 +136,8 @@ def _series_content(row: Mapping[str, Any], *further: str) -> dict[str, Any]:
 def _changes_content(row: Mapping[str, Any]) -> dict[str, Any]:
     names = ("change_after", "change_before", "change", "change_low", "change_high")
     columns = zip(*(row[name] for name in names), strict=True)
-    changes = [
-        {"after": after.isoformat(), "before": before.isoformat(), "change": size, "low": low, "high": high}
-        for after, before, size, low, high in columns
-    ]
+    changes = [{"after": after.isoformat(), "before": before.isoformat(), "change": size, "low": low, "high": high}
+        for after, before, size, low, high in columns]
     return _series_content(row) | {"changes": changes}
 
 
@@ -211,9 +163,6 @@ def estimates_over_time(series: Mapping[str, Any]) -> dict[str, Any]:
     places = zip(days, series["values"], series["low"], series["high"], strict=True)
     steps = [[datetime.fromisoformat(change[key]).timestamp() for key in ("after", "before")]
              for change in series.get("changes", ())]  # fmt: skip
-    return {
-        "width": _PLOT_WIDTH,
-        "height": _PLOT_HEIGHT,
+    return {"width": _PLOT_WIDTH, "height": _PLOT_HEIGHT,
         "estimates": [{"x": x(a), "y": y(b), "low": y(c), "high": y(d)} for a, b, c, d in places],
-        "changes": [x((after + before) / 2) for after, before in steps],
-    }
+        "changes": [x((after + before) / 2) for after, before in steps]}

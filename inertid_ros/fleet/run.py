@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from inertid_ros.fleet import model_distribution
 from inertid_ros.fleet.catalogue import Catalogue, FleetBag, FleetProblem
 from inertid_ros.fleet.cluster import Cluster, Failed
 from inertid_ros.fleet.fetching import file_state, read_text
-from inertid_ros.fleet.jobs import JobResult, ParameterEstimates, bag_job, estimate_job, key_of, robot_job
+from inertid_ros.fleet.jobs import JobResult, bag_job, estimate_job, key_of, robot_job
 from inertid_ros.fleet.store import FileStates, ResultStore, prepared_folder
 from inertid_ros.identification.assessment.gate import Verdict
 from inertid_ros.identification.identify import identify
@@ -36,17 +37,7 @@ _PAYLOAD = "payload of the catalogue"
 
 @dataclass(frozen=True)
 class BagOutcome:
-    """Outcome of a bag.
-
-    Attributes
-    ----------
-    key, summary
-        Of its result; empty without one.
-    computed : bool
-        Whether it was computed in this run.
-    message : str
-        Why it is not used; empty if it is.
-    """
+    """Result of a bag, empty without one; ``message`` says why it is not used."""
 
     bag: FleetBag
     key: str = ""
@@ -60,27 +51,17 @@ class BagOutcome:
 
 
 def used_bags(bags: Iterable[BagOutcome]) -> dict[str, list[BagOutcome]]:
-    """Used bags by serial number, in order."""
-    used: dict[str, list[BagOutcome]] = {}
-    for outcome in bags:
-        if outcome.used:
-            used.setdefault(outcome.bag.serial, []).append(outcome)
-    return used
+    """Used bags by serial number, in the order of the catalogue, which is sorted by it."""
+    used = groupby((outcome for outcome in bags if outcome.used), lambda outcome: outcome.bag.serial)
+    return {serial: list(outcomes) for serial, outcomes in used}
 
 
 @dataclass(frozen=True)
 class ModelPopulation:
-    """The robots of a model.
+    """The robots of a model with results, by serial number in order.
 
-    Attributes
-    ----------
-    serials : tuple of str
-        Robots with results, in order.
-    distribution, within
-        None for fewer than :data:`.MIN_ROBOTS` robots; ``within (r,)`` is the standard deviation of base parameters by
-        the data of one robot, median over robots (SI).
-    outliers : mapping of str to Outlier
-        By serial number.
+    ``distribution`` and ``within`` are None for fewer than :data:`.MIN_ROBOTS` robots; ``within (r,)`` is the standard
+    deviation of base parameters by the data of one robot, median over robots (SI).
     """
 
     model: str
@@ -90,17 +71,11 @@ class ModelPopulation:
     outliers: Mapping[str, model_distribution.Outlier] = field(default_factory=dict)
 
 
-def model_population(
-    name: str, urdf: str, configuration: Configuration, robots: Mapping[str, JobResult]
-) -> ModelPopulation:
+def model_population(name: str, urdf: str, configuration: Configuration,
+        robots: Mapping[str, JobResult]) -> ModelPopulation:
     """Estimate the distribution of a model's robots, and find outlying ones.
 
-    Parameters
-    ----------
-    urdf : str
-        Content of the URDF of one of the robots; its bodies are the prior of the mean.
-    robots : mapping of str to JobResult
-        By serial number.
+    The bodies of the URDF, that of one of the robots, are the prior of the mean.
     """
     serials = tuple(sorted(robots))
     if len(serials) < model_distribution.MIN_ROBOTS:
@@ -122,25 +97,13 @@ def model_population(
 
 @dataclass(frozen=True)
 class FleetOutcome:
-    """Results of a fleet.
-
-    Attributes
-    ----------
-    bags : tuple of BagOutcome
-        In the order of the catalogue.
-    robots, estimates : mapping
-        By serial number.
-    models : mapping of str to ModelPopulation
-        By name.
-    seconds : mapping of str to float
-        Duration by stage.
-    """
+    """Results: bags in the order of the catalogue, robots by serial number, models by name, seconds by stage."""
 
     catalogue: Catalogue
     bags: tuple[BagOutcome, ...]
     robots: Mapping[str, JobResult]
     models: Mapping[str, ModelPopulation]
-    estimates: Mapping[str, ParameterEstimates]
+    estimates: Mapping[str, dict[str, Any]]
     problems: tuple[FleetProblem, ...]
     seconds: Mapping[str, float]
 
@@ -157,30 +120,16 @@ class FleetOutcome:
     def rejected(self) -> bool:
         """Whether a bag or a robot must not be used."""
         verdicts = [bag.summary.get("verdict") for bag in self.bags]
-        verdicts += [estimate.decision["verdict"] for estimate in self.estimates.values()]
+        verdicts += [estimate["verdict"] for estimate in self.estimates.values()]
         return Verdict.REJECT.value in verdicts
 
 
-def run_fleet(
-    catalogue: Catalogue,
-    configuration: Configuration,
-    directory: Path,
-    cluster: Cluster,
-    progress: ShowProgress = lambda stage, fraction: None,
-) -> FleetOutcome:
+def run_fleet(catalogue: Catalogue, configuration: Configuration, directory: Path, cluster: Cluster,
+        progress: ShowProgress = lambda stage, fraction: None) -> FleetOutcome:
     """Process a fleet; results of an earlier run are reused if nothing that they depend on has changed.
 
-    Parameters
-    ----------
-    configuration : Configuration
-        From :func:`.fleet_configuration`.
-    directory : Path
-        Folder of the results that the next run reuses.
-
-    Raises
-    ------
-    OutputError
-        The folder cannot be written, or holds something else.
+    The configuration is one of :func:`.fleet_configuration`; the folder holds the results that the next run reuses.
+    Raises OutputError: it cannot be written, or holds something else.
     """
     run = _Run(catalogue, configuration, prepared_folder(directory), cluster, progress)
     with run.timed("bags"):
@@ -199,9 +148,8 @@ def run_fleet(
 class _Run:
     """Stages of one run; a bag or robot that fails becomes a problem, and the others go on."""
 
-    def __init__(
-        self, catalogue: Catalogue, configuration: Configuration, folder: Path, on: Cluster, progress: ShowProgress
-    ) -> None:
+    def __init__(self, catalogue: Catalogue, configuration: Configuration, folder: Path, on: Cluster,
+            progress: ShowProgress) -> None:
         self.catalogue, self.configuration, self.cluster, self.progress = catalogue, configuration, on, progress
         self.bag_store, self.robot_store = ResultStore(folder / "bags"), ResultStore(folder / "robots")
         self.files = FileStates(folder / "bags")
@@ -270,7 +218,15 @@ class _Run:
                 outcomes[bag] = BagOutcome(bag, message=result.message)
             else:
                 key = key_of(result.summary["sha256"], jobs[bag][1], configuration=jobs[bag][2])
-                outcomes[bag] = self._store_bag(bag, key, result, states[bag])
+                summary, computed = self.bag_store.read(key), "verdict" in result.summary
+                if computed or summary is None:
+                    summary = result.summary
+                    self.bag_store.write(key, result)
+                try:
+                    self.files.put(bag.url, states[bag], result.summary["sha256"])
+                except OSError as error:
+                    self.bag_store.count_failure(error)
+                outcomes[bag] = self._bag_outcome(bag, key, summary, computed)
         return tuple(outcomes[bag] for bag in self.catalogue.bags)
 
     def _with_payload(self, bag: FleetBag) -> Configuration:
@@ -278,22 +234,7 @@ class _Run:
         if bag.load is None:
             return self.configuration
         robot = self.configuration.robot
-        return attrs.evolve(
-            self.configuration, robot=attrs.evolve(robot, loads={**robot.loads, _PAYLOAD: bag.load})
-        )
-
-    def _store_bag(self, bag: FleetBag, key: str, result: JobResult, state: str) -> BagOutcome:
-        """Write the result of a bag, unless it exists, and return its outcome."""
-        summary = self.bag_store.read(key)
-        computed = "verdict" in result.summary
-        if computed or summary is None:
-            summary = result.summary
-            self.bag_store.write(key, result)
-        try:
-            self.files.put(bag.url, state, result.summary["sha256"])
-        except OSError as error:
-            self.bag_store.count_failure(error)
-        return self._bag_outcome(bag, key, summary, computed)
+        return attrs.evolve(self.configuration, robot=attrs.evolve(robot, loads={**robot.loads, _PAYLOAD: bag.load}))
 
     def _bag_outcome(self, bag: FleetBag, key: str, summary: dict[str, Any], computed: bool) -> BagOutcome:
         message = ""
@@ -314,10 +255,8 @@ class _Run:
             if summary is not None:
                 robots[serial] = JobResult(summary, self.robot_store.information(key))
                 continue
-            results = [
-                (outcome.bag, JobResult(outcome.summary, self.bag_store.information(outcome.key)))
-                for outcome in outcomes
-            ]
+            results = [(outcome.bag, JobResult(outcome.summary, self.bag_store.information(outcome.key)))
+                for outcome in outcomes]
             jobs[serial] = (urdfs[serial], self.configuration, results)
         for serial, result in self._results("robots", robot_job, jobs):
             if not isinstance(result, Failed):
@@ -338,9 +277,8 @@ class _Run:
                 self.problems.append(FleetProblem(f"model '{name}': {error}"))
         return models
 
-    def estimates(
-        self, urdfs: Mapping[str, str], robots: Mapping[str, JobResult], models: Mapping[str, ModelPopulation]
-    ) -> dict[str, ParameterEstimates]:
+    def estimates(self, urdfs: Mapping[str, str], robots: Mapping[str, JobResult],
+            models: Mapping[str, ModelPopulation]) -> dict[str, dict[str, Any]]:
         """Parameters of every robot; an outlying one starts from its URDF, not from the distribution."""
         jobs = {}
         for population in models.values():
@@ -351,9 +289,8 @@ class _Run:
         results = dict(self._results("results", estimate_job, jobs))
         return {serial: result for serial, result in sorted(results.items()) if not isinstance(result, Failed)}
 
-    def _results(
-        self, stage: str, function: Callable[..., Result], jobs: Mapping[Subject, tuple[Any, ...]]
-    ) -> Iterator[tuple[Subject, Result | Failed]]:
+    def _results(self, stage: str, function: Callable[..., Result],
+            jobs: Mapping[Subject, tuple[Any, ...]]) -> Iterator[tuple[Subject, Result | Failed]]:
         """Results in order of completion; failures become problems."""
         for done, (subject, result) in enumerate(self.cluster.results(function, jobs), 1):
             self._show(stage, done / len(jobs))

@@ -24,10 +24,7 @@ _MAX_CANDIDATES = 100  # checksums of files of one name
 class ResultStore:
     """Results in one folder, each a folder with ``summary.json`` and, if it has any, ``information.npz``.
 
-    Attributes
-    ----------
-    unwritten : Counter of str
-        Reason to the number of results that could not be written; they are kept for this run.
+    ``unwritten`` counts by reason the results that could not be written; they are kept for this run.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -67,10 +64,8 @@ class ResultStore:
     @property
     def problems(self) -> list[FleetProblem]:
         """One for every reason."""
-        return [
-            FleetProblem(f"{self.folder}: {count} results cannot be written ({reason}); make room and run again")
-            for reason, count in self.unwritten.items()
-        ]
+        return [FleetProblem(f"{self.folder}: {count} results cannot be written ({reason}); make room and run again")
+            for reason, count in self.unwritten.items()]
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key
@@ -123,13 +118,7 @@ def _name(url: str) -> str:
 
 
 def prepared_folder(directory: Path) -> Path:
-    """Create the output folder, unless it holds an earlier run.
-
-    Raises
-    ------
-    OutputError
-        It is a file or a link, cannot be written, or holds something else.
-    """
+    """Create the output folder, unless it holds an earlier run; OutputError if it holds something else."""
     states = directory / "bags" / _FILE_STATES
     if directory.is_symlink() or not states.is_file():
         check_directory(directory, "fleet")

@@ -18,7 +18,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.identification.information.information import EarlierEquations, fingerprint
-from inertid_ros.identification.prior import coordinates as priors
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
@@ -35,12 +35,9 @@ class EarlierFit:
 
     Attributes
     ----------
-    equations : EarlierEquations
-        Equations of all its recordings, with the weights of its fit.
-    prior, parameters : ndarray, shape (p,)
-        Before and after it.
-    covariance : ndarray, shape (p, p)
-        Covariance of the parameters, by data and prior together.
+    equations : equations of all its recordings, with the weights of its fit
+    prior, parameters : (p,), before and after it
+    covariance : (p, p), covariance of the parameters, by data and prior together
     """
 
     layout: ParameterLayout
@@ -86,8 +83,7 @@ class Continuation:
         if fingerprint(data.equations) != self.earlier.robot:
             raise IdentificationError(
                 "identify.prior: its equations differ from these (kinematics, gravity or type of equations); identify"
-                " with the options of that result, or identify it again"
-            )
+                " with the options of that result, or identify it again")
         information = replace(data.information, earlier=self._equations(data.equations))
         return replace(data, information=information, prior_spreads=self._prior_spreads())
 
@@ -128,8 +124,7 @@ class Continuation:
         model = self.model.with_prior_bodies(layout.bodies(parameters))
         drives = np.zeros(layout.size - layout.inertial_size)
         return priors.normalised_coordinates(
-            layout, model.consistent_prior, model.inertial_locked, drives, np.ones(len(drives))
-        )
+            layout, model.consistent_prior, model.inertial_locked, drives, np.ones(len(drives)))
 
 
 def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
@@ -138,8 +133,7 @@ def own_prior_spreads(model: RobotModel, given: Mapping[str, float]) -> Array:
     if unknown:
         links = ", ".join(model.link_names)
         raise IdentificationError(
-            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {links}, and {ALL_LINKS}"
-        )
+            f"identify.spread: '{unknown[0]}' is no link of this robot; known are {links}, and {ALL_LINKS}")
     spreads = np.full(len(model.layout.body_names), np.nan)
     for index, link in enumerate(model.link_names):
         spreads[index] = given.get(link, given.get(ALL_LINKS, np.nan))

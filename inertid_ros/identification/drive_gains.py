@@ -23,7 +23,11 @@ from inertid_ros.identification.assessment.estimate import NORMAL_95, Estimate
 from inertid_ros.identification.assessment.posterior import INTERVAL_COVERAGE
 from inertid_ros.identification.information.information import Information, compress, merged
 from inertid_ros.identification.information.residuals import effective_fraction
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    prior_coordinates,
+    prior_covariance_root,
+)
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.regressors.force_equations import load_torque
 
@@ -50,14 +54,10 @@ class DriveGains:
 
     Attributes
     ----------
-    values : ndarray, shape (n,)
-        Gains, on top of ``robot.effort_scale``.
-    covariance : ndarray, shape (n, n)
-        Covariance of their logarithms.
-    identified : tuple of bool
-        Whether the loads determine a gain; else it is near the common factor of all.
-    findings : tuple of Finding
-        ``load_elsewhere`` if a load does not act as declared.
+    values : (n,), gains, on top of ``robot.effort_scale``
+    covariance : (n, n), covariance of their logarithms
+    identified : whether the loads determine a gain; else it is near the common factor of all
+    findings : ``load_elsewhere`` if a load does not act as declared
     """
 
     joint_names: tuple[str, ...]
@@ -89,10 +89,8 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
 
     Parameters
     ----------
-    equations : Equations
-        Equations of joint torques on a fixed base.
-    recordings : sequence of Samples
-        Recordings less the torque of their loads.
+    equations : equations of joint torques on a fixed base
+    recordings : recordings less the torque of their loads
     loads : sequence of ndarray, shape (nb, 10)
         Load of each recording.
 
@@ -104,31 +102,23 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
     model = equations.model
     if equations.equation_type != "force" or model.free or model.contacts:
         raise IdentificationError(
-            "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off"
-        )
-    by_load = {load.tobytes(): load for load in loads}
-    if len(by_load) < 2:
+            "identify.drive_gains: needs joint torques alone, on a fixed base and without contacts; leave it off")
+    if len({load.tobytes() for load in loads}) < 2:
         raise IdentificationError(
             "identify.drive_gains: all recordings have the same load, or none, so that gains are determined up to a"
-            " common factor; add a recording with a known load (robot.loads)"
-        )
-    reported = [
-        replace(samples, tau=samples.tau + load_torque(model, load, samples))
-        for samples, load in zip(recordings, loads, strict=True)
-    ]
+            " common factor; add a recording with a known load (robot.loads)")
+    reported = _with_loads(equations, recordings, loads)
     padded = [np.append(load, np.zeros(model.layout.size - load.size)) for load in loads]
     blocks = [
         (load, compress(equations, [block]))
         for samples, load in zip(reported, padded, strict=True)
         for block in samples.blocks(max(min(_BLOCKS_PER_RECORDING, _MAX_GAIN_BLOCKS // len(reported)), 1))
-        if block.mask.any()
-    ]
+        if block.mask.any()]
     # Gains by least squares, their covariance by independent noise, widened to the scatter of the jackknife.
     fit = GainFit.from_blocks(equations, blocks)
     residuals = [
         samples.tau - fit.inverse * equations.predict(fit.parameters + load, samples)
-        for samples, load in zip(reported, padded, strict=True)
-    ]
+        for samples, load in zip(reported, padded, strict=True)]
     fraction = effective_fraction(residuals, [samples.mask for samples in reported])
     covariance = fit.log_covariance(fraction)
     identified = 1 - np.diagonal(covariance) / TYPICAL_GAIN_ERROR**2 >= _IDENTIFIED_GAIN_SHARE
@@ -140,14 +130,16 @@ def drive_gains(equations: Equations, recordings: Sequence[Samples], loads: Sequ
 
 def effort_products(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> Array:
     """``(n, p)`` products ``A_j^T g_j e_j`` of recordings with gains applied and loads taken off."""
-    model = equations.model
-    products = np.zeros((equations.count, model.layout.size))
-    for key in {load.tobytes() for load in loads}:
-        pairs = [(s, load) for s, load in zip(recordings, loads, strict=True) if load.tobytes() == key]
-        torque = [replace(s, tau=s.tau + load_torque(model, load, s)) for s, load in pairs]
-        for joint, channel in enumerate(compress(equations, torque).channels):
-            products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
+    products = np.zeros((equations.count, equations.model.layout.size))
+    for joint, channel in enumerate(compress(equations, _with_loads(equations, recordings, loads)).channels):
+        products[joint, channel.columns] += channel.r_factor[:, :-1].T @ channel.r_factor[:, -1]
     return products
+
+
+def _with_loads(equations: Equations, recordings: Sequence[Samples], loads: Sequence[Array]) -> list[Samples]:
+    """Recordings with the torque of their loads, which had been taken off."""
+    pairs = zip(recordings, loads, strict=True)
+    return [replace(samples, tau=samples.tau + load_torque(equations.model, load, samples)) for samples, load in pairs]
 
 
 @dataclass(frozen=True)
@@ -156,12 +148,9 @@ class GainFit:
 
     Attributes
     ----------
-    blocks : list of (ndarray, Information)
-        Parameters ``(p,)`` of each load, and the information of its samples with efforts as reported.
-    root : ndarray, shape (p, p)
-        Root of the covariance of the parameters, nearly flat.
-    inverse : ndarray, shape (n,)
-        1 / g.
+    blocks : parameters ``(p,)`` of each load, and the information of its samples with efforts as reported
+    root : (p, p), root of the covariance of the parameters, nearly flat
+    inverse : (n,), 1 / g
     """
 
     equations: Equations
@@ -192,8 +181,7 @@ class GainFit:
             if change < _GAIN_TOLERANCE:
                 return fit
         raise IdentificationError(
-            "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts"
-        )
+            "identify.drive_gains: found no gains that explain the recordings; check the loads and the efforts")
 
     def scatter(self, blocks: Sequence[tuple[Array, Information]]) -> Array:
         """Relative standard deviation ``(n,)`` of the gains by the jackknife over blocks of samples.
@@ -207,8 +195,7 @@ class GainFit:
             return np.zeros_like(self.inverse)
         without = [
             replace(self, blocks=_by_load([*blocks[:index], *blocks[index + 1 :]])).converged().inverse
-            for index in range(count)
-        ]
+            for index in range(count)]
         squares = (np.log(without) - np.log(without).mean(axis=0)) ** 2
         freedom = 3 * squares.sum(axis=0) ** 2 / np.maximum(np.sum(squares**2, axis=0), 1e-300)
         wider = scipy.special.stdtrit(np.clip(freedom, 1.0, count - 1), 0.5 + 0.5 * INTERVAL_COVERAGE) / NORMAL_95
@@ -261,8 +248,7 @@ def _by_load(blocks: Sequence[tuple[Array, Information]]) -> list[tuple[Array, I
     loads = {load.tobytes(): load for load, _ in blocks}
     return [
         (load, merged(information for of_block, information in blocks if of_block.tobytes() == key))
-        for key, load in loads.items()
-    ]
+        for key, load in loads.items()]
 
 
 def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Finding, ...]:
@@ -274,12 +260,9 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
 
     Parameters
     ----------
-    fit : GainFit
-        Fit with the loads as declared.
-    fraction : ndarray, shape (n,)
-        Independent share of the samples.
-    wider : float
-        Factor of the deviations over those by residuals as independent noise.
+    fit : fit with the loads as declared
+    fraction : (n,), independent share of the samples
+    wider : factor of the deviations over those by residuals as independent noise
     """
     declared = [load for load, _ in fit.blocks if len(_starts(load)) == 1]
     if not declared:
@@ -292,8 +275,7 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
     for _ in range(_CENTRE_STEPS):
         blocks = [
             (load if number is None else moved[number], information)
-            for number, (load, information) in zip(of_blocks, fit.blocks, strict=True)
-        ]
+            for number, (load, information) in zip(of_blocks, fit.blocks, strict=True)]
         try:
             freed = replace(fit, blocks=blocks).converged()
         except IdentificationError:
@@ -317,8 +299,7 @@ def _misplaced_loads(fit: GainFit, fraction: Array, wider: float) -> tuple[Findi
         place = ", ".join(f"{value:.3g}" for value in centre)
         evidence = (
             f"the load of {mass:.4g} kg acts as if its centre of mass were {distance:.2g} m from where it is"
-            f" declared, at ({place}) m in {link}"
-        )
+            f" declared, at ({place}) m in {link}")
         findings.append(Finding.with_remedy("load_elsewhere", Severity.CARE, evidence, link))
     return tuple(findings)
 

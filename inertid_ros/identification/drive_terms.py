@@ -13,7 +13,7 @@ from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.qr import r_factor
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import EarlierEquations, Information, compress
-from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import Equations, equations_of
 
 _FALSE_POSITIVE_RATE = 1e-2  # of joints, or robots, without the term
@@ -69,10 +69,8 @@ class DriveTermTest:
 
     Attributes
     ----------
-    weights : ndarray, shape (c,)
-        Weights for equations of unit variance per channel.
-    counts : ndarray, shape (c,)
-        Number of independent samples per channel.
+    weights : (c,), weights for equations of unit variance per channel
+    counts : (c,), number of independent samples per channel
     """
 
     weights: Array
@@ -122,7 +120,7 @@ def with_transition_speeds(equations: Equations, recordings: Sequence[Samples]) 
         return equations
     noise = np.sqrt(np.mean(np.square(levels), axis=0))[model.velocities - model.joints :]
     speeds = np.maximum(_TRANSITION_PER_NOISE * noise, _MIN_TRANSITION_SPEED)
-    return equations_of(model.with_transition_speeds(speeds), equations.equation_type)
+    return equations_of(model.with_layout(transition_speeds=tuple(speeds.tolist())), equations.equation_type)
 
 
 def has_joints(equations: Equations) -> bool:
@@ -135,18 +133,17 @@ def check_stribeck(equations: Equations) -> None:
     if "stribeck" not in equations.model.layout.drive_terms or not has_joints(equations):
         raise IdentificationError(
             "identify.fit_stribeck_speed: there is no Stribeck friction in these equations; add stribeck to"
-            " robot.drive_terms or leave it off"
-        )
+            " robot.drive_terms or leave it off")
 
 
 def _with_stribeck_of(
-    equations: Equations, information: Information, present: NDArray[np.bool_]
-) -> tuple[Equations, Information]:
+        equations: Equations, information: Information, present: NDArray[np.bool_]) -> tuple[Equations, Information]:
     """Set the columns of joints without Stribeck friction to zero."""
     model = equations.model
     if np.array_equal(present, model.layout.with_stribeck):
         return equations, information
-    reduced = equations_of(model.with_stribeck_of(present), equations.equation_type)
+    absent = tuple(name for name, shown in zip(model.joint_names, present, strict=True) if not shown)
+    reduced = equations_of(model.with_layout(without_stribeck=absent), equations.equation_type)
     layout, channels, earlier = reduced.model.layout, [], information.earlier
     for channel in information.channels:
         factor = channel.r_factor.copy()
@@ -158,8 +155,7 @@ def _with_stribeck_of(
 
 
 def stribeck_where_significant(
-    equations: Equations, information: Information, test: DriveTermTest
-) -> tuple[Equations, Information]:
+        equations: Equations, information: Information, test: DriveTermTest) -> tuple[Equations, Information]:
     """Keep Stribeck friction, at the robot's speeds, of joints that show it."""
     present = equations.model.layout.with_stribeck
     if present.any() and has_joints(equations):
@@ -173,8 +169,7 @@ class _SpeedGrid:
 
     Attributes
     ----------
-    informations : tuple of Information
-        Information with the speeds of all joints at each point of the grid.
+    informations : information with the speeds of all joints at each point of the grid
     """
 
     equations: Equations
@@ -196,8 +191,7 @@ class _SpeedGrid:
         joints = self.equations.joint_channels
         squares = [
             [channel.squared_error(parameters) for channel in information.channels[joints]]
-            for information in self.informations
-        ]
+            for information in self.informations]
         return 0.5 * np.array(squares) * self.test.weights[joints] ** 2
 
 
@@ -225,7 +219,8 @@ def fitted_stribeck(
     layout, kind = equations.model.layout, equations.equation_type
 
     def at_speeds(speeds: Array) -> Equations:
-        return equations_of(equations.model.with_stribeck_speeds(speeds), kind)
+        faster = equations.model.with_layout(stribeck_speeds=tuple(speeds.tolist()), without_stribeck=())
+        return equations_of(faster, kind)
 
     if earlier is not None:
         earlier = earlier.without(np.arange(layout.size)[layout.drive("stribeck")])
@@ -293,8 +288,7 @@ def _refined(grid: Callable[[Array], _SpeedGrid], speeds: Array) -> tuple[Array,
         parameters = around.fit(middle).parameters
         slower, faster = (
             [around.fit(np.where(np.arange(joints) == joint, point, middle)).parameters for joint in range(joints)]
-            for point in (low, high)
-        )
+            for point in (low, high))
         misfits = around.misfits(parameters)
         curvature = np.diag(misfits[low] - 2 * misfits[1] + misfits[high]) / step**2
         curvature += np.array([slope(b) - slope(a) for a, b in zip(slower, faster, strict=True)]) / (2 * step)

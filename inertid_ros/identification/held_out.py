@@ -20,7 +20,7 @@ from inertid_ros.identification.assessment.torque_confidence import TorqueScale
 from inertid_ros.identification.assessment.validation import Validation, check_errors, errors_of_each, torque_errors
 from inertid_ros.identification.information.data_checks import without_outliers
 from inertid_ros.identification.information.information import Information, compress, merged
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 
 from .least_squares import least_squares
 from .map_fit import FitData, MapFit
@@ -39,8 +39,7 @@ def validate_on_blocks(
 
     Parameters
     ----------
-    recordings : sequence of Samples
-        Recordings that were fitted, with the delay of effort removed.
+    recordings : recordings that were fitted, with the delay of effort removed
     """
     residuals = [samples.tau - estimate.torque(samples) for samples in recordings]
     kept, _ = without_outliers(estimate.equations.channels, recordings, residuals, options.outlier_threshold)
@@ -66,18 +65,13 @@ def validate_on_blocks(
 
 
 def refitted(
-    estimate: Estimate,
-    recordings: Sequence[Samples],
-    information: Information,
-    options: IdentifyOptions,
-    constraints: Constraints,
-) -> Array:
+        estimate: Estimate, recordings: Sequence[Samples], information: Information, options: IdentifyOptions,
+        constraints: Constraints) -> Array:
     """Fit parameters ``(p,)`` to a part of the data, with the weights of data and prior of the whole.
 
     Parameters
     ----------
-    recordings, information : sequence of Samples and Information
-        The part; classical estimators use every sample.
+    recordings, information : the part; classical estimators use every sample
     """
     if options.estimator != "consistent":
         return least_squares(estimate.equations, recordings, ESTIMATORS[options.estimator]).parameters
@@ -96,12 +90,8 @@ def _without_ends(block: Samples) -> Samples:
 
 @one_thread()
 def check_new_motion(
-    estimate: Estimate,
-    recordings: Sequence[Samples],
-    held_out: Sequence[Samples],
-    options: IdentifyOptions,
-    constraints: Constraints,
-) -> tuple[Finding, ...]:
+        estimate: Estimate, recordings: Sequence[Samples], held_out: Sequence[Samples], options: IdentifyOptions,
+        constraints: Constraints) -> tuple[Finding, ...]:
     """Findings on held-out recordings that repeat the motion of fitted ones.
 
     Such a recording still tests generalisation if others of another motion were fitted, too: a fit to those alone,
@@ -109,8 +99,7 @@ def check_new_motion(
 
     Parameters
     ----------
-    recordings : sequence of Samples
-        Recordings that were fitted, with the delay of effort removed.
+    recordings : recordings that were fitted, with the delay of effort removed
     """
     findings = []
     for samples in held_out:
@@ -122,8 +111,7 @@ def check_new_motion(
         error = _error_of_fit_to(others, estimate, samples, options, constraints) if others else None
         evidence = (
             f"{100 * repeated.share:.0f} % of the motion is that of {names}, which was fitted; after a shift they are"
-            f" {100 * repeated.difference:.2g} % apart"
-        )
+            f" {100 * repeated.difference:.2g} % apart")
         if error is not None:
             evidence += f", and a fit without {names} predicts it with a torque error of {100 * error:.2f} %"
         severity = Severity.CARE if error is None else Severity.NOTICE

@@ -12,7 +12,7 @@ from inertid_ros.identification.information.data_checks import check_effort_vari
 from inertid_ros.identification.information.delay import estimate_delay, may_be_shifted, without_delay
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.least_squares import LeastSquaresEstimate, least_squares
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
@@ -38,13 +38,9 @@ class IdentificationProgress:
 
 @one_thread()
 def identify(
-    source: RobotModel | Equations,
-    data: Sequence[Samples] | Information,
-    options: IdentifyOptions | None = None,
-    constraints: Constraints | None = None,
-    progress: Callable[[IdentificationProgress], None] = lambda report: None,
-    earlier: EarlierFit | None = None,
-    further: Iterable[Samples] = (),
+    source: RobotModel | Equations, data: Sequence[Samples] | Information, options: IdentifyOptions | None = None,
+    constraints: Constraints | None = None, progress: Callable[[IdentificationProgress], None] = lambda report: None,
+    earlier: EarlierFit | None = None, further: Iterable[Samples] = (),
 ) -> Estimate:
     """Physically consistent parameters by weighted least squares with a geometric prior.
 
@@ -55,13 +51,11 @@ def identify(
 
     Parameters
     ----------
-    source : RobotModel or Equations
-        Equations, or a robot, which stands for its equations of the type that the options name.
+    source : equations, or a robot, which stands for its equations of the type that the options name
     data : sequence of Samples or Information
         Prepared samples, any number of recordings; or their information, where memory must not grow with them.
         Information shows neither outliers nor the correlation of residuals: all equations count as independent.
-    constraints : Constraints, optional
-        Beyond physical consistency.
+    constraints : beyond physical consistency
     further : iterable of Samples
         More samples of the same robot, filtered alike, for which there is no room in memory: one is taken at a time.
         All count for parameters and their covariance; delay, outliers, noise and the choice of terms are those of
@@ -114,16 +108,12 @@ def takes_further(source: RobotModel | Equations, options: IdentifyOptions) -> b
         and not options.fit_stribeck_speed
         and not options.drive_gains
         and equations.equation_type == "force"
-        and not any(term.uses_load for term in equations.model.layout.terms)
-    )
+        and not any(term.uses_load for term in equations.model.layout.terms))
 
 
 def _fitted(
-    data: FitData,
-    options: IdentifyOptions,
-    constraints: Constraints,
-    progress: Callable[[IdentificationProgress], None],
-) -> Estimate:
+        data: FitData, options: IdentifyOptions, constraints: Constraints,
+        progress: Callable[[IdentificationProgress], None]) -> Estimate:
     """Fit prepared data, step by step."""
     # Weights of the channels and prior spread, with all samples as independent as the filter leaves them.
     fit = MapFit.of(data, options, constraints).reweighted()
@@ -173,7 +163,7 @@ def _prepared_data(
     choices = choose_terms(equations, recordings)
     chosen = tuple(choice.term for choice in choices if choice.kept)
     if len(chosen) < len(choices):
-        equations = equations_of(equations.model.with_terms(chosen), equations.equation_type)
+        equations = equations_of(equations.model.with_layout(terms=chosen), equations.equation_type)
     if (delay is not None and delay.removed) or len(chosen) < len(choices):
         information = compress(equations, recordings)
     return FitData(equations, recordings, information, delay), choices
@@ -184,6 +174,6 @@ def _classical(data: FitData, options: IdentifyOptions, constraints: Constraints
     if options.fit_stribeck_speed:
         first = MapFit.of(data, options, Constraints()).reweighted().without_outliers().reweighted()
         data = first.with_chosen_stribeck().data
-    if any(vars(constraints).values()):
+    if constraints != Constraints():
         raise IdentificationError(f"estimator '{options.estimator}' takes no constraints; drop them or use consistent")
     return least_squares(data.equations, data.recordings or data.information, ESTIMATORS[options.estimator])

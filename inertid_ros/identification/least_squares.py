@@ -7,8 +7,9 @@ the data determines well enough and keeps the prior along all others. None of th
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -21,15 +22,18 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate, with_identifiability
 from inertid_ros.identification.information.data_checks import checked_data
 from inertid_ros.identification.information.information import Information, compress, merged
-from inertid_ros.identification.information.residuals import Residuals
-from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD
+from inertid_ros.identification.information.residuals import MAD_TO_DEVIATION, band_fraction, effective_fraction
+from inertid_ros.identification.solvers.convex_program import Solution
+from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
 
 from .linear_fit import LinearFit, LinearProblem, ParameterSpectrum, least_deviation
 
 _log = logging.getLogger(__name__)
+_VARIANCE_LIMIT = 0.01  # largest variance of a direction that rank variance fits; the prior's is of the order of 0.1
+_CROSS_VALIDATION_SETS = 5  # that a single recording is split into, for rank held_out
+HUBER_TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _MAX_SCALE_PASSES, _SCALE_TOLERANCE = 20, 0.01
 _MAX_ROBUST_PASSES, _ROBUST_TOLERANCE = 50, 1e-13
 _SQUARE_ROUNDING = 1e-24  # of the sum of squared torques
@@ -45,13 +49,11 @@ class LeastSquaresEstimate(Estimate):
 
     Attributes
     ----------
-    spectrum : ParameterSpectrum
-        All directions that motion shows, best determined first.
+    spectrum : all directions that motion shows, best determined first
     variances : ndarray, shape (r,)
         Variance along each direction under the noise, ascending ([Lee2019]_ eq. 4.5.53); those of the prior are
         ``prior_spread**2`` under the metric.
-    scores : ndarray, shape (r + 1,)
-        Criterion per rank from zero if one chose the rank, else empty.
+    scores : (r + 1,), criterion per rank from zero if one chose the rank, else empty
     """
 
     rank: int
@@ -63,16 +65,14 @@ class LeastSquaresEstimate(Estimate):
 
 @one_thread()
 def least_squares(
-    equations: RobotModel | Equations,
-    data: Sequence[Samples] | Information,
-    options: LeastSquaresOptions | None = None,
-) -> LeastSquaresEstimate:
+        equations: RobotModel | Equations,
+        data: Sequence[Samples] | Information,
+        options: LeastSquaresOptions | None = None) -> LeastSquaresEstimate:
     """Parameters by a classical least-squares method ([vanDerGaag2024]_ sec. III; [Lee2019]_ sec. 4.5.1).
 
     Parameters
     ----------
-    equations : RobotModel or Equations
-        A robot stands for its equations of force.
+    equations : a robot stands for its equations of force
     data : sequence of Samples or Information
         Recordings, or their information. The robust loss needs recordings; so does the correlation of residuals,
         without which all samples count as independent.
@@ -101,41 +101,24 @@ def least_squares(
     rank, scores = choose_rank(linear_problem, fit, recordings)
     solution = replace(_solution(fit, rank, options.name), seconds=time.perf_counter() - began)
     estimate = LeastSquaresEstimate(
-        equations=equations,
-        parameters=solution.x,
-        covariance=linear_problem.covariance(fit, rank),
+        equations=equations, parameters=solution.x, covariance=linear_problem.covariance(fit, rank),
         residual_deviation=linear_problem.deviation(fit.information, fit.weights, fit.spectrum, rank),
-        effective_counts=fit.fraction * fit.information.counts,
-        base=linear_problem.base,
-        train_relative_error=information.relative_error(solution.x),
-        prior_spread=TYPICAL_PRIOR_SPREAD,
-        solution=solution,
-        recordings=tuple(samples.name for samples in recordings),
-        information=fit.information,
-        weights=fit.weights,
-        rank=rank,
-        spectrum=fit.spectrum,
-        variances=fit.variances,
-        scores=scores,
-        clipped=fit.clipped,
-    )
+        effective_counts=fit.fraction * fit.information.counts, base=linear_problem.base,
+        train_relative_error=information.relative_error(solution.x), prior_spread=TYPICAL_PRIOR_SPREAD,
+        solution=solution, recordings=tuple(samples.name for samples in recordings), information=fit.information,
+        weights=fit.weights, rank=rank, spectrum=fit.spectrum, variances=fit.variances, scores=scores,
+        clipped=fit.clipped)
     return with_identifiability(estimate)
 
 
 def _solution(fit: LinearFit, rank: int, name: str) -> Solution:
-    parameters = fit.spectrum.solution(rank)
+    parameters = fit.spectrum.solutions[rank]
     errors = [channel.squared_error(parameters) for channel in fit.information.channels]
     R, z = fit.information.whitened(fit.weights)
     gradient = fit.spectrum.left[:, :rank].T @ (z - R @ parameters)
     return Solution(
-        x=parameters,
-        hessian=R.T @ R,
-        objective=0.5 * float(fit.weights**2 @ errors),
-        gap=fit.gap + 0.5 * float(gradient @ gradient),
-        solver=name,
-        iterations=fit.iterations,
-        seconds=0.0,
-    )
+        x=parameters, hessian=R.T @ R, objective=0.5 * float(fit.weights**2 @ errors),
+        gap=fit.gap + 0.5 * float(gradient @ gradient), solver=name, iterations=fit.iterations, seconds=0.0)
 
 
 def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Sequence[Samples]) -> tuple[int, Array]:
@@ -145,14 +128,13 @@ def choose_rank(linear_problem: LinearProblem, fit: LinearFit, recordings: Seque
         return fit.spectrum.count, np.zeros(0)
     if rule in ("auto", "variance"):
         # Directions whose variance is at most a limit ([Lee2019]_ eq. a.4); variances ascend.
-        rank = int(np.searchsorted(fit.variances, linear_problem.options.variance_limit, side="right"))
+        rank = int(np.searchsorted(fit.variances, _VARIANCE_LIMIT, side="right"))
         if rule == "auto" and rank < fit.spectrum.count:
             _log.warning(
                 "least squares: %d of %d directions are excited enough and fitted; the others stay at the prior"
                 " (reduced identification)",
                 rank,
-                fit.spectrum.count,
-            )
+                fit.spectrum.count)
         return rank, np.zeros(0)
     if rule == "gcv":
         errors = [channel.squared_error(fit.parameters) for channel in fit.information.channels]
@@ -168,8 +150,7 @@ def gcv_scores(spectrum: ParameterSpectrum, squared_error: float, count: float) 
 
     Parameters
     ----------
-    squared_error : float
-        Weighted, of the fit of full rank.
+    squared_error : weighted, of the fit of full rank
 
     Returns
     -------
@@ -199,13 +180,86 @@ def cross_validation_scores(linear_problem: LinearProblem, fit: LinearFit, recor
         raise IdentificationError("least squares: rank held_out has no recordings to split; give recordings or use gcv")
     residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
     fitted = list(residuals.pseudo_values(fit.scale))
-    pieces = fitted if len(fitted) > 1 else fitted[0].blocks(linear_problem.options.cross_validation_sets)
+    pieces = fitted if len(fitted) > 1 else fitted[0].blocks(_CROSS_VALIDATION_SETS)
     sets = [compress(linear_problem.equations, [samples]) for samples in pieces]
     scores = []
     for index, test_set in enumerate(sets):
         spectrum = linear_problem.spectrum(merged(sets[:index] + sets[index + 1 :]), fit.weights)
         scores.append(held_out_scores(spectrum.solutions, test_set, fit.weights))
     return np.asarray(np.average(scores, axis=0, weights=[test_set.counts.sum() for test_set in sets]))
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Residuals of recordings under one set of parameters; masked ones do not count."""
+
+    equations: Equations
+    recordings: tuple[Samples, ...]
+    values: tuple[Array, ...]
+
+    @classmethod
+    def from_parameters(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
+        values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
+        return cls(equations, tuple(recordings), values)
+
+    def at(self, parameters: Array) -> "Residuals":
+        """Residuals of the same recordings under other parameters."""
+        return Residuals.from_parameters(self.equations, self.recordings, parameters)
+
+    @cached_property
+    def sizes(self) -> list[Array]:
+        """``n`` arrays of the absolute residuals that count."""
+        pairs = list(zip(self.recordings, self.values, strict=True))
+        joints = range(self.values[0].shape[1])
+        return [np.concatenate([np.abs(values[s.mask[:, joint], joint]) for s, values in pairs]) for joint in joints]
+
+    def scale(self, least: Array) -> Array:
+        """``(n,)`` robust standard deviation, never below ``least``."""
+        return np.maximum([MAD_TO_DEVIATION * np.median(size) if len(size) else 0.0 for size in self.sizes], least)
+
+    def clipped_share(self, scale: Array) -> Array:
+        """``(n,)`` share of the residuals beyond the limit: at most half, by definition of the scale."""
+        limits = zip(self.sizes, HUBER_TUNING * scale, strict=True)
+        return np.array([np.mean(size > limit) if len(size) else 0.0 for size, limit in limits])
+
+    def objective(self, scale: Array, weights: Array) -> float:
+        """Huber's loss, over all joints."""
+        total = 0.0
+        for size, limit, weight in zip(self.sizes, HUBER_TUNING * scale, weights, strict=True):
+            total += weight**2 * float(np.sum(np.where(size <= limit, 0.5 * size**2, limit * (size - 0.5 * limit))))
+        return total
+
+    def pseudo_values(self, scale: Array) -> Iterator[Samples]:
+        """Yield the recordings with pseudo-values for torques.
+
+        The clipped residual is divided by the share that is not clipped: so its variance is the estimator's.
+        """
+        limit, share = HUBER_TUNING * scale, 1 - self.clipped_share(scale)
+        for samples, values in zip(self.recordings, self.values, strict=True):
+            yield replace(samples, tau=samples.tau - values + np.clip(values, -limit, limit) / share)
+
+    def clipped_torque(self, scale: Array) -> Iterator[Samples]:
+        """Yield recordings whose torque is the clipped residual."""
+        limit = HUBER_TUNING * scale
+        for samples, values in zip(self.recordings, self.values, strict=True):
+            yield replace(samples, tau=np.clip(values, -limit, limit))
+
+    def without_clipped(self, scale: Array) -> Iterator[Samples]:
+        """Yield recordings with the clipped equations masked."""
+        for samples, values in zip(self.recordings, self.values, strict=True):
+            yield replace(samples, mask=samples.mask & (np.abs(values) <= HUBER_TUNING * scale))
+
+    def independent_fraction(self, scale: Array, least: Array) -> Array:
+        """Independent share ``(n,)`` of the samples, by the correlation of the clipped residual and the band of the
+        low-pass.
+
+        One if the residual is below ``least``, and so only rounding.
+        """
+        limit = HUBER_TUNING * scale
+        clipped = [np.clip(values, -limit, limit) for values in self.values]
+        fraction = effective_fraction(clipped, [samples.mask for samples in self.recordings])
+        fraction = np.minimum(fraction, band_fraction(self.recordings))
+        return np.where(self.scale(np.zeros_like(least)) > least, fraction, 1.0)
 
 
 def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], measured: Information) -> LinearFit:
@@ -222,10 +276,11 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
     IdentificationError
         No minimum within the passes.
     """
-    fit = linear_problem.weighted(measured, np.ones(linear_problem.equations.count))
-    residuals, scale = _settle(linear_problem, recordings, fit)
-    information = compress(linear_problem.equations, residuals.pseudo_values(scale))
-    fraction = np.ones(linear_problem.equations.count)
+    equations = linear_problem.equations
+    fit = linear_problem.weighted(measured, np.ones(equations.count))
+    residuals, scale = _settle(linear_problem, Residuals.from_parameters(equations, recordings, fit.parameters), fit)
+    information = compress(equations, residuals.pseudo_values(scale))
+    fraction = np.ones(equations.count)
     if not linear_problem.options.independent:
         fraction = residuals.independent_fraction(scale, least_deviation(measured))
     fit = linear_problem.weighted(information, fraction, fit.weights)
@@ -234,39 +289,36 @@ def robust_fit(linear_problem: LinearProblem, recordings: Sequence[Samples], mea
     weights = fit.weights
     if linear_problem.options.weighting == "residual":
         weights = weights / np.sqrt(1 - residuals.clipped_share(scale))
-    residuals, gap, passes = _minimise(linear_problem, recordings, scale, replace(fit, weights=weights))
+    residuals, gap, passes = _minimise(residuals, scale, replace(fit, weights=weights))
     clipped = residuals.clipped_share(scale)
-    information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+    information = compress(equations, residuals.pseudo_values(scale))
     fit = linear_problem.fit(information, weights * np.sqrt(1 - clipped), fraction)
     return replace(fit, scale=scale, clipped=clipped, gap=gap, iterations=passes)
 
 
-def _settle(linear_problem: LinearProblem, recordings: Sequence[Samples], fit: LinearFit) -> tuple[Residuals, Array]:
+def _settle(linear_problem: LinearProblem, residuals: Residuals, fit: LinearFit) -> tuple[Residuals, Array]:
     least = least_deviation(fit.information)
-    residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
     scale = residuals.scale(least)
     for _ in range(_MAX_SCALE_PASSES):
-        information = compress(linear_problem.equations, residuals.pseudo_values(scale))
+        information = compress(residuals.equations, residuals.pseudo_values(scale))
         fit = linear_problem.weighted(information, fit.fraction, fit.weights)
-        residuals = Residuals.from_parameters(linear_problem.equations, recordings, fit.parameters)
+        residuals = residuals.at(fit.parameters)
         before, scale = scale, residuals.scale(least)
         if np.max(np.abs(scale / before - 1)) <= _SCALE_TOLERANCE:
             break
     return residuals, scale
 
 
-def _minimise(
-    linear_problem: LinearProblem, recordings: Sequence[Samples], scale: Array, fit: LinearFit
-) -> tuple[Residuals, float, int]:
+def _minimise(residuals: Residuals, scale: Array, fit: LinearFit) -> tuple[Residuals, float, int]:
     """Residuals at the minimum, bound of objective minus optimum, and passes."""
     span, weights, at = fit.spectrum.directions, fit.weights, fit.parameters
-    residuals = Residuals.from_parameters(linear_problem.equations, recordings, at)
+    residuals = residuals.at(at)
     objective = residuals.objective(scale, weights)
     rounding = _SQUARE_ROUNDING * float(weights**2 @ (fit.information.rms_measured**2 * fit.information.counts))
     for passes in range(1, _MAX_ROBUST_PASSES + 1):
-        R, z = compress(linear_problem.equations, residuals.clipped_torque(scale)).whitened(weights)
+        R, z = compress(residuals.equations, residuals.clipped_torque(scale)).whitened(weights)
         every = R @ span
-        inner = compress(linear_problem.equations, residuals.without_clipped(scale)).whitened(weights)[0] @ span
+        inner = compress(residuals.equations, residuals.without_clipped(scale)).whitened(weights)[0] @ span
         gradient = every.T @ z
         step = cho_solve(cho_factor(inner.T @ inner + _CLIPPED_CURVATURE_SHARE * every.T @ every), gradient)
         gap = 0.5 * float(gradient @ step)
@@ -274,7 +326,7 @@ def _minimise(
             return residuals, gap, passes
         before = objective
         for share in 0.5 ** np.arange(20):
-            residuals = Residuals.from_parameters(linear_problem.equations, recordings, at + share * (span @ step))
+            residuals = residuals.at(at + share * (span @ step))
             objective = residuals.objective(scale, weights)
             if gap <= _UNCHECKED_DECREASE * before or objective <= before - 0.1 * share * gap:
                 break

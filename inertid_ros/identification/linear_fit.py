@@ -11,7 +11,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.identification.base_parameters.numeric import BaseParameters, base_parameters
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior import coordinates as priors
+from inertid_ros.identification.solvers import coordinates as priors
 from inertid_ros.regressors.equations import Equations
 
 _MAX_WEIGHT_ITERATIONS, _REWEIGHTED_TOLERANCE = 200, 1e-7
@@ -31,14 +31,10 @@ class ParameterSpectrum:
 
     Attributes
     ----------
-    directions : ndarray, shape (p, r)
-        Orthonormal under the scaling, and orthogonal to everything that no motion excites.
-    strengths : ndarray, shape (r,)
-        Singular values, descending: effect of a unit step along a direction on the equations.
-    left : ndarray, shape (k, r)
-        Orthonormal directions in the equations.
-    projections : ndarray, shape (r,)
-        ``left.T @ (z - R centre)``.
+    directions : (p, r), orthonormal under the scaling, and orthogonal to everything that no motion excites
+    strengths : (r,), singular values, descending: effect of a unit step along a direction on the equations
+    left : (k, r), orthonormal directions in the equations
+    projections : (r,), ``left.T @ (z - R centre)``
     """
 
     centre: Array
@@ -53,17 +49,12 @@ class ParameterSpectrum:
 
     @cached_property
     def solutions(self) -> Array:
-        """Solutions ``(r + 1, p)`` of every rank from zero."""
+        """Solutions ``(r + 1, p)`` of every rank from zero: least squares along the first directions, the centre along
+        all others ([vanDerGaag2024]_ eq. 20-23; [Lee2019]_ eq. 4.5.60).
+        """
         excited = self.strengths > np.finfo(float).eps * self.strengths[:1].sum() * 1e-6
         steps = np.divide(self.projections, self.strengths, out=np.zeros(self.count), where=excited)
         return np.vstack([self.centre, self.centre + np.cumsum(steps[:, None] * self.directions.T, axis=0)])
-
-    def solution(self, rank: int) -> Array:
-        """Least squares ``(p,)`` along the first directions, the centre along all others.
-
-        See [vanDerGaag2024]_ eq. 20-23 and [Lee2019]_ eq. 4.5.60.
-        """
-        return self.solutions[rank]
 
     def roots(self, rank: int) -> Array:
         """``(p, rank)`` with ``roots @ roots.T`` the covariance of the solution under noise of variance one."""
@@ -87,14 +78,10 @@ class LinearFit:
 
     Attributes
     ----------
-    deviation : ndarray, shape (n,)
-        Standard deviation of the residual per joint [N m or N].
-    scale : ndarray, shape (n,)
-        Scale of a robust loss per joint [N m or N]; infinite for squares.
-    clipped : ndarray, shape (n,)
-        Share of equations whose residual the loss clipped.
-    gap : float
-        Bound of objective minus optimum.
+    deviation : (n,), standard deviation of the residual per joint [N m or N]
+    scale : (n,), scale of a robust loss per joint [N m or N]; infinite for squares
+    clipped : (n,), share of equations whose residual the loss clipped
+    gap : bound of objective minus optimum
     """
 
     information: Information
@@ -109,7 +96,7 @@ class LinearFit:
 
     @property
     def parameters(self) -> Array:
-        return self.spectrum.solution(self.spectrum.count)
+        return self.spectrum.solutions[-1]
 
     @property
     def noise(self) -> Array:
@@ -141,8 +128,7 @@ class LinearProblem:
 
     Attributes
     ----------
-    base : BaseParameters
-        Base parameters of the motion, which decide what it excites.
+    base : base parameters of the motion, which decide what it excites
     """
 
     equations: Equations
@@ -153,8 +139,7 @@ class LinearProblem:
 
     @classmethod
     def from_information(
-        cls, equations: Equations, information: Information, options: LeastSquaresOptions
-    ) -> "LinearProblem":
+            cls, equations: Equations, information: Information, options: LeastSquaresOptions) -> "LinearProblem":
         model = equations.model
         coordinates = priors.prior_coordinates(model, information)
         level = information.rms_measured
@@ -209,7 +194,7 @@ class LinearProblem:
 
     def deviation(self, information: Information, weights: Array, spectrum: ParameterSpectrum, rank: int) -> Array:
         """``(n,)`` residual deviation per joint, less the degrees of freedom of its fit ([vanDerGaag2024]_ eq. 30)."""
-        roots, parameters = spectrum.roots(rank), spectrum.solution(rank)
+        roots, parameters = spectrum.roots(rank), spectrum.solutions[rank]
         free = []
         for name, channel, weight in zip(self.equations.channels, information.channels, weights, strict=True):
             if channel.count == 0:
@@ -220,8 +205,7 @@ class LinearProblem:
             if freedom < 1e-6 * channel.count:
                 raise IdentificationError(
                     f"least squares: '{name}' has {channel.count} samples and as many parameters to fit;"
-                    " record more motion"
-                )
+                    " record more motion")
             free.append(freedom)
         return np.maximum(information.deviation(parameters, np.array(free)), least_deviation(information))
 
@@ -235,7 +219,6 @@ class LinearProblem:
             normal[:, channel.columns] += local.T @ equations
             noise += level * local.T @ local
         prior_error = np.column_stack(
-            [priors.prior_covariance_root(self.coordinates, priors.TYPICAL_PRIOR_SPREAD), self.prior - self.centre]
-        )
+            [priors.prior_covariance_root(self.coordinates, priors.TYPICAL_PRIOR_SPREAD), self.prior - self.centre])
         prior_error -= roots @ (normal @ prior_error)
         return np.asarray(roots @ noise @ roots.T + prior_error @ prior_error.T)

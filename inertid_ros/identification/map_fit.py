@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,12 +23,12 @@ from inertid_ros.identification.information import data_checks
 from inertid_ros.identification.information.delay import Delay, without_delay
 from inertid_ros.identification.information.information import ROUNDING_SHARE, Information, compress
 from inertid_ros.identification.information.residuals import band_fraction, effective_fraction, noise_levels
-from inertid_ros.identification.prior import regularizers
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization
+from inertid_ros.identification.solvers import regularizers
+from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.identification.solvers.convex_program import Solution
+from inertid_ros.identification.solvers.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem
+from inertid_ros.identification.solvers.regularizers import Regularization
 from inertid_ros.regressors.equations import Equations
 
 from .drive_terms import DriveTermTest, fitted_stribeck, has_joints, stribeck_where_significant
@@ -43,12 +44,9 @@ class FitData:
 
     Attributes
     ----------
-    recordings : tuple of Samples
-        Empty if only their information is given.
-    prior_spreads : ndarray or None, shape (nb,)
-        Prior spreads of single bodies; NaN, or None for all, for that of the options.
-    further : iterable of Samples
-        Samples that memory need not hold, read at every pass; see :meth:`MapFit.with_further`.
+    recordings : empty if only their information is given
+    prior_spreads : (nb,), prior spreads of single bodies; NaN, or None for all, for that of the options
+    further : samples that memory need not hold, read at every pass; see :meth:`MapFit.with_further`
     """
 
     equations: Equations
@@ -74,53 +72,33 @@ class FitData:
 
 
 @dataclass(frozen=True)
-class Weighting:
-    """Weights of data and prior.
-
-    Attributes
-    ----------
-    deviation : ndarray, shape (c,)
-        Standard deviation of the residual per channel.
-    discount : float
-        Weight of all data against the prior, while the prior spread is estimated.
-    """
-
-    deviation: Array
-    fraction: Array
-    regularization: Regularization
-    discount: float = 1.0
-
-    @property
-    def weights(self) -> Array:
-        """Residual weight ``(c,)`` per channel."""
-        return np.asarray(np.sqrt(self.fraction * self.discount) / self.deviation)
-
-
-@dataclass(frozen=True)
 class MapFit:
     """State of a MAP fit of one set of data.
 
     Attributes
     ----------
-    weighting : Weighting
-        Present weights of data and prior; at first by the errors of the prior.
-    outliers : ndarray or None, shape (c,)
-        Number of outliers left out so far; None if none were sought.
+    deviation, fraction : ndarray, shape (c,)
+        Standard deviation of the residual per channel, at first by the errors of the prior, and independent share of
+        the samples.
+    regularization : with the present prior spread
+    discount : weight of all data against the prior, while the prior spread is estimated
+    outliers : (c,), number of outliers left out so far; None if none were sought
     noise_ratio : ndarray or None, shape (c,)
         Variance of a channel's noise at low frequency over that of its residual, of one independent sample.
-    speed_covariance : ndarray or None, shape (p, p)
-        Covariance of the parameters by the uncertainty of fitted speeds of Stribeck friction.
+    speed_covariance : (p, p), covariance of the parameters by the uncertainty of fitted speeds of Stribeck friction
     complete : Information or None
         Information with the columns of Stribeck friction that was left out: it may exist, too small to show, and is an
         error of all friction.
-    left_out : tuple of str
-        Parameters set to zero, since no joint shows them. They may exist, too small to show.
+    left_out : parameters set to zero, since no joint shows them. They may exist, too small to show.
     """
 
     data: FitData
     map_problem: MapProblem
     options: IdentifyOptions
-    weighting: Weighting
+    deviation: Array
+    fraction: Array
+    regularization: Regularization
+    discount: float = 1.0
     solution: Solution | None = None
     outliers: NDArray[np.int64] | None = None
     noise_ratio: Array | None = None
@@ -133,18 +111,22 @@ class MapFit:
         """Pose the fit of data under options and constraints."""
         model, prior_spread = data.equations.model, options.prior_spread or TYPICAL_PRIOR_SPREAD
         given_by_terms = tuple(name for term in model.layout.terms if term.values for name in term.parameter_names)
-        constraints = replace(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
+        constraints = attrs.evolve(constraints, fixed=tuple(dict.fromkeys((*constraints.fixed, *given_by_terms))))
         map_problem = MapProblem(prior_coordinates(model, data.information), model.prior, constraints, options.solver)
         plain = Regularization(
-            options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads
-        )
+            options.regularizer, prior_spread, options.drive_weight, own_prior_spreads=data.prior_spreads)
         regularization = map_problem.completed(plain, model.consistent_prior - model.inertial_locked)
         # Weights by the errors of the prior, with samples as independent as the filter leaves them.
         information = data.information
         deviation = np.maximum(information.deviation(model.prior), 0.01 * information.rms_measured)
         fraction = band_fraction(data.recordings) if data.recordings else np.ones(len(deviation))
-        weighting = Weighting(np.maximum(deviation, data.least_deviation), fraction, regularization)
-        return cls(data, map_problem, options, weighting)
+        deviation = np.maximum(deviation, data.least_deviation)
+        return cls(data, map_problem, options, deviation, fraction, regularization)
+
+    @property
+    def weights(self) -> Array:
+        """Residual weight ``(c,)`` per channel."""
+        return np.asarray(np.sqrt(self.fraction * self.discount) / self.deviation)
 
     @cached_property
     def _held(self) -> NDArray[np.bool_]:
@@ -158,8 +140,7 @@ class MapFit:
         With all, residuals that go along with the regressor would pass for bodies far from the prior. Under that prior
         all may count: on recorded arms parameters then predict other motions better.
         """
-        weighting = replace(self.weighting, discount=1.0)
-        return replace(self, weighting=weighting).reweighted(weighting.regularization.prior_spread)
+        return replace(self, discount=1.0).reweighted(self.regularization.prior_spread)
 
     def reweighted(self, given_spread: float = 0.0) -> "MapFit":
         """Iterate weights (residual deviation per channel) and prior spread to their fixed point.
@@ -171,46 +152,41 @@ class MapFit:
         ConvergenceError
             The solver finds no optimum.
         """
-        information, weighting = self.data.information, self.weighting
+        information, fit = self.data.information, self
         given_spread = given_spread or self.options.prior_spread
         start: Solution | None = None
         least = self.data.least_deviation
         for iteration in range(_MAX_REWEIGHTINGS):
             # Parameters under the weights so far, started at the last solution.
-            R, z = self.normalised_equations(weighting.weights)
+            R, z = self.normalised_equations(fit.weights)
             try:
-                start = solution = self.map_problem.solve(R, z, weighting.regularization, start)
+                start = solution = self.map_problem.solve(R, z, fit.regularization, start)
             except ConvergenceError as error:
                 # Without noise residuals fall below what the solver resolves next to the prior.
-                if iteration == _MAX_REWEIGHTINGS - 1 or (weighting.deviation > information.rms_measured).all():
-                    raise ConvergenceError(f"{error}; {self._most_weighted(weighting)}") from None
-                least, start = _COARSER_FACTOR * weighting.deviation, None
-                weighting = replace(weighting, deviation=least)
+                if iteration == _MAX_REWEIGHTINGS - 1 or (fit.deviation > information.rms_measured).all():
+                    raise ConvergenceError(f"{error}; {fit._most_weighted()}") from None
+                least, start = _COARSER_FACTOR * fit.deviation, None
+                fit = replace(fit, deviation=least)
                 continue
             # Residual deviation per channel, then the prior spread of the largest evidence.
             deviation = np.maximum(information.deviation(self._physical(solution)), least)
             prior_spread = given_spread or regularizers.prior_spread_of_largest_evidence(
-                R, solution, information.layout, weighting.regularization, self._held
-            )
-            change = max(
-                np.max(np.abs(deviation / weighting.deviation - 1)),
-                abs(prior_spread / weighting.regularization.prior_spread - 1),
-            )
-            if change <= _REWEIGHTING_TOLERANCE:
+                R, solution, information.layout, fit.regularization, self._held)
+            changes = deviation / fit.deviation - 1, prior_spread / fit.regularization.prior_spread - 1
+            if max(np.max(np.abs(change)) for change in changes) <= _REWEIGHTING_TOLERANCE:
                 break
-            regularization = replace(weighting.regularization, prior_spread=prior_spread)
-            weighting = replace(weighting, deviation=deviation, regularization=regularization)
-        return replace(self, weighting=weighting, solution=solution)
+            regularization = replace(fit.regularization, prior_spread=prior_spread)
+            fit = replace(fit, deviation=deviation, regularization=regularization)
+        return replace(fit, solution=solution)
 
-    def _most_weighted(self, weighting: Weighting) -> str:
+    def _most_weighted(self) -> str:
         """Name the channel that outweighs the prior most, for a message."""
         information = self.data.information
-        relative = weighting.deviation / np.maximum(information.rms_measured, 1e-300)
+        relative = self.deviation / np.maximum(information.rms_measured, 1e-300)
         channel = int(np.argmin(np.where(information.counts > 0, relative, np.inf)))
         return (
-            f"{information.names[channel]} weighs most, whose error of {weighting.deviation[channel]:.1e} is"
-            f" {relative[channel]:.1e} of its effort: check its unit (robot.effort_scale), or leave its effort out"
-        )
+            f"{information.names[channel]} weighs most, whose error of {self.deviation[channel]:.1e} is"
+            f" {relative[channel]:.1e} of its effort: check its unit (robot.effort_scale), or leave its effort out")
 
     def normalised_equations(self, weights: Array) -> tuple[Array, Array]:
         """Weighted equations ``R (p, p)`` and ``z (p,)`` in normalised coordinates, without what was left out."""
@@ -220,7 +196,7 @@ class MapFit:
 
     def refitted(self, estimate: Estimate) -> Array:
         """Parameters ``(p,)`` of this fit with the weights of data and prior of an estimate, without iteration."""
-        regularization = replace(self.weighting.regularization, prior_spread=estimate.prior_spread)
+        regularization = replace(self.regularization, prior_spread=estimate.prior_spread)
         R, z = self.normalised_equations(estimate.weights)
         return self._physical(self.map_problem.solve(R, z, regularization))
 
@@ -232,8 +208,7 @@ class MapFit:
         """
         data = self.data
         kept, outliers = data_checks.without_outliers(
-            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold
-        )
+            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold)
         fit = replace(self, data=replace(data, recordings=tuple(kept)), outliers=self._outliers_with(outliers))
         if outliers.any():
             information = replace(compress(data.equations, kept), earlier=data.information.earlier)
@@ -242,8 +217,7 @@ class MapFit:
 
     def with_all_independent(self) -> "MapFit":
         """Count samples as independent again as far as the filter leaves them so."""
-        fraction = band_fraction(self.data.recordings)
-        return replace(self, weighting=replace(self.weighting, fraction=fraction, discount=1.0))
+        return replace(self, fraction=band_fraction(self.data.recordings), discount=1.0)
 
     def with_further(self) -> "MapFit":
         """Add the equations of further samples.
@@ -253,8 +227,7 @@ class MapFit:
         """
         data, count = self.data, np.zeros(self.data.equations.count, dtype=int)
         limits = data_checks.OutlierLimits.from_residuals(
-            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold
-        )
+            data.equations.channels, data.recordings, self._residuals, self.options.outlier_threshold)
         parameters = self.parameters
 
         def masked_samples() -> Iterator[Samples]:
@@ -300,18 +273,19 @@ class MapFit:
         Channels have the proportions of the correlation of their residuals, which is less noisy than their own scores;
         one factor by the scores of all weighs data against the prior.
         """
-        recordings, residuals, weighting = self.data.recordings, self._residuals, self.weighting
-        covariance = self._covariance(self.normalised_equations(weighting.weights)[0], self._solved)
+        recordings, residuals = self.data.recordings, self._residuals
+        # Inverse Hessian in physical parameters; held ones have no variance.
+        root = regularizers.covariance_root(self.normalised_equations(self.weights)[0], self._solved, ~self._held)
+        root = self.map_problem.coordinates.matrix[:, ~self._held] @ root
         # Noise that varies scores as much as the residuals do, over the noise by the correlation of the residuals.
-        small, largest = noise_levels(self.data.equations, recordings, residuals, covariance, weighting.weights**2)
+        small, largest = noise_levels(self.data.equations, recordings, residuals, root @ root.T, self.weights**2)
         independent = effective_fraction(residuals, [samples.mask for samples in recordings])
-        fraction = np.minimum(independent, weighting.fraction)
-        excess = float(np.mean(small * fraction / weighting.deviation**2))
-        ratio = np.where(largest > 0, largest / weighting.deviation**2, 1 / fraction)
+        fraction = np.minimum(independent, self.fraction)
+        excess = float(np.mean(small * fraction / self.deviation**2))
+        ratio = np.where(largest > 0, largest / self.deviation**2, 1 / fraction)
         if excess < 1.0:
-            fraction = np.minimum(fraction / max(excess, 1e-9), weighting.fraction)
-        weighting = replace(weighting, fraction=fraction, discount=1 / max(excess, 1.0))
-        return replace(self, noise_ratio=ratio, weighting=weighting)
+            fraction = np.minimum(fraction / max(excess, 1e-9), self.fraction)
+        return replace(self, noise_ratio=ratio, fraction=fraction, discount=1 / max(excess, 1.0))
 
     def with_chosen_terms(self) -> "MapFit":
         """Keep rotor inertia and Stribeck friction only if the data show them."""
@@ -337,10 +311,9 @@ class MapFit:
 
     @property
     def _test(self) -> DriveTermTest:
-        weighting = self.weighting
-        counts = weighting.fraction * weighting.discount * self.data.information.counts
+        counts = self.fraction * self.discount * self.data.information.counts
         bodies = len(self.data.equations.model.layout.body_names)
-        return DriveTermTest(weighting.weights, counts, weighting.regularization.spreads(bodies))
+        return DriveTermTest(self.weights, counts, self.regularization.spreads(bodies))
 
     def with_chosen_stribeck(self) -> "MapFit":
         """Keep Stribeck friction only of joints that show it, at the best speed if the options ask for it.
@@ -351,9 +324,7 @@ class MapFit:
         chosen = self._with_stribeck_by_test()
         if chosen is not self and self.options.fit_stribeck_speed:
             second = chosen.with_all_independent().reweighted()._discounted()
-            chosen = replace(
-                self, noise_ratio=second.noise_ratio, weighting=second.weighting
-            )._with_stribeck_by_test()
+            chosen = self.with_weights_of(second)._with_stribeck_by_test()
         return chosen
 
     def _with_stribeck_by_test(self) -> "MapFit":
@@ -369,23 +340,24 @@ class MapFit:
             return self
         data = replace(self.data, equations=chosen, information=reduced)
         return replace(
-            MapFit.of(data, self.options, self.map_problem.constraints),
-            weighting=self.weighting,
+            MapFit.of(data, self.options, self.map_problem.constraints).with_weights_of(self),
             outliers=self.outliers,
-            noise_ratio=self.noise_ratio,
             speed_covariance=covariance,
             # At fitted speeds it is another column.
             complete=None if self.options.fit_stribeck_speed else information,
-            left_out=self.left_out,
-        )
+            left_out=self.left_out)
+
+    def with_weights_of(self, other: "MapFit") -> "MapFit":
+        """Take over the weights of data and prior, and the noise."""
+        names = ("deviation", "fraction", "regularization", "discount", "noise_ratio")
+        return replace(self, **{name: getattr(other, name) for name in names})
 
     def estimate(self) -> Estimate:
-        weighting, solution = self.weighting, self._solved
+        solution, parameters = self._solved, self.parameters
         coordinates, information, model = self.map_problem.coordinates, self.data.information, self.data.equations.model
-        parameters = self.parameters
-        ratio = 1 / weighting.fraction if self.noise_ratio is None else self.noise_ratio
-        noise = ratio * weighting.deviation**2
-        fitted = self.normalised_equations(weighting.weights)
+        ratio = 1 / self.fraction if self.noise_ratio is None else self.noise_ratio
+        noise = ratio * self.deviation**2
+        fitted = self.normalised_equations(self.weights)
         held = model.layout if self.complete is None else self.complete.layout
         inverse, left_out = np.linalg.inv(coordinates.matrix), np.zeros(len(parameters), dtype=bool)
         left_out[np.setdiff1d(model.layout.absent, held.absent)] = True
@@ -396,40 +368,22 @@ class MapFit:
             ErrorSources(
                 coordinates.normalise(*(self.complete or information).whitened(1 / np.sqrt(noise))),
                 None if of_speeds is None else inverse @ of_speeds @ inverse.T,
-                left_out,
-            ),
+                left_out),
             solution,
-            self.map_problem.convex_program(*fitted, weighting.regularization),
+            self.map_problem.convex_program(*fitted, self.regularization),
             coordinates,
-            weighting.regularization,
-        )
+            self.regularization)
         missed = np.array([channel.expected_square(covariance) for channel in information.channels])
-        deviation = np.sqrt(weighting.deviation**2 + missed / np.maximum(information.counts, 1))
+        deviation = np.sqrt(self.deviation**2 + missed / np.maximum(information.counts, 1))
         kept = np.ones(len(parameters))
         kept[held.absent] = 0.0  # what is held has no variance; what a test left out has
-        r_factor, _ = information.whitened(1 / weighting.deviation)
+        r_factor, _ = information.whitened(1 / self.deviation)
         return Estimate(
-            equations=self.data.equations,
-            parameters=parameters,
-            covariance=kept[:, None] * covariance * kept,
-            residual_deviation=deviation,
-            effective_counts=np.minimum(deviation**2 / noise, 1.0) * information.counts,
+            equations=self.data.equations, parameters=parameters, covariance=kept[:, None] * covariance * kept,
+            residual_deviation=deviation, effective_counts=np.minimum(deviation**2 / noise, 1.0) * information.counts,
             base=base_parameters(model.layout, r_factor, base_parameters_of_robot(model)),
             train_relative_error=information.relative_error(parameters),
-            prior_spread=weighting.regularization.prior_spread,
-            own_prior_spreads=self.data.prior_spreads,
-            solution=solution,
-            recordings=tuple(samples.name for samples in self.data.recordings),
-            information=information,
-            weights=weighting.weights,
-            bounded_interval=interval,
-            delay=self.data.removed_delay,
-            delay_found=self.data.delay,
-            outliers=self.outliers,
-        )
-
-    def _covariance(self, R: Array, solution: Solution) -> Array:
-        """Inverse Hessian ``(p, p)`` of a solution in physical parameters; held ones have no variance."""
-        coordinates = self.map_problem.coordinates
-        root = coordinates.matrix[:, ~self._held] @ regularizers.covariance_root(R, solution, ~self._held)
-        return root @ root.T
+            prior_spread=self.regularization.prior_spread, own_prior_spreads=self.data.prior_spreads,
+            solution=solution, recordings=tuple(samples.name for samples in self.data.recordings),
+            information=information, weights=self.weights, bounded_interval=interval, delay=self.data.removed_delay,
+            delay_found=self.data.delay, outliers=self.outliers)

@@ -27,10 +27,8 @@ class Round:
 
     Attributes
     ----------
-    recordings : tuple of str
-        Recordings fitted, those of earlier rounds included.
-    deviation : float
-        Standard deviation of predicted torque, as a share of torque, of the joint with the largest one.
+    recordings : recordings fitted, those of earlier rounds included
+    deviation : standard deviation of predicted torque, as a share of torque, of the joint with the largest one
     """
 
     recordings: tuple[str, ...]
@@ -58,10 +56,8 @@ class RoundDecision:
 
     Attributes
     ----------
-    gain : float
-        Share by which the last round lowered the deviation; NaN in the first.
-    reason : str
-        Reason to stop after this round; empty if another one follows.
+    gain : share by which the last round lowered the deviation; NaN in the first
+    reason : reason to stop after this round; empty if another one follows
     """
 
     gain: float
@@ -75,8 +71,7 @@ def decide(rounds: Sequence[Round], options: RoundsOptions, usable: bool = True)
 
     Parameters
     ----------
-    usable : bool
-        Whether the last result may be used; the confidence of one that may not is unreliable.
+    usable : whether the last result may be used; the confidence of one that may not is unreliable
     """
     if not rounds:
         raise IdentificationError("rounds: there is no round yet; identify first")
@@ -99,18 +94,13 @@ class IdentificationOutcome:
 
     Attributes
     ----------
-    train, held_out : tuple of Samples
-        Prepared samples; ``held_out`` may be empty.
-    validation : Validation or None
-        Errors on held-out data, if there are any.
+    train, held_out : prepared samples; ``held_out`` may be empty
+    validation : errors on held-out data, if there are any
     blocks : Validation or None
         Errors on blocks of the training data, each held out in turn, if no recording was; None also of too little data.
-    bands : tuple of BandErrors
-        Errors in fixed bands, on held-out recordings, or on those fitted if nothing was held out.
-    rounds : tuple
-        Options of the rounds that this is one of, and the torque confidence after each round before it.
-    peak_memory_mb : float
-        Largest resident memory of this process until the outcome was there [MiB].
+    bands : errors in fixed bands, on held-out recordings, or on those fitted if nothing was held out
+    rounds : options of the rounds that this is one of, and the torque confidence after each round before it
+    peak_memory_mb : largest resident memory of this process until the outcome was there [MiB]
     """
 
     estimate: Estimate

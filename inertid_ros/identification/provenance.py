@@ -29,14 +29,10 @@ class RecordingSource:
 
     Attributes
     ----------
-    role : str
-        ``train`` or ``validation``.
-    seconds : float
-        Span of the stamps [s].
-    used_samples : int
-        Number of prepared and usable samples.
-    sha256 : str
-        Checksum of the file or the bag's storage files; of the samples if the recording is no file.
+    role : ``train`` or ``validation``
+    seconds : span of the stamps [s]
+    used_samples : number of prepared and usable samples
+    sha256 : checksum of the file or the bag's storage files; of the samples if the recording is no file
     """
 
     name: str
@@ -55,10 +51,8 @@ class EarlierSource:
 
     Attributes
     ----------
-    sha256 : str
-        Checksum of its ``parameters.yaml``.
-    recordings : dict
-        Checksum to name of every recording that it, or a result before it, was fitted to.
+    sha256 : checksum of its ``parameters.yaml``
+    recordings : checksum to name of every recording that it, or a result before it, was fitted to
     """
 
     directory: str
@@ -73,10 +67,8 @@ class Provenance:
 
     Attributes
     ----------
-    urdf_sha256 : str
-        Checksum of the URDF text as given.
-    command : str
-        Command line that made it; empty for a node or Python code.
+    urdf_sha256 : checksum of the URDF text as given
+    command : command line that made it; empty for a node or Python code
     """
 
     robot: str
@@ -103,37 +95,22 @@ class Provenance:
 
 
 def provenance(
-    model: RobotModel,
-    recordings: tuple[RecordingSource, ...],
-    configuration: Configuration,
-    earlier: EarlierSource | None = None,
-) -> Provenance:
+        model: RobotModel, recordings: tuple[RecordingSource, ...], configuration: Configuration,
+        earlier: EarlierSource | None = None) -> Provenance:
     """Provenance of a result made now, on this machine; the cutoff is that of the first recording."""
     return Provenance(
-        robot=model.name,
-        model_hash=model.hash,
-        urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
-        recordings=recordings,
-        configuration=attrs.asdict(configuration),
-        versions=_versions(),
-        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        cutoff_hz=recordings[0].cutoff_hz,
-        earlier=earlier,
-    )
+        robot=model.name, model_hash=model.hash, urdf_sha256=hashlib.sha256(model.urdf.encode()).hexdigest(),
+        recordings=recordings, configuration=attrs.asdict(configuration), versions=_versions(),
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"), cutoff_hz=recordings[0].cutoff_hz,
+        earlier=earlier)
 
 
 def recording_source(recording: Recording, samples: Samples, role: str) -> RecordingSource:
     """Source entry of a recording and its prepared samples."""
     return RecordingSource(
-        name=recording.name,
-        role=role,
-        samples=len(recording),
-        seconds=recording.duration,
-        used_samples=int(samples.usable.sum()),
-        cutoff_hz=samples.cutoff_hz,
-        sha256=checksum(recording),
-        notices=recording.notices,
-    )
+        name=recording.name, role=role, samples=len(recording), seconds=recording.duration,
+        used_samples=int(samples.usable.sum()), cutoff_hz=samples.cutoff_hz, sha256=checksum(recording),
+        notices=recording.notices)
 
 
 def checksum(recording: Recording) -> str:

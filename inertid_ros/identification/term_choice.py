@@ -21,7 +21,11 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import TermChoice
 from inertid_ros.identification.information.information import compress, merged
 from inertid_ros.identification.information.residuals import band_fraction
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    prior_coordinates,
+    prior_covariance_root,
+)
 from inertid_ros.regressors.equations import Equations
 
 TERM_BLOCKS = 10
@@ -80,16 +84,11 @@ class _BlockFits:
 
     Attributes
     ----------
-    rows : ndarray, shape (blocks, p, p + 1)
-        R and z of every block.
-    rest : ndarray, shape (blocks,)
-        Squared error of every block that no parameters remove.
-    columns : tuple of ndarray
-        Columns of every term.
-    lowest : ndarray, shape (p,)
-        Lower bounds in units of the prior; minus infinity of unbounded parameters.
-    independent : float
-        Largest independent share of the samples.
+    rows : (blocks, p, p + 1), R and z of every block
+    rest : (blocks,), squared error of every block that no parameters remove
+    columns : columns of every term
+    lowest : (p,), lower bounds in units of the prior; minus infinity of unbounded parameters
+    independent : largest independent share of the samples
     """
 
     rows: Array

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import Samples, UndecimatedVelocity
-from inertid_ros.data.preparation.filtered_motion import RESTING_SPEED, FrictionDirection
+from inertid_ros.data.preparation.filtered_motion import RESTING_SPEED, slides
 from inertid_ros.robot.model import RobotModel
 
 _HALF_LENGTH_PERIODS = 1.25  # of the cutoff
@@ -31,14 +31,10 @@ class StreamOptions:
 
     Attributes
     ----------
-    period : float
-        Sample period after resampling [s].
-    block : int
-        Samples per block.
-    velocity_noise : float
-        Standard deviation of the measured velocity [rad/s or m/s].
-    effort_delay_s : float
-        Delay of effort stamps after the motion [s], see
+    period : sample period after resampling [s].
+    block : samples per block.
+    velocity_noise : standard deviation of the measured velocity [rad/s or m/s].
+    effort_delay_s : delay of effort stamps after the motion [s], see
         :class:`~inertid_ros.identification.information.delay.Delay`.
     """
 
@@ -52,8 +48,7 @@ class StreamOptions:
         if not (self.period > 0 and 0 < self.cutoff_hz < 0.4 / self.period):
             raise RecordingError(
                 f"stream: cutoff {self.cutoff_hz:g} Hz does not suit a period of {self.period:g} s; give less than 0.4"
-                " times the sample rate"
-            )
+                " times the sample rate")
 
     @property
     def independent_share(self) -> float:
@@ -66,12 +61,9 @@ class CausalFilter:
 
     Attributes
     ----------
-    longest_gap : float
-        Longest interpolated time between two states; a longer one restarts the filter [s].
-    rejected : int
-        Unused states: stamps that repeat or go back, values that are not finite.
-    restarts : int
-        Restarts after a gap.
+    longest_gap : longest interpolated time between two states; a longer one restarts the filter [s].
+    rejected : unused states: stamps that repeat or go back, values that are not finite.
+    restarts : restarts after a gap.
     """
 
     def __init__(self, model: RobotModel, options: StreamOptions) -> None:
@@ -85,7 +77,7 @@ class CausalFilter:
         self._derivative = np.pad(np.convolve(smooth, _DIFFERENCE), edge - len(_DIFFERENCE) // 2) / options.period
         self._half = half + edge
         threshold = max(RESTING_SPEED, _SURE_SIGN_DEVIATIONS * options.velocity_noise)
-        self._direction = FrictionDirection(model.layout, np.full(len(model.layout.drive_ratios), threshold))
+        self._sliding_speeds = np.full(len(model.layout.drive_ratios), threshold)
         self._scale, self.rejected, self.restarts = model.effort_scale, 0, 0
         self.longest_gap = max(_MAX_GAP_PERIODS / options.cutoff_hz, 3 * options.period)
         self._last: tuple[float, Array] | None = None
@@ -99,11 +91,6 @@ class CausalFilter:
     def delay(self) -> float:
         """Age of the newest sample that a state completes [s]."""
         return self._half * self._options.period
-
-    @property
-    def latency(self) -> float:
-        """Longest time from a state to the block around it [s]: delay and length of a block."""
-        return self.delay + self._options.block * self._options.period
 
     def push(self, time: float, position: Array, velocity: Array, effort: Array) -> Samples | None:
         """Take a state ``(n,)`` with its stamp [s]; return the block that it completes, if any."""
@@ -137,7 +124,7 @@ class CausalFilter:
         count = len(smooth)
         speeds = rows[:, n : 2 * n]
         undecimated = UndecimatedVelocity((speeds,), self._centred, half + np.arange(count))
-        sliding = self._direction.defined(speeds, self._centred)[half : half + count]
+        sliding = slides(self._model.layout, self._sliding_speeds, speeds, self._centred)[half : half + count]
         time: Array = self._start + (self._dropped + half + np.arange(count, dtype=float)) * self._options.period
         del self._rows[:count]
         self._dropped += count

@@ -52,16 +52,11 @@ class Change:
 
     Attributes
     ----------
-    time : float
-        Newest sample of the window [s].
-    subject : str
-        Link or joint.
-    amount, deviation : float
-        Mass [kg] of a body, or friction torque at the mean speed of the window [N m or N].
-    ratio, threshold : float
-        Twice the logarithm of the likelihood ratio, and its threshold.
-    settled : bool
-        Whether all samples of the window are later than the first alarm.
+    time : newest sample of the window [s].
+    subject : link or joint.
+    amount, deviation : mass [kg] of a body, or friction torque at the mean speed of the window [N m or N].
+    ratio, threshold : twice the logarithm of the likelihood ratio, and its threshold.
+    settled : whether all samples of the window are later than the first alarm.
     """
 
     time: float
@@ -81,8 +76,7 @@ class ChangeDetector:
 
     Attributes
     ----------
-    tested : bool
-        Whether the last window held enough samples for a test; at rest it does not.
+    tested : whether the last window held enough samples for a test; at rest it does not.
     """
 
     def __init__(self, robot: CalibratedRobot, options: OnlineNodeOptions | None = None) -> None:
@@ -111,7 +105,6 @@ class ChangeDetector:
         return change
 
     def _take(self, samples: Samples) -> None:
-        """Append the independent samples of a block to the window."""
         equations, robot = self._robot.equations, self._robot
         stride = max(1, int(0.5 / (samples.cutoff_hz * samples.period)))
         chosen = samples.select(slice(self._skipped % stride, None, stride))
@@ -255,12 +248,9 @@ class ChangeHistory:
 
     Attributes
     ----------
-    current : Change or None
-        Last report; None while the robot is as calibrated.
-    since : float
-        First alarm of the current change [s].
-    time : float
-        Newest sample of the last report [s].
+    current : last report; None while the robot is as calibrated.
+    since : first alarm of the current change [s].
+    time : newest sample of the last report [s].
     """
 
     def __init__(self) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inertid_ros.config.nodes import OnlineNodeOptions
-from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.samples import JointSample, Samples
@@ -34,12 +33,9 @@ class Followed:
 
     Attributes
     ----------
-    block : Samples or None
-        Completed by the state.
-    estimate : OnlineEstimate or None
-        None if no solution was due.
-    news : bool
-        Whether :attr:`FollowedRobot.changes` is to be reported.
+    block : completed by the state.
+    estimate : None if no solution was due.
+    news : whether :attr:`FollowedRobot.changes` is to be reported.
     """
 
     state: CheckedState
@@ -53,17 +49,15 @@ class FollowedRobot:
 
     Parameters
     ----------
-    robot : CalibratedRobot
-        With the noise of the stream, see :func:`.with_stream_noise`.
+    robot : with the noise of the stream, see :func:`.with_stream_noise`.
 
     Attributes
     ----------
-    filter : CausalFilter
-        Its delay is that of all results.
+    filter : its delay is that of all results.
+    weights : (c,), make errors independent with unit variance [1 / (N m or N)].
     """
 
-    def __init__(
-        self, robot: CalibratedRobot, stream: StreamOptions, options: OnlineNodeOptions = NOTHING_FORGOTTEN
+    def __init__(self, robot: CalibratedRobot, stream: StreamOptions, options: OnlineNodeOptions = NOTHING_FORGOTTEN
     ) -> None:
         self.robot, self._solve_period_s = robot, options.solve_period_s
         model = robot.equations.model
@@ -71,13 +65,8 @@ class FollowedRobot:
         self.changes, self.faults = ChangeHistory(), Counter[StreamFault]()
         self._checks = StreamChecks(model, self.filter.longest_gap)
         self._online = OnlineIdentification(robot, options, stream.independent_share)
-        self._detector = ChangeDetector(robot, options)
+        self.weights, self._detector = self._online.weights, ChangeDetector(robot, options)
         self._solved = 0.0
-
-    @property
-    def weights(self) -> Array:
-        """Weights ``(c,)`` that make errors independent with unit variance [1 / (N m or N)]."""
-        return self._online.weights
 
     def stamp_ns(self, time: float) -> int:
         """Joint state stamp [ns] of a time of samples, estimates or changes [s]."""
@@ -123,11 +112,9 @@ def followed_robot(
 
     Parameters
     ----------
-    rate_hz : float
-        Rate of the joint states [Hz].
-    recordings : sequence of str
-        Paths of recordings of the robot as calibrated, whose residuals are the noise; by default those that the result
-        was fitted to and that still exist.
+    rate_hz : rate of the joint states [Hz].
+    recordings : paths of recordings of the robot as calibrated, whose residuals are the noise; by default those that
+        the result was fitted to and that still exist.
 
     Raises
     ------
@@ -153,7 +140,6 @@ def followed_robot(
 
 
 def _blocks(recording: Recording, model: RobotModel, stream: StreamOptions) -> Iterator[Samples]:
-    """Blocks of a recording that is put through the filter state by state."""
     missing = [name for name in model.joint_names if name not in recording.joint_names]
     if missing or recording.velocity is None:
         what = f"joints {missing}" if missing else "velocity"

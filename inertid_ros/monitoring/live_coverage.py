@@ -5,17 +5,19 @@ are left to the identification.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
+from inertid_ros.core.errors import InertidError
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.blocks import Block
 from inertid_ros.identification.assessment.curves import JointCoverage, MotionExtent, coverage_of_extent
 from inertid_ros.identification.assessment.torque_confidence import StateTorques, sample_states
 from inertid_ros.identification.information.information import Compressor, Information, information_so_far
-from inertid_ros.identification.prior.coordinates import (
+from inertid_ros.identification.solvers.coordinates import (
     TYPICAL_PRIOR_SPREAD,
     prior_coordinates,
     prior_covariance_root,
@@ -60,17 +62,17 @@ class LiveCoverage:
             return
         names = self._model.recorded_joints.urdf_names(block.joint_names, "joints")
         columns = [names.index(joint) for joint in self._model.joint_names]
-        self._measured |= np.isfinite(block.effort[:, columns]).any(axis=0)
+        position, effort = block.channels["position"], block.channels["effort"]
+        self._measured |= np.isfinite(effort[:, columns]).any(axis=0)
         self._start_ns = self._start_ns or int(block.stamps_ns[0])
         time = 1e-9 * (block.stamps_ns - self._start_ns).astype(float)
-        velocity = np.full_like(block.position, np.nan) if block.velocity is None else block.velocity
-        values = (block.position, velocity, np.nan_to_num(block.effort))
+        velocity = block.channels.get("velocity", np.full_like(position, np.nan))
+        values = (position, velocity, np.nan_to_num(effort))
         self._pending.append(np.column_stack([time, *(channel[:, columns] for channel in values)]))
         if time[-1] - self._pending[0][0, 0] > _STREAM.period:
             self._average()
 
     def _average(self) -> None:
-        """Pass means over all complete periods to the filter."""
         rows = np.concatenate(self._pending)
         period = np.floor(rows[:, 0] / _STREAM.period)
         complete = int(np.argmax(period == period[-1]))
@@ -106,7 +108,6 @@ class LiveCoverage:
         self._extent = extent if self._extent is None else self._extent | extent
 
     def _fit(self, information: Information) -> tuple[Array, Array]:
-        """Parameters ``(p,)`` and their covariance by data and prior."""
         coordinates = prior_coordinates(self._model, information)
         root, prior = prior_covariance_root(coordinates, TYPICAL_PRIOR_SPREAD), self._model.prior
         for term in set(_TESTED_TERMS).intersection(self._model.layout.drive_terms):
@@ -135,3 +136,45 @@ def still_needed(coverage: Sequence[JointCoverage]) -> str:
     """One line on what to move next, for the joints with the least certain torque; empty if nothing is to be gained."""
     advised = sorted((joint for joint in coverage if joint.advice), key=lambda joint: -joint.torque_deviation)
     return "; ".join(f"{joint.joint}: {joint.advice}" for joint in advised[:_ADVISED_JOINTS])
+
+
+class RecordingCoverage:
+    """Coverage of the newest recording, for the status of the node."""
+
+    def __init__(self) -> None:
+        self.joints: tuple[JointCoverage, ...] = ()  # when it was last computed
+        self._name, self._has_news = "", False
+        self._live: LiveCoverage | None = None
+
+    def prepare(self, model: RobotModel) -> None:
+        """Load libraries and models now, which takes a second of a core, and not while the robot moves."""
+        if not model.free:
+            LiveCoverage(model)
+
+    def add(self, model: RobotModel | None, name: str, sequence: int, block: Block) -> None:
+        """Take the next samples; another name, or sequence 0, begins a new recording."""
+        self._has_news = True
+        if name != self._name or sequence == 0:
+            self._name, self.joints = name, ()
+            self._live = LiveCoverage(model) if model is not None and not model.free else None
+        if self._live is not None:
+            try:
+                self._live.add(block)
+            except (InertidError, ValueError):  # of other joints; reported when the recording is identified
+                self._live = None
+
+    def work_out(self) -> None:
+        """Compute the coverage if there are new samples, which takes some milliseconds."""
+        has_news, self._has_news = self._has_news, False
+        if self._live is not None and has_news:
+            try:
+                self.joints = self._live.joints()
+            except (InertidError, ValueError, np.linalg.LinAlgError):
+                self._live, self.joints = None, ()
+
+    def fill(self, status: Any) -> None:
+        """Set the fields of an ``IdentifierStatus``."""
+        status.recording = self._name
+        status.joint_names = [coverage.joint for coverage in self.joints]
+        status.torque_deviation = [coverage.torque_deviation for coverage in self.joints]
+        status.still_needed = still_needed(self.joints)

@@ -20,10 +20,10 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA
 from inertid_ros.core.qr import append_rows
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Channel, Information, fingerprint
-from inertid_ros.identification.prior.convex_program import ConvexProgram
-from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization, regularized
+from inertid_ros.identification.solvers.convex_program import ConvexProgram
+from inertid_ros.identification.solvers.coordinates import ENERGY_SHARE, Coordinates, prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem
+from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.payload.equations import CalibratedRobot
 from inertid_ros.regressors.equations import Equations, equations_of
 from inertid_ros.robot.model import RobotModel
@@ -43,8 +43,7 @@ class OnlineInformation:
 
     Parameters
     ----------
-    options : OnlineNodeOptions
-        Its ``window_s``, to a tenth of it, or else ``time_constant_s``; zero forgets nothing.
+    options : its ``window_s``, to a tenth of it, or else ``time_constant_s``; zero forgets nothing.
     """
 
     def __init__(self, equations: Equations, options: OnlineNodeOptions = NOTHING_FORGOTTEN) -> None:
@@ -80,9 +79,7 @@ class OnlineInformation:
         channels = tuple(
             Channel(columns, R @ expansion, int(round(count)))
             for columns, R, expansion, count in zip(
-                self._equations.columns, factors.R, self._expansions, factors.counts, strict=True
-            )
-        )
+                self._equations.columns, factors.R, self._expansions, factors.counts, strict=True))
         equations = self._equations
         return Information(equations.model.layout, channels, self._robot, tuple(equations.channels))
 
@@ -135,8 +132,7 @@ class _Factors:
     def with_rows_of(self, other: "_Factors") -> "_Factors":
         merged = [
             append_rows(factor.copy(order="F"), np.array(added.T, order="C"))
-            for factor, added in zip(self.R, other.R, strict=True)
-        ]
+            for factor, added in zip(self.R, other.R, strict=True)]
         return _Factors(merged, self.counts + other.counts)
 
 
@@ -146,16 +142,11 @@ class OnlineEstimate:
 
     Attributes
     ----------
-    time : float
-        Newest sample [s].
-    parameters : ndarray, shape (p,)
-        Physically consistent.
-    hessian : ndarray, shape (p, p)
-        Hessian of the objective in the normalised ``coordinates``.
-    steps : int
-        Newton steps from the last estimate.
-    seconds : float
-        Solution time.
+    time : newest sample [s].
+    parameters : (p,), physically consistent.
+    hessian : (p, p), Hessian of the objective in the normalised ``coordinates``.
+    steps : Newton steps from the last estimate.
+    seconds : solution time.
     """
 
     time: float
@@ -177,10 +168,8 @@ class OnlineIdentification:
 
     Parameters
     ----------
-    robot : CalibratedRobot
-        Its parameters are the prior, its residuals the weights.
-    independent_share : float
-        Independent share of the samples.
+    robot : its parameters are the prior, its residuals the weights.
+    independent_share : independent share of the samples.
     """
 
     def __init__(
@@ -190,8 +179,7 @@ class OnlineIdentification:
         model, layout = robot.equations.model, robot.layout
         drives = {term: robot.parameters[layout.drive(term)] for term in layout.drive_terms}
         self._model: RobotModel = replace(
-            model.with_prior_bodies(layout.bodies(robot.parameters)), drive_prior={**model.drive_prior, **drives}
-        )
+            model.with_prior_bodies(layout.bodies(robot.parameters)), drive_prior={**model.drive_prior, **drives})
         self.equations = equations_of(self._model, robot.equations.equation_type)
         self.weights: Array = np.sqrt(independent_share) / robot.deviation
         self.stream = OnlineInformation(self.equations, options)
@@ -246,8 +234,7 @@ class StreamObjective:
     """
 
     def __init__(
-        self, information: Information, weights: Array, coordinates: Coordinates, prior: ConvexProgram
-    ) -> None:
+            self, information: Information, weights: Array, coordinates: Coordinates, prior: ConvexProgram) -> None:
         self._prior = prior
         self._rows: list[tuple[np.ndarray, Array, Array]] = []
         self._gram = prior.gram.copy()

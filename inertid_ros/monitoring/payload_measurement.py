@@ -1,18 +1,28 @@
-"""Joint states of a robot with a payload, collected while it moves, and the remaining uncertainty."""
+"""A payload from joint states while the robot moves: collected, estimated meanwhile, then solved in another process."""
 
+import time
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from inertid_ros.config.nodes import OnlineNodeOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.samples import JointSample, Samples
+from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.information.information import Compressor, information_so_far
-from inertid_ros.monitoring.followed_robot import FollowedRobot
-from inertid_ros.monitoring.stream_checks import CheckedState, StreamFault
 from inertid_ros.payload.equations import FrictionDrift, ToolFrame, payload_equations
+from inertid_ros.payload.offline import PayloadOptions, PayloadOutcome, payload_job
+from inertid_ros.report.results import Result
 
+from .followed_robot import Followed, FollowedRobot
+from .stream_checks import CheckedState, StreamFault
+
+_MAX_STATE_SILENCE_S = 5.0  # then a goal ends; busy machines hold joint states up for longer than a second
+_MAX_MEASUREMENT_S = 600.0
 _ENDING = (StreamFault.CLOCK, StreamFault.JUMP, StreamFault.HELD_JOINT)  # after which states do not belong together
 _MASS_SHARE, _MASS_KG, _COM_M = 0.02, 0.02, 0.01  # deviations above which mass or centre of mass is uncertain
 
@@ -23,10 +33,8 @@ class PayloadProgress:
 
     Attributes
     ----------
-    mass, mass_deviation : float
-        [kg]
-    com, com_deviation : ndarray, shape (3,)
-        Centre of mass in the tool frame [m].
+    mass, mass_deviation : [kg]
+    com, com_deviation : (3,), centre of mass in the tool frame [m].
     """
 
     mass: float
@@ -52,8 +60,7 @@ class PayloadMeasurement:
     """Collect joint states of a robot with a payload at ``tool``, for a number of seconds."""
 
     def __init__(
-        self, followed: FollowedRobot, tool: ToolFrame, seconds: float, drift: FrictionDrift | None = None
-    ) -> None:
+            self, followed: FollowedRobot, tool: ToolFrame, seconds: float, drift: FrictionDrift | None = None) -> None:
         self._robot, self._weights = followed.robot, followed.weights
         self._tool, self._wanted, self._drift = tool, seconds, drift or FrictionDrift()
         self._states: list[tuple[float, JointSample]] = []
@@ -76,10 +83,7 @@ class PayloadMeasurement:
     def add(self, state: JointSample, checked: CheckedState, block: Samples | None) -> None:
         """Take a joint state, the result of its checks, and the block that it completed, if any.
 
-        Raises
-        ------
-        RecordingError
-            It does not continue the states before.
+        Raises RecordingError if it does not continue the states before.
         """
         if checked.fault in _ENDING and (self._states or checked.fault is StreamFault.HELD_JOINT):
             raise RecordingError(f"payload: {checked.message}; measure again")
@@ -110,10 +114,79 @@ class PayloadMeasurement:
         position, velocity, effort = (np.array([getattr(state, key) for state in states]) for key in channels)
         still = np.zeros((len(states), len(names)))
         return Recording(
-            (*model.joint_names, *names),
-            np.array(times) - times[0],
-            np.hstack([position, held[:, reported]]),
-            np.hstack([effort, np.full_like(still, np.nan)]),
-            np.hstack([velocity, still]),
-            name="joint_states",
-        )
+            (*model.joint_names, *names), np.array(times) - times[0], np.hstack([position, held[:, reported]]),
+            np.hstack([effort, np.full_like(still, np.nan)]), np.hstack([velocity, still]), name="joint_states")
+
+
+class PayloadGoal:
+    """One goal of the payload action: joint states while the robot moves, then the solution in another process.
+
+    ``request`` is an ``IdentifyPayload.Goal``, whose empty fields take the node's options. ``progress`` is the estimate
+    so far. Raises InertidError if the request is impossible.
+    """
+
+    def __init__(self, request: Any, result: Result, robot: FollowedRobot, options: OnlineNodeOptions) -> None:
+        payload = options.payload
+        duration, frame = request.duration or payload.duration_s, request.frame or payload.frame
+        if not 0 < duration <= _MAX_MEASUREMENT_S:
+            raise RecordingError(f"payload: duration {duration:g} s is not between 0 and {_MAX_MEASUREMENT_S:g} s")
+        tool, drift = ToolFrame.from_link(result.model, frame), FrictionDrift(options.drift, payload.reference_drift)
+        self._options = PayloadOptions(frame, drift, payload.largest_mass or np.inf)
+        self._directory, self._reference = str(result.directory), tuple(request.reference) or payload.reference
+        for path in self._reference:
+            if not Path(path).exists():
+                raise RecordingError(f"{path}: there is no such recording; correct the reference")
+        self._timeout_s, self._received = payload.timeout_s, time.monotonic()
+        self._measurement = PayloadMeasurement(robot, tool, duration, drift)
+        self._process = WorkerProcess(payload_job.__module__)  # imports while the joint states come
+        self._worker: Worker[tuple[str, float], PayloadOutcome] | None = None
+        self._failure: InertidError | None = None
+        self.progress: PayloadProgress = self._measurement.progress()
+
+    @property
+    def stage(self) -> tuple[str, float]:
+        """Present stage, and the fraction of it that is done."""
+        if self._worker is None:
+            return "measuring", self._measurement.fraction
+        return self._worker.progress or ("preparing", 0.0)
+
+    def take(self, state: JointSample, followed: Followed, now: float) -> None:
+        """Take a joint state that was received at ``now`` of the steady clock [s]."""
+        if self._worker is not None or self._failure is not None:
+            return
+        self._received = now
+        try:
+            self._measurement.add(state, followed.state, followed.block)
+        except InertidError as error:
+            self._fail(error)
+            return
+        if followed.block is not None:
+            self.progress = self._measurement.progress()
+        if self._measurement.done:
+            job = (self._directory, self._measurement.recording(), self._reference, self._options)
+            self._worker = Worker("payload", payload_job, job, self._timeout_s, self._process)
+
+    def poll(self) -> bool:
+        silent = time.monotonic() - self._received
+        if self._failure is None and self._worker is None and silent > _MAX_STATE_SILENCE_S:
+            self._fail(RecordingError(f"payload: no joint states for {silent:.1f} s; measure again once they come"))
+        return self._failure is not None or (self._worker is not None and self._worker.poll())
+
+    def result(self) -> PayloadOutcome:
+        """Return the payload; raise InertidError if there is none."""
+        if self._failure is not None:
+            raise self._failure
+        if self._worker is None:
+            raise RecordingError("payload: is not over yet")
+        return self._worker.result()
+
+    def cancel(self, reason: str = "canceled") -> None:
+        if self._failure is None:
+            self._fail(RecordingError(f"payload: {reason}"))
+
+    def _fail(self, error: InertidError) -> None:
+        self._failure = error
+        if self._worker is not None:
+            self._worker.cancel()
+        else:
+            self._process.connection.close()  # which ends the process

@@ -41,10 +41,8 @@ class CheckedState:
 
     Attributes
     ----------
-    time : float
-        On a scale that only increases [s]; NaN if the state must not be used.
-    position : ndarray, shape (n,)
-        Without jumps by full turns.
+    time : on a scale that only increases [s]; NaN if the state must not be used.
+    position : (n,), without jumps by full turns.
     """
 
     time: float
@@ -88,15 +86,12 @@ class StreamChecks:
         return refused or self._followed(state.position, fault, message)
 
     def _not_finite(self, state: JointSample) -> CheckedState | None:
-        """Refuse NaN, infinity, and states without a channel."""
         if math.isfinite(state.position.sum() + state.velocity.sum() + state.effort.sum()):
             return None
         for channel in ("position", "velocity", "effort"):
             finite = np.isfinite(getattr(state, channel))
             if not finite.any():
-                return _refused(
-                    StreamFault.NOT_FINITE, f"joint_states hold no {channel}; have the driver report it"
-                )
+                return _refused(StreamFault.NOT_FINITE, f"joint_states hold no {channel}; have the driver report it")
             if not finite.all():
                 joint = self._names[int(np.argmin(finite))]
                 return _refused(StreamFault.NOT_FINITE, f"{joint}: {channel} is not finite; check the driver")
@@ -136,16 +131,14 @@ class StreamChecks:
         """Refuse values that are exactly those of before: they are not new measurements."""
         if before is None or any(
             getattr(before, channel).tobytes() != getattr(state, channel).tobytes()
-            for channel in ("position", "velocity", "effort")
-        ):
+            for channel in ("position", "velocity", "effort")):
             self._same = 0
             return None
         self._same += 1
         if self._same < _MAX_EQUAL_STATES:
             return _refused(None, "")
         return _refused(
-            StreamFault.STUCK, "joint states repeat their values with new stamps; the driver measures nothing"
-        )
+            StreamFault.STUCK, "joint states repeat their values with new stamps; the driver measures nothing")
 
     def _held_joint_moves(self, held: Array) -> CheckedState | None:
         """Refuse states while joints that the model holds, such as those of a gripper, move; they may be anywhere."""
@@ -162,8 +155,7 @@ class StreamChecks:
         names = [name for name, moves in zip(self._held_names, moved, strict=True) if moves] or self._held_names
         return _refused(
             StreamFault.HELD_JOINT,
-            f"{', '.join(names)} moves, which the calibration holds; hold it, or calibrate with it moving",
-        )
+            f"{', '.join(names)} moves, which the calibration holds; hold it, or calibrate with it moving")
 
     def _followed(self, position: Array, fault: StreamFault | None, message: str) -> CheckedState:
         """Remove full turns from the position; start a new stretch of time after an impossible jump."""
@@ -180,8 +172,7 @@ class StreamChecks:
                     fault = StreamFault.JUMP
                     message = (
                         f"{self._names[worst]} jumps by {abs(step[worst]):.3g} rad or m in {seconds:.3g} s, which its"
-                        " velocity limit excludes; check its encoder and the URDF. Beginning anew"
-                    )
+                        " velocity limit excludes; check its encoder and the URDF. Beginning anew")
         self._used = self._now, position
         return CheckedState(self._now, position, fault, message)
 

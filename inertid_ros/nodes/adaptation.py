@@ -7,70 +7,53 @@ deactivated, or after a fault, it brings the arm to rest and holds it. Cleaning 
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from inertid_ros.adaptive_control.controlled_arm import (
-    ArmState,
-    ControlledArm,
-    FirstEstimate,
-    adaptive_controller,
-    first_estimate,
-)
-from inertid_ros.adaptive_control.reference import MAX_POINTS, SentTrajectory
+from inertid_ros.adaptive_control import controlled_arm
 from inertid_ros.config.excitation import StateMonitorOptions
 from inertid_ros.config.nodes import AdaptationNodeOptions
 from inertid_ros.config.robot import DRIVE_TERMS
-from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, InertidError
+from inertid_ros.core.samples import StateSample
 from inertid_ros.data.screening.live_watch import StreamWatch
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.model import RobotModel, load_model
+from inertid_ros.ros.controller import CommandTopic, ControllerManager
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, from_joint_trajectory, to_nanoseconds
-from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import COMMAND, LATCHED
+from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
-from .controller import CommandTopic, ControllerManager
 from .robot_states import RobotStates, joint_states_status, timing_status
 from .spin import raise_priority, refuse_impossible_transitions, run_node
 
+_MAX_POINTS = 2000  # of a reference; the arm waits while it is read and checked
 _INTERFERENCE_CHECK_PERIOD_S = 0.1  # between two looks at who else commands or publishes
 _AUTOSTART_PERIOD_S = 0.5  # between two tries to start by itself
 _HOLD_BEFORE_END_S = 0.3  # the arm is held at rest for this long before the process ends
-
-
-class EffortTopic(CommandTopic):
-    """``std_msgs/Float64MultiArray``, one effort for every joint in the model's order [N m or N]."""
-
-    def send(self, effort: Array) -> None:
-        """Command efforts ``(n,)``."""
-        self._publisher.publish(Float64MultiArray(data=effort.tolist()))
 
 
 class ArmInterface(RobotStates):
     """Robot description, joint states and effort commands of one arm; see :class:`RobotStates`."""
 
     def __init__(
-        self,
-        node: Node,
-        options: AdaptationNodeOptions,
-        on_state: Callable[[JointSample, float, float], None],
-        on_other_robot: Callable[[], None],
-    ) -> None:
+            self, node: Node, options: AdaptationNodeOptions, on_state: Callable[[JointSample, float, float], None],
+            on_other_robot: Callable[[], None]) -> None:
         super().__init__(node, options.urdf, options.robot, on_state, on_other_robot)
         topic = f"{options.controller}/commands" if options.controller else "effort_commands"
-        self.commands = EffortTopic(node, Float64MultiArray, topic)
-        self._manager = ControllerManager(node, options.controller)
+        self.commands = CommandTopic(node, Float64MultiArray, topic)
+        self.manager = ControllerManager(node, options.controller)
 
-    def begin(self, options: StateMonitorOptions) -> ArmState:
+    def begin(self, options: StateMonitorOptions) -> StateSample:
         """Return the state of an arm that may be taken over.
 
         Raises ExcitationError if joint states are missing, wrong or of a moving arm, or commands would not arrive.
@@ -81,35 +64,30 @@ class ArmInterface(RobotStates):
         sample = self.window.mean()
         if not np.isfinite(sample.velocity).all():
             raise ExcitationError("joint states hold no velocities, which torque control needs; check the driver")
-        return ArmState(self.steady(), sample.position, sample.velocity, sample.effort)
+        return StateSample(self.steady(), sample.position, sample.velocity, sample.effort)
 
     def interference(self) -> str:
         """Why commands do not arrive, or which other nodes command or publish states; empty if all is well."""
         return self.commands.problem() or self.several_publishers()
 
-    def controller_problem(self) -> str:
-        """Why the controller would not pass efforts on; empty if it would, or if that is unknown."""
-        return self._manager.problem()
-
     def poll(self) -> None:
         """Take what has come since the last call; call it at every tick."""
-        self._manager.poll(self.steady())
+        self.manager.poll(self.steady())
         super().poll()
 
-    def reference(self, message: JointTrajectory) -> SentTrajectory:
+    def reference(self, message: JointTrajectory) -> PiecewiseQuintic:
         """Return a trajectory in the order of the joints, on the steady clock; raise InertidError for a wrong one."""
-        if len(message.points) > MAX_POINTS:
+        if len(message.points) > _MAX_POINTS:
             raise ExcitationError(
-                f"reference: has {len(message.points)} points, at most {MAX_POINTS} are followed; send it in parts"
-            )
+                f"reference: has {len(message.points)} points, at most {_MAX_POINTS} are followed; send it in parts")
         names = self.model.recorded_joints.recorded(self.model.joint_names)
         points = from_joint_trajectory(message, names)
         stamp = to_nanoseconds(message.header.stamp) / NANOSECONDS
         start = stamp - self.clock_ahead() if stamp else self.steady()
-        return SentTrajectory(start, points.time, points.position, points.velocity, points.acceleration)
+        return replace(points, time=points.time + start)
 
     def _described(self, model: RobotModel) -> None:
-        self._manager.joints = model.recorded_joints.recorded(model.joint_names)
+        self.manager.joints = model.recorded_joints.recorded(model.joint_names)
 
 
 class Adaptation(LifecycleNode):
@@ -120,23 +98,21 @@ class Adaptation(LifecycleNode):
         refuse_impossible_transitions(self)
         self.options = declare(self, AdaptationNodeOptions)
         raise_priority(self, self.options.realtime_priority)
-        self.arm: ControlledArm | None = None
-        self.estimate: FirstEstimate | None = None
+        self.arm: controlled_arm.ControlledArm | None = None
+        self.estimate: controlled_arm.FirstEstimate | None = None
         self.told_fault, self.refused, self.sequence = "", "", 0
         self.ending, self.rested_at = False, float("inf")
         self.ticks = StreamWatch()
-        self.robot = ArmInterface(
-            self, self.options, self._take_state, lambda: self._stop("the robot description changed")
-        )
+        changed = "the robot description changed"
+        self.robot = ArmInterface(self, self.options, self._take_state, lambda: self._stop(changed))
         self.parameters_publisher = self.create_publisher(InertialParameters, "~/parameters", LATCHED)
         self.create_subscription(JointTrajectory, "~/joint_trajectory", self._take_reference, COMMAND)
         self.create_service(Trigger, "~/stop", self._stop_on_request)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.tick_s = 1.0 / self.options.control.rate_hz
-        self.create_timer(_INTERFERENCE_CHECK_PERIOD_S, self._check, clock=steady)
-        self.create_timer(1.0 / self.options.parameters_hz, self._publish_parameters, clock=steady)
+        self.create_timer(_INTERFERENCE_CHECK_PERIOD_S, self._check, clock=STEADY)
+        self.create_timer(1.0 / self.options.parameters_hz, self._publish_parameters, clock=STEADY)
         if self.options.autostart:
-            self.starter = self.create_timer(_AUTOSTART_PERIOD_S, self._start, clock=steady)
+            self.starter = self.create_timer(_AUTOSTART_PERIOD_S, self._start, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses, lambda: self.robot.name)
 
     # Lifecycle
@@ -146,8 +122,8 @@ class Adaptation(LifecycleNode):
         try:
             self.robot.read_robot()
             described = load_model(self.robot.model.urdf, self.robot.model.options)
-            self.estimate = first_estimate(described, self.options.result)
-            adaptive_controller(self.estimate, self.options.control)
+            self.estimate = controlled_arm.first_estimate(described, self.options.result)
+            controlled_arm.adaptive_controller(self.estimate, self.options.control)
         except InertidError as error:
             return self._refuse(str(error))
         return TransitionCallbackReturn.SUCCESS
@@ -187,8 +163,9 @@ class Adaptation(LifecycleNode):
                 return "the robot description has changed; clean up and configure again"
             monitor = options.monitor.timed(self.robot.window.period)
             begin = self.robot.begin(monitor)
-            controller = adaptive_controller(self.estimate, options.control)
-            self.arm = ControlledArm(controller, self.estimate.model, options.limits, options.control, monitor, begin)
+            controller = controlled_arm.adaptive_controller(self.estimate, options.control)
+            self.arm = controlled_arm.ControlledArm(
+                controller, self.estimate.model, options.limits, options.control, monitor, begin)
         except InertidError as error:
             return str(error)
         return ""
@@ -198,7 +175,6 @@ class Adaptation(LifecycleNode):
         return TransitionCallbackReturn.FAILURE
 
     def _start(self) -> None:
-        """Configure and activate as soon as joint states and controller are there."""
         if not (self.robot.has_states and self.robot.commands.has_controller):
             return
         if self.estimate is None and self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
@@ -210,13 +186,12 @@ class Adaptation(LifecycleNode):
     # Motion
 
     def tick(self) -> None:
-        """Take joint states, and send efforts."""
         now = time.monotonic()
         self.ticks.add(now)
         self.robot.poll()
         effort = self.arm.tick(self.robot.steady()) if self.arm is not None else None
         if effort is not None:
-            self.robot.commands.send(effort)
+            self.robot.commands.publish(Float64MultiArray(data=effort.tolist()))
 
     def _take_state(self, sample: JointSample, clock: float, now: float) -> None:
         if self.arm is not None:
@@ -227,7 +202,7 @@ class Adaptation(LifecycleNode):
         try:
             if self.arm is None:
                 raise InertidError("reference: refused, adaptation is not active; activate it")
-            if problem := self.robot.controller_problem():
+            if problem := self.robot.manager.problem():
                 raise InertidError(f"reference: refused, {problem}")
             self.arm.follow(self.robot.reference(message), self.robot.steady())
             self.refused = ""
@@ -273,14 +248,42 @@ class Adaptation(LifecycleNode):
         self.parameters_publisher.publish(message)
 
     def _statuses(self) -> list[Status]:
-        first = float(self.estimate.bodies[:, 0].sum()) if self.estimate is not None else 0.0
         return [
-            motion_status(self.arm, self.refused),
-            joint_states_status(self.robot, self.options.monitor),
-            controller_status(self.robot, self.arm is not None),
-            parameters_status(self.arm, first),
-            timing_status(self.ticks.report(time.monotonic()), self.tick_s),
-        ]
+            self._motion_status(), joint_states_status(self.robot, self.options.monitor), self._controller_status(),
+            self._parameters_status(), timing_status(self.ticks.report(time.monotonic()), self.tick_s)]
+
+    def _motion_status(self) -> Status:
+        arm = self.arm
+        state, fault = ("not in control", "") if arm is None else (arm.stage.value, arm.fault)
+        values = {
+            "State": state,
+            "Accepts references": arm is not None and arm.accepts,
+            "Tracking error (rad or m)": None if arm is None else float(np.abs(arm.error).max()),
+            "Largest tracking error (rad or m)": None if arm is None else arm.largest_error,
+            "Joint states rejected": None if arm is None else sum(arm.monitor.counts.rejected.values())}
+        return judged("motion", values, (ERROR, fault), (WARN, self.refused), otherwise=state)
+
+    def _controller_status(self) -> Status:
+        """Status of the controller; a missing one is an error only while the node is in control."""
+        robot = self.robot
+        values = {"Topic": robot.commands.name, "Discovered": robot.commands.has_controller}
+        return judged(
+            "controller", values,
+            (STALE, "" if robot.name else "no robot description"),
+            (WARN if self.arm is None else ERROR, robot.commands.problem() or robot.manager.problem()),
+            otherwise="commands arrive")
+
+    def _parameters_status(self) -> Status:
+        """Status of the estimate: its distance from the first."""
+        if self.arm is None or self.estimate is None:
+            keys = ("Mass (kg)", "Added mass (kg)", "At their effort limit")
+            return Status("parameters", STALE, "not in control", dict.fromkeys(keys))
+        mass, controller = float(self.arm.controller.bodies[:, 0].sum()), self.arm.controller
+        values = {
+            "Mass (kg)": mass,
+            "Added mass (kg)": mass - float(self.estimate.bodies[:, 0].sum()),
+            "At their effort limit": int(controller.saturated.sum())}
+        return Status("parameters", OK, "they adapt" if self.arm.accepts else "they are held", values)
 
     # Ending
 
@@ -309,47 +312,7 @@ class Adaptation(LifecycleNode):
             time.sleep(self.tick_s)
 
 
-def motion_status(arm: ControlledArm | None, refused: str) -> Status:
-    """Status of the arm; ``refused`` is why the last reference was refused, or empty."""
-    state = "not in control" if arm is None else arm.stage.value
-    values = {
-        "State": state,
-        "Accepts references": arm is not None and arm.accepts,
-        "Tracking error (rad or m)": None if arm is None else float(np.abs(arm.error).max()),
-        "Largest tracking error (rad or m)": None if arm is None else arm.largest_error,
-        "Joint states rejected": None if arm is None else sum(arm.monitor.counts.rejected.values()),
-    }
-    fault = arm.fault if arm is not None else ""
-    return Status("motion", *gravest((ERROR, fault), (WARN, refused), otherwise=state), values)
-
-
-def controller_status(robot: ArmInterface, in_control: bool) -> Status:
-    """Status of the controller; a missing one is an error only while the node is in control."""
-    level_and_message = gravest(
-        (STALE, "" if robot.name else "no robot description"),
-        (ERROR if in_control else WARN, robot.commands.problem() or robot.controller_problem()),
-        otherwise="commands arrive",
-    )
-    values = {"Topic": robot.commands.name, "Discovered": robot.commands.has_controller}
-    return Status("controller", *level_and_message, values)
-
-
-def parameters_status(arm: ControlledArm | None, first_mass: float) -> Status:
-    """Status of the estimate: its distance from the first."""
-    if arm is None:
-        keys = ("Mass (kg)", "Added mass (kg)", "At their effort limit")
-        return Status("parameters", STALE, "not in control", dict.fromkeys(keys))
-    mass = float(arm.controller.bodies[:, 0].sum())
-    values = {
-        "Mass (kg)": mass,
-        "Added mass (kg)": mass - first_mass,
-        "At their effort limit": int(arm.controller.saturated.sum()),
-    }
-    return Status("parameters", OK, "they adapt" if arm.accepts else "they are held", values)
-
-
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Adaptation)
 
 

@@ -88,7 +88,6 @@ class CalibrationFlow:
             client.show(f"{name} was still being recorded: {'ended' if answer.success else answer.message}")
 
     def _record(self, purpose: str, goal: Excite.Goal) -> str:
-        """Move along one motion with the recorder running; return the recording's name."""
         client = self.client
         name = client.with_retries(self._start_recording, self.options.wait_s)
         goal.speed_scale, goal.confirm = self.options.speed_scale, self.options.confirm
@@ -116,7 +115,6 @@ class CalibrationFlow:
         return f"{text}; still needed: {status.still_needed}" if status.still_needed else text
 
     def _start_recording(self) -> str:
-        """Begin a recording and return its name; the recorder refuses until it receives samples."""
         answer = self.client.trigger("recorder/start")
         if not answer.success:
             raise FlowError(answer.message)
@@ -135,22 +133,12 @@ class CalibrationFlow:
         if output and options.rounds > 1:
             output = str(Path(output) / f"round_{len(train)}")
         goal = Identify.Goal(
-            train=list(train),
-            validation=[held_out],
-            output_directory=output,
-            previous=previous,
-            rounds=options.rounds,
-            wanted_deviation=options.wanted_deviation,
-            least_gain=options.least_gain,
-        )
+            train=list(train), validation=[held_out], output_directory=output, previous=previous, rounds=options.rounds,
+            wanted_deviation=options.wanted_deviation, least_gain=options.least_gain)
 
         status, result = client.run_action(
-            Identify,
-            "identifier/identify",
-            goal,
-            lambda feedback: (f"identifying: {feedback.stage or 'starting'}", feedback.fraction),
-            _IDENTIFY_TIMEOUT_S,
-        )
+            Identify, "identifier/identify", goal,
+            lambda feedback: (f"identifying: {feedback.stage or 'starting'}", feedback.fraction), _IDENTIFY_TIMEOUT_S)
         if status != GoalStatus.STATUS_SUCCEEDED:
             raise FlowError(f"identification: {result.message}")
         if options.rounds > 1:
@@ -190,7 +178,6 @@ def _absolute(plan: str) -> str:
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_flow("calibrate", CalibrateOptions, CalibrationFlow)
 
 

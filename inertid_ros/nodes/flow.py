@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any
 
 from action_msgs.msg import GoalStatus
 from lifecycle_msgs.msg import State, Transition
@@ -25,31 +25,21 @@ _MOTION_TIMEOUT_S = 1800.0  # for planning and one motion
 _AT_REST = "the robot is at rest"
 _EXCITE_ACTION = "excitation/excite"
 _STATES_WITHOUT_GOAL = (ExcitationStatus.UNARMED, ExcitationStatus.LATCHED)
+_TRANSITION_VERBS = {
+    Transition.TRANSITION_CONFIGURE: "configure", Transition.TRANSITION_ACTIVATE: "activate",
+    Transition.TRANSITION_DEACTIVATE: "deactivate"}
 
-T = TypeVar("T")
+def run_flow(name: str, options: type, flow: Callable[[FlowClient, Any], Any]) -> int:
+    """Run a flow as the node of that name, with its parameters; its errors become one line and an exit status.
 
-
-class Flow(Protocol):
-    """Steps in order, each of which raises FlowError with one line that names the remedy."""
-
-    mover: "Mover"
-
-    def run(self) -> int:
-        """Run all of them and return the exit status."""
-        ...
-
-    def leave(self) -> None:
-        """Leave nothing armed, recording or running after a failure or an interruption."""
-        ...
-
-
-def run_flow(name: str, options: type[T], flow: Callable[[FlowClient, T], Flow]) -> int:
-    """Run a flow as the node of that name, with its parameters; its errors become one line and an exit status."""
+    A flow has ``run()``, which returns the exit status and whose steps raise FlowError with one line that names the
+    remedy; ``leave()``, after which nothing is armed, recording or running; and its ``mover``.
+    """
     try:
         with FlowClient(name) as client:
             status = FAILED
             try:
-                parameters = declare(client.node, options)
+                parameters: Any = declare(client.node, options)
                 check_given_parameters(client.node)
                 status = _run(client, flow(client, parameters))
             except InertidError as error:  # of the parameters
@@ -61,7 +51,7 @@ def run_flow(name: str, options: type[T], flow: Callable[[FlowClient, T], Flow])
         return FAILED
 
 
-def _run(client: FlowClient, flow: Flow) -> int:
+def _run(client: FlowClient, flow: Any) -> int:
     try:
         return flow.run()
     except (InertidError, Interrupted) as error:
@@ -79,9 +69,7 @@ class ExcitationMover:
 
     def __init__(self, client: FlowClient, wait_s: float) -> None:
         self._client, self._wait_s = client, wait_s
-        self._node = client.serving_node(
-            "excitation", ExcitationStatus, "its last command ends with the robot at rest"
-        )
+        self._node = client.serving_node("excitation", ExcitationStatus, "its last command ends with the robot at rest")
         self._armed = False
 
     @property
@@ -99,24 +87,27 @@ class ExcitationMover:
 
     def arm(self) -> None:
         """Make the node active and not latched, from any state."""
-        client = self._client
-        state = client.lifecycle_state("excitation")
+        state = self._client.call(GetState, "excitation/get_state", GetState.Request()).current_state.id
         if state == State.PRIMARY_STATE_ACTIVE:
-            client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
-            state = State.PRIMARY_STATE_INACTIVE
+            self._change_state(Transition.TRANSITION_DEACTIVATE)
         if state == State.PRIMARY_STATE_UNCONFIGURED:
-            client.with_retries(
-                lambda: client.change_state("excitation", Transition.TRANSITION_CONFIGURE), self._wait_s
-            )
-        client.change_state("excitation", Transition.TRANSITION_ACTIVATE)
+            self._client.with_retries(lambda: self._change_state(Transition.TRANSITION_CONFIGURE), self._wait_s)
+        self._change_state(Transition.TRANSITION_ACTIVATE)
         self._armed = True
-        client.show("excitation is armed")
+        self._client.show("excitation is armed")
 
     def disarm(self) -> None:
         self._node.needed = False
         if self._armed:
             self._armed = False
-            self._client.change_state("excitation", Transition.TRANSITION_DEACTIVATE)
+            self._change_state(Transition.TRANSITION_DEACTIVATE)
+
+    def _change_state(self, transition: int) -> None:
+        request = ChangeState.Request(transition=Transition(id=transition))
+        if not self._client.call(ChangeState, "excitation/change_state", request).success:
+            verb = _TRANSITION_VERBS[transition]
+            why = self._node.last.message if self._node.last is not None else "see its log"
+            raise FlowError(f"excitation refuses to {verb}: {why}")
 
     def move(self, purpose: str, goal: Excite.Goal, check: Callable[[], None]) -> None:
         """Have the node plan and execute a motion, which is shown before it begins; ``check`` raises to end it."""

@@ -10,11 +10,8 @@ from types import FrameType
 from typing import Any, TextIO, TypeVar
 
 import rclpy
-from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.action import ActionClient
 from rclpy.client import Client
-from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -25,7 +22,7 @@ from std_srvs.srv import Trigger
 from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.diagnostics import OK, ClientDiscovery, DiagnosticsPublisher, Liveliness, Status
-from inertid_ros.ros.topics import COMMAND, LATCHED
+from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY
 
 from .spin import MIN_ADDRESS_SPACE_MIB, handle_signals, ignore_signals, init_rclpy
 
@@ -33,6 +30,10 @@ T = TypeVar("T")
 
 _BAR_CHARACTERS = 30
 _LOG_PERIOD_S = 20.0  # a log of `ros2 launch` shows progress if no other line has come for this long
+_ANSWER_TIMEOUT_S, _RETRY_PERIOD_S, _LEASE_PERIOD_S = 10.0, 0.5, 0.1
+_LEAVING_TIMEOUT_S = 1.8  # for all that is left to do after a failure or an interruption
+_SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` comes to all nodes, to some of them that much later
+_STATUS_TIMEOUT_S = 60.0  # of a process that lives: short of processor time it publishes nothing for 15 s and more
 
 
 class ProgressLine:
@@ -76,19 +77,6 @@ class ProgressLine:
             self._stream.write("\n")
             self._stream.flush()
         self._open = False
-
-
-_ANSWER_TIMEOUT_S = 10.0
-_RETRY_PERIOD_S = 0.5
-_LEAVING_TIMEOUT_S = 1.8  # for all that is left to do after a failure or an interruption
-_SIGNAL_DELAY_S = 0.25  # Ctrl-C in `ros2 launch` comes to all nodes, to some of them that much later
-_LEASE_PERIOD_S = 0.1
-_STATUS_TIMEOUT_S = 60.0  # of a process that lives: short of processor time it publishes nothing for 15 s and more
-_TRANSITION_VERBS = {
-    Transition.TRANSITION_CONFIGURE: "configure",
-    Transition.TRANSITION_ACTIVATE: "activate",
-    Transition.TRANSITION_DEACTIVATE: "deactivate",
-}
 
 
 class FlowError(InertidError):
@@ -146,14 +134,10 @@ class FlowClient:
 
     Attributes
     ----------
-    on_terminal : bool
-        Whether messages go to a terminal and not to the log.
-    note : callable
-        Text to show beside the progress of an action.
-    open_goals : set of str
-        Actions whose goal was sent and whose end is not known.
-    is_interrupted : bool
-        Whether the flow ends because of a signal.
+    on_terminal : whether messages go to a terminal and not to the log.
+    note : returns the text to show beside the progress of an action.
+    open_goals : actions whose goal was sent and whose end is not known.
+    is_interrupted : whether the flow ends because of a signal.
     """
 
     def __init__(self, name: str) -> None:
@@ -166,7 +150,7 @@ class FlowClient:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._lease = self.node.create_publisher(Empty, "excitation/lease", COMMAND)
-        self.node.create_timer(_LEASE_PERIOD_S, self._renew, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.node.create_timer(_LEASE_PERIOD_S, self._renew, clock=STEADY)
         self._line, self._step = ProgressLine(self.node.get_logger().info), "starting"
         self.on_terminal = self._line.on_terminal
         self._servers: dict[str, ServingNode] = {}
@@ -198,18 +182,20 @@ class FlowClient:
 
     def show_warning(self, message: str) -> None:
         """Print one line that asks for care."""
-        self._report("warning", self.node.get_logger().warning, message)
+        if not self._on_stderr(f"warning: {message}"):
+            self.node.get_logger().warning(message)
 
     def show_error(self, message: str) -> None:
         """Print one line of what went wrong."""
-        self._report("error", self.node.get_logger().error, message)
+        if not self._on_stderr(f"error: {message}"):
+            self.node.get_logger().error(message)
 
-    def _report(self, kind: str, log: Callable[[str], object], message: str) -> None:
+    def _on_stderr(self, message: str) -> bool:
+        """Print a message beside the changing line; return False, and print nothing, without a terminal."""
         if self.on_terminal:
             self._line.end()
-            print(f"{kind}: {message}", file=sys.stderr, flush=True)
-        else:
-            log(message)
+            print(message, file=sys.stderr, flush=True)
+        return self.on_terminal
 
     # Requests to nodes
 
@@ -226,20 +212,12 @@ class FlowClient:
         return self._servers[name]
 
     def until(
-        self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float, server: str = ""
-    ) -> None:
-        """Spin until a condition holds.
+            self, condition: Callable[[], Any], otherwise: str | Callable[[], str], timeout_s: float,
+            server: str = "") -> None:
+        """Spin until a condition holds. While the flow leaves, only the loss of the ``server`` that is asked matters.
 
-        While the flow leaves, only the loss of the ``server`` that is asked matters.
-
-        Raises
-        ------
-        LostNodeError
-            A node that is needed is gone.
-        FlowError
-            The time is over; its message is ``otherwise``, or what that returns.
-        Interrupted
-            A signal came.
+        Raises LostNodeError if a node that is needed is gone; FlowError with the message ``otherwise``, or what that
+        returns, if the time is over; Interrupted after a signal.
         """
         end = time.monotonic() + timeout_s
         while not condition():
@@ -313,19 +291,9 @@ class FlowClient:
             self._clients[name] = self.node.create_client(service_type, name)
         return self._clients[name]
 
-    def trigger(self, name: str) -> Trigger.Response:
-        answer: Trigger.Response = self.call(Trigger, name, Trigger.Request())
-        return answer
-
-    def lifecycle_state(self, node: str) -> int:
-        """Return the state of a lifecycle node, a constant of ``lifecycle_msgs/State``."""
-        return int(self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id)
-
-    def change_state(self, node: str, transition: int) -> None:
-        """Have a lifecycle node make a transition; raise FlowError if it refuses."""
-        request = ChangeState.Request(transition=Transition(id=transition))
-        if not self.call(ChangeState, f"{node}/change_state", request).success:
-            raise FlowError(f"{node} refuses to {_TRANSITION_VERBS[transition]}; see its log and {node}/status")
+    def trigger(self, name: str) -> Any:
+        """Return the answer of a ``std_srvs/Trigger``."""
+        return self.call(Trigger, name, Trigger.Request())
 
     def with_retries(self, step: Callable[[], T], timeout_s: float) -> T:
         """Return the result of a step, which is repeated while it raises FlowError, until the time is over."""
@@ -338,12 +306,10 @@ class FlowClient:
             except FlowError:
                 if time.monotonic() > end:
                     raise
-                self.pause(_RETRY_PERIOD_S)
+                self._pause(time.monotonic() + _RETRY_PERIOD_S)
 
-    def pause(self, seconds: float) -> None:
-        """Spin for a while."""
-        end = time.monotonic() + seconds
-        self.until(lambda: time.monotonic() > end, "", 2 * seconds)
+    def _pause(self, end: float) -> None:
+        self.until(lambda: time.monotonic() > end, "", 2 * _RETRY_PERIOD_S)
 
     def attempt_all(self, steps: Iterable[Callable[[], object]]) -> None:
         """Take every step, also after one has failed, and show what went wrong; nodes that have ended need no step."""
@@ -355,33 +321,22 @@ class FlowClient:
                 self.show_error(str(error))
 
     def run_action(
-        self,
-        action_type: Any,
-        name: str,
-        goal: Any,
-        describe: Callable[[Any], tuple[str, float | None]],
-        timeout_s: float,
-        watch: Callable[[], None] = lambda: None,
-    ) -> tuple[int, Any]:
+            self, action_type: Any, name: str, goal: Any, describe: Callable[[Any], tuple[str, float | None]],
+            timeout_s: float, watch: Callable[[], None] = lambda: None) -> tuple[int, Any]:
         """Send a goal, wait for its end, and return its status and result. An interruption cancels it.
 
         While a goal with the field ``lease`` set is open, the lease is renewed. ``describe`` returns label and fraction
         of a feedback, None if unknown; ``watch`` is called all the time and raises FlowError once the goal is useless.
 
-        Raises
-        ------
-        FlowError
-            Refused, not ended in time or useless; then it is canceled.
-        Interrupted
-            A signal came and the goal has ended.
+        Raises FlowError if the goal is refused, or, once it is canceled, if it took too long or was useless;
+        Interrupted after a signal, once the goal has ended.
         """
         client = self.action(action_type, name)
         self.until(client.server_is_ready, f"action {name} is not there; is its node still running?", _ANSWER_TIMEOUT_S)
         self._leasing = getattr(goal, "lease", False)
         self.open_goals.add(name)
         sent = client.send_goal_async(
-            goal, feedback_callback=lambda message: self._line.show(*describe(message.feedback), self.note())
-        )
+            goal, feedback_callback=lambda message: self._line.show(*describe(message.feedback), self.note()))
         try:
             ended = self._accepted(name, sent)
 
@@ -404,13 +359,11 @@ class FlowClient:
             self._line.end()
 
     def _accepted(self, name: str, sent: Future) -> Future:
-        """Wait until a goal is accepted, and return the future of its result."""
         self.until(sent.done, f"action {name} does not answer; is its node still running?", _ANSWER_TIMEOUT_S)
         if not sent.result().accepted:
             self.open_goals.discard(name)
             raise FlowError(f"action {name} refuses the goal; another one is active")
-        future: Future = sent.result().get_result_async()
-        return future
+        return sent.result().get_result_async()
 
     def _cancel(self, name: str, sent: Future) -> None:
         """Cancel a goal and wait for its end, while its server lives."""
@@ -434,5 +387,4 @@ class FlowClient:
 
 
 def _server(name: str) -> str:
-    """Name of the node that has a service or an action."""
     return name.rpartition("/")[0]

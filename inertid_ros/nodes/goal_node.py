@@ -1,28 +1,18 @@
 """Nodes whose action serves one long goal at a time."""
 
 import traceback
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 
 from inertid_ros.core.errors import InertidError, one_line
+from inertid_ros.ros.topics import STEADY
 
 _POLL_PERIOD_S = 0.05
-
-
-class Work(Protocol):
-    """Work on a goal, which goes on in another process or as messages come."""
-
-    def poll(self) -> bool:
-        """Return whether it is over, successful or not."""
-        ...
-
-    def cancel(self) -> None: ...
 
 
 class GoalNode(Node):
@@ -30,15 +20,15 @@ class GoalNode(Node):
 
     Attributes
     ----------
-    work : Work or None
-        Work on the present goal.
+    work : on the present goal, in another process or as messages come; None without a goal. Its ``poll()`` returns
+        whether it is over, successful or not; it has ``cancel()``.
     """
 
     work: Any = None
     _ended: Future | None = None  # of the present goal
     _goal: ServerGoalHandle | None = None
 
-    def begin(self, request: Any) -> Work:
+    def begin(self, request: Any) -> Any:
         """Begin what a goal asks for; raise InertidError if that is impossible."""
         raise NotImplementedError
 
@@ -57,15 +47,9 @@ class GoalNode(Node):
         """Begin to serve an action; ``busy`` says in the log why a second goal is refused."""
         self._busy = busy
         self._server = ActionServer(
-            self,
-            action_type,
-            name,
-            self._execute,
-            goal_callback=self._accept,
-            cancel_callback=lambda _goal: CancelResponse.ACCEPT,
-            callback_group=ReentrantCallbackGroup(),
-        )
-        self._timer = self.create_timer(_POLL_PERIOD_S, self.poll_goal, clock=Clock(clock_type=ClockType.STEADY_TIME))
+            self, action_type, name, self._execute, goal_callback=self._accept,
+            cancel_callback=lambda _goal: CancelResponse.ACCEPT, callback_group=ReentrantCallbackGroup())
+        self._timer = self.create_timer(_POLL_PERIOD_S, self.poll_goal, clock=STEADY)
         self._timer.cancel()  # while there is no goal
 
     @property

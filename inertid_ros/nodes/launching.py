@@ -17,16 +17,14 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from inertid_ros.config.launch_arguments import check_arguments, check_switches, write_joint_names
 from inertid_ros.config.yaml_files import check_parameter_file
 from inertid_ros.core.errors import ConfigurationError
-
-from .launch_arguments import check_arguments, check_switches, write_joint_names
 
 JOINT_NAMES = (
     "joint_names",
     "",
-    "names in the URDF of joints that recordings and controllers call otherwise, as in '{fer_*: panda_*}'",
-)
+    "names in the URDF of joints that recordings and controllers call otherwise, as in '{fer_*: panda_*}'")
 """Name, default and description of the argument of launch files whose nodes know the robot's joints."""
 
 
@@ -37,15 +35,8 @@ def node(executable: str, parameters: dict[str, Any], common: Iterable[Any], **k
     win over them. ``keywords`` are of the launch action.
     """
     return Node(
-        package="inertid_ros",
-        executable=executable,
-        name=executable,
-        namespace=LaunchConfiguration("namespace"),
-        parameters=[*common, parameters],
-        output="screen",
-        additional_env={"PYTHONUNBUFFERED": "1"},
-        **keywords,
-    )
+        package="inertid_ros", executable=executable, name=executable, namespace=LaunchConfiguration("namespace"),
+        parameters=[*common, parameters], output="screen", additional_env={"PYTHONUNBUFFERED": "1"}, **keywords)
 
 
 def excitation(common: Iterable[Any], condition: Condition | None = None) -> LaunchDescriptionEntity:
@@ -53,8 +44,7 @@ def excitation(common: Iterable[Any], condition: Condition | None = None) -> Lau
 
     def make(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         return [
-            node("excitation", {"urdf": text("urdf"), **given(context, controller=str)}, common, condition=condition)
-        ]
+            node("excitation", {"urdf": text("urdf"), **given(context, controller=str)}, common, condition=condition)]
 
     return OpaqueFunction(function=make)
 
@@ -64,8 +54,7 @@ def given(context: LaunchContext, **types: type) -> dict[str, ParameterValue]:
     return {
         name: ParameterValue(LaunchConfiguration(name), value_type=value_type)
         for name, value_type in types.items()
-        if LaunchConfiguration(name).perform(context)
-    }
+        if LaunchConfiguration(name).perform(context)}
 
 
 def ended_by(flow: Node, what: str, reason: str, condition: Condition | None = None) -> LaunchDescriptionEntity:
@@ -89,8 +78,7 @@ def declared(arguments: Iterable[tuple[str, str, str]], **choices: Iterable[str]
     """Declare arguments: name, default and description of each, and the choices by name."""
     return [
         DeclareLaunchArgument(name, default_value=value, description=about, choices=choices.get(name))
-        for name, value, about in arguments
-    ]
+        for name, value, about in arguments]
 
 
 def described(

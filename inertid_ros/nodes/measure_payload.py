@@ -84,7 +84,6 @@ class PayloadFlow:
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_flow("measure_payload", MeasurePayloadOptions, PayloadFlow)
 
 

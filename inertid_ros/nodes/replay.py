@@ -2,7 +2,6 @@
 
 import sys
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.task import Future
@@ -17,7 +16,7 @@ from inertid_ros.msg import RecorderStatus
 from inertid_ros.ros.conversions import to_time
 from inertid_ros.ros.diagnostics import OK, DiagnosticsPublisher, Status
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import LATCHED, message_class
+from inertid_ros.ros.topics import LATCHED, STEADY, message_class
 
 from .spin import run_node
 
@@ -37,14 +36,12 @@ class Replay(Node):
         self.playback = open_playback(self.options.bag, self.options.topics)
         self.player = {
             topic: self.create_publisher(message_class(message_type), topic, QoSProfile(depth=1000))
-            for topic, message_type in self.playback.types.items()
-        }
+            for topic, message_type in self.playback.types.items()}
         self.clock_publisher = self.create_publisher(ClockMessage, "/clock", 10) if self.options.clock_hz else None
-        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.messages = self.playback.messages(self.playback.types)
         self.waiting: BagMessage | None = next(self.messages)
         self.recorder_name = ""
-        self.created_ns = self.steady.now().nanoseconds
+        self.created_ns = STEADY.now().nanoseconds
         self.ready_ns = self.started_ns = self.elapsed_ns = self.clock_ns = self.played = 0
         self.request: Future | None = None
         self.finished = self.done = False  # done ends the node
@@ -52,14 +49,14 @@ class Replay(Node):
         self.stop_client = self.create_client(Trigger, "recorder/stop")
         if self.options.record:
             self.create_subscription(RecorderStatus, "recorder/status", self._recorder, LATCHED)
-        self.create_timer(_REPLAY_PERIOD_S, self._tick, clock=self.steady)
+        self.create_timer(_REPLAY_PERIOD_S, self._tick, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(self, lambda: [self._status()])
 
     def _recorder(self, status: RecorderStatus) -> None:
         self.recorder_name = status.name
 
     def _tick(self) -> None:
-        now = self.steady.now().nanoseconds
+        now = STEADY.now().nanoseconds
         if self.finished:
             return
         if not self.started_ns:
@@ -112,7 +109,7 @@ class Replay(Node):
         if not self.options.record:
             self.done = True
             return
-        self.settling = self.create_timer(_DISCOVERY_S, self._stop_recorder, clock=self.steady)
+        self.settling = self.create_timer(_DISCOVERY_S, self._stop_recorder, clock=STEADY)
 
     def _stop_recorder(self) -> None:
         self.settling.cancel()
@@ -128,13 +125,11 @@ class Replay(Node):
             "State": state,
             "Bag": self.options.bag,
             "Messages played": self.played,
-            "Position (s)": self.elapsed_ns * 1e-9,
-        }
+            "Position (s)": self.elapsed_ns * 1e-9}
         return Status("playback", OK, state, values)
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Replay)
 
 

@@ -19,7 +19,7 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros import diagnostics
 from inertid_ros.ros.conversions import NANOSECONDS, JointOrder, JointSample, to_nanoseconds
-from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, STALE, WARN, Status, judged
 from inertid_ros.ros.topics import LATCHED, STATE, UNNAMED, PolledSubscription, Publishers
 
 # Simulated time: the limits of its speed
@@ -72,8 +72,7 @@ class SimulatedTime:
         if not MIN_REAL_TIME_FACTOR <= self.factor <= MAX_REAL_TIME_FACTOR:
             raise ExcitationError(
                 f"simulated time runs at {self.factor:.2f} of real time, {MIN_REAL_TIME_FACTOR:g} to"
-                f" {MAX_REAL_TIME_FACTOR:g} is needed; check that /clock is published, or change the simulator's speed"
-            )
+                f" {MAX_REAL_TIME_FACTOR:g} is needed; check that /clock is published, or change the simulator's speed")
 
 
 class JointStateWindow:
@@ -136,8 +135,7 @@ class JointStateWindow:
         span = self._recent[-1][0] - self._recent[0][0]
         if span < 0.5 * _STATE_WINDOW_S or len(self._recent) < options.min_rate_hz * span:
             raise ExcitationError(
-                f"joint states came {len(self._recent)} times in {span:.2f} s; {options.min_rate_hz:g} Hz are needed"
-            )
+                f"joint states came {len(self._recent)} times in {span:.2f} s; {options.min_rate_hz:g} Hz are needed")
         half = len(values) // 2
         drift = (values[half:].mean(axis=0) - values[:half].mean(axis=0)) / (0.5 * span)
         check_at_rest(self.joint_names, drift)
@@ -152,29 +150,19 @@ class RobotStates:
 
     Parameters
     ----------
-    urdf : str
-        File of the description; empty takes the topic ``robot_description``.
-    on_state : callable
-        Called with every joint state that could be read, and its receipt on ROS time and on the steady clock [s].
-    on_other_robot : callable
-        Called if the description changes to other kinematics.
+    urdf : file of the description; empty takes the topic ``robot_description``.
+    on_state : called with every joint state that could be read, and its receipt by ROS time and the steady clock [s].
+    on_other_robot : called if the description changes to other kinematics.
 
     Attributes
     ----------
-    has_driver : bool
-        Whether a joint state has ever been received, of any joints.
-    rejected : tuple of int and str
-        Number of joint states that could not be read, and why the newest could not; empty if it could.
+    has_driver : whether a joint state has ever been received, of any joints.
+    rejected : number of joint states that could not be read, and why the newest could not; empty if it could.
     """
 
     def __init__(
-        self,
-        node: Node,
-        urdf: str,
-        robot: RobotOptions,
-        on_state: Callable[[JointSample, float, float], None],
-        on_other_robot: Callable[[], None],
-    ) -> None:
+            self, node: Node, urdf: str, robot: RobotOptions, on_state: Callable[[JointSample, float, float], None],
+            on_other_robot: Callable[[], None]) -> None:
         self._node, self._urdf, self._robot_options = node, urdf, robot
         self._on_state, self._on_other_robot = on_state, on_other_robot
         self._model: RobotModel | None = None
@@ -321,11 +309,11 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
     values = {
         **diagnostics.stream_values(report, robot.joint_names),
         "Rejected messages": rejected,
-        "Minimum acceptable frequency (Hz)": options.min_rate_hz,
-    }
+        "Minimum acceptable frequency (Hz)": options.min_rate_hz}
     saturated, is_slow = values["Saturated"], report.rate_hz < options.min_rate_hz
     slow = f"{report.rate_hz:.0f} Hz are below monitor.min_rate_hz {options.min_rate_hz:g}"
-    level_and_message = gravest(
+    return judged(
+        "joint states", values,
         (ERROR, rejection),
         (STALE, "no joint states of the robot; start its driver, or remap joint_states" if report.silent else ""),
         (ERROR, robot.several_publishers()),
@@ -333,9 +321,7 @@ def joint_states_status(robot: RobotStates, options: StateMonitorOptions) -> Sta
         (ERROR, diagnostics.wrong_clock(report, options.max_age_s, options.max_future_s)),
         (WARN, diagnostics.gaps_between("joint states", report)),
         (WARN, f"effort of {saturated} stays at its largest value; check for a collision" if saturated else ""),
-        otherwise=f"{report.rate_hz:.0f} Hz",
-    )
-    return Status("joint states", *level_and_message, values)
+        otherwise=f"{report.rate_hz:.0f} Hz")
 
 
 def timing_status(ticks: StreamReport, period: float) -> Status:
@@ -345,6 +331,5 @@ def timing_status(ticks: StreamReport, period: float) -> Status:
     values = {
         "Actual frequency (Hz)": ticks.rate_hz,
         "Expected frequency (Hz)": 1.0 / period,
-        "Longest step (s)": ticks.longest_step_s,
-    }
-    return Status("timing", *gravest((WARN, late if is_late else ""), otherwise=f"{ticks.rate_hz:.0f} Hz"), values)
+        "Longest step (s)": ticks.longest_step_s}
+    return judged("timing", values, (WARN, late if is_late else ""), otherwise=f"{ticks.rate_hz:.0f} Hz")

@@ -22,20 +22,20 @@ from inertid_ros.config.nodes import FaultOptions, SimulatorOptions
 from inertid_ros.config.robot import DRIVE_TERMS, LoadOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import InertidError
+from inertid_ros.core.samples import StateSample
 from inertid_ros.msg import InertialParameters
 from inertid_ros.robot.body_changes import load_bodies, perturb
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros import conversions
-from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameter_messages import known_parameters
 from inertid_ros.ros.parameters import declare, guard, read
-from inertid_ros.ros.topics import COMMAND, LATCHED, PolledSubscription
-from inertid_ros.simulation.controller import CommandedTrajectory
+from inertid_ros.ros.topics import COMMAND, LATCHED, STEADY, PolledSubscription
 from inertid_ros.simulation.example_robots import example_urdf, legged_robot
 from inertid_ros.simulation.legged_robot import LeggedRobot
-from inertid_ros.simulation.sensors import BodySample, FaultyChannel, StateSample
+from inertid_ros.simulation.sensors import BodySample, FaultyChannel
 from inertid_ros.simulation.simulated_robot import SimulatedRobot
 
 from .spin import run_node
@@ -55,7 +55,8 @@ class Simulator(Node):
         declare(self, FaultOptions, read_only=False, prefix="fault.")
         guard(self, FaultOptions, lambda: "", prefix="fault.")
         self.tick_s = 1.0 / options.state_hz
-        self.simulation = (ForcePlateRobot if options.legged_robot.robot else SimulatedArm)(self, options)
+        kind: type[SimulatedArm | ForcePlateRobot] = ForcePlateRobot if options.legged_robot.robot else SimulatedArm
+        self.simulation = kind(self, options)
         self.tick = self.simulation.tick
 
 
@@ -64,7 +65,6 @@ class Simulation:
 
     Physics follows the steady clock; stamps are the ROS time at the start plus the simulated time. Publishes
     ``joint_states``, ``robot_description``, ``~/true_parameters`` and, if asked for, ``/clock``.
-
     """
 
     def __init__(self, node: Node, options: SimulatorOptions, truth: RobotModel) -> None:
@@ -83,25 +83,18 @@ class Simulation:
 
     def start(self, robot: SimulatedRobot | LeggedRobot, details: str) -> None:
         """Let the time of a robot begin now."""
-        self.diagnostics = DiagnosticsPublisher(
-            self.node, lambda: [robot_status(robot.time, self.lost_s, self.faults)], lambda: self.truth.name
-        )
-        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.zero_ns = self.steady.now().nanoseconds  # steady clock at simulated time zero
+        self.diagnostics = DiagnosticsPublisher(self.node, lambda: [self._status(robot)], lambda: self.truth.name)
+        self.zero_ns = STEADY.now().nanoseconds  # steady clock at simulated time zero
         self.stamp_ns = Clock(clock_type=ClockType.SYSTEM_TIME).now().nanoseconds  # stamp at simulated time zero
-        self.node.create_timer(_FAULTS_PERIOD_S, self._read_faults, clock=self.steady)
+        self.node.create_timer(_FAULTS_PERIOD_S, self._read_faults, clock=STEADY)
         self.node.get_logger().info(f"simulating '{self.truth.name}' with {self.truth.joints} joints{details}")
-
-    def tick(self) -> None:
-        """Advance to now, and publish."""
-        raise NotImplementedError
 
     def _behind(self, time_s: float, kept_s: float) -> tuple[float, int]:
         """Return by how much a simulated time is behind now [s], and the time lost [ns]: after a pause, all but a rest.
 
         The robot then goes on where it was.
         """
-        behind = (self.steady.now().nanoseconds - self.zero_ns) * 1e-9 - time_s
+        behind = (STEADY.now().nanoseconds - self.zero_ns) * 1e-9 - time_s
         if behind <= _MAX_LAG_S:
             return behind, 0
         lost_ns = round((behind - kept_s) * 1e9)
@@ -112,7 +105,7 @@ class Simulation:
     def _stamp(self, time_s: float) -> Time:
         return conversions.to_time(self.stamp_ns + round(time_s * 1e9))
 
-    def _publish_state(self, joints: Sequence[str], sample: StateSample | BodySample, stamp: Time) -> None:
+    def _publish_state(self, joints: Sequence[str], sample: StateSample, stamp: Time) -> None:
         channels = (sample.position, sample.velocity, sample.effort)
         self.states.publish(conversions.to_joint_state(joints, stamp, *channels))
 
@@ -120,12 +113,23 @@ class Simulation:
         if self.clock_publisher is not None:
             self.clock_publisher.publish(ClockMessage(clock=self._stamp(time_s)))
 
-    def _publish_truth(self, model: RobotModel, bodies: Array, drives: Mapping[str, Array]) -> None:
+    def _publish_truth(self, bodies: Array, drives: Mapping[str, Array]) -> None:
         stamp = self.node.get_clock().now().to_msg()
-        self.true_parameters.publish(known_parameters(model, bodies, drives, stamp))
+        self.true_parameters.publish(known_parameters(self.truth, bodies, drives, stamp))
 
     def _read_faults(self) -> None:
         self.faults = read(self.node, FaultOptions, "fault.")
+
+    def _status(self, robot: SimulatedRobot | LeggedRobot) -> Status:
+        defaults, faults = attrs.asdict(FaultOptions()), attrs.asdict(self.faults)
+        asked = ", ".join(f"fault.{name}" for name, value in faults.items() if value != defaults[name])
+        slow = f"{self.lost_s:.1f} s behind the clock; take other work off this machine"
+        values = {"Simulated time (s)": robot.time, "Lost time (s)": self.lost_s, "Faults": asked}
+        return judged(
+            "robot", values,
+            (WARN, asked and f"faults on request: {asked}"),
+            (WARN, slow if self.lost_s > _MAX_LOST_S else ""),
+            otherwise="simulating")
 
 
 class SimulatedArm(Simulation):
@@ -146,14 +150,11 @@ class SimulatedArm(Simulation):
             for message_type, topic, command in (
                 (JointTrajectory, trajectories, self._follow),
                 (Float64MultiArray, "position_commands", lambda message: robot.stream(np.array(message.data))),
-                (Float64MultiArray, "effort_commands", lambda message: robot.command_effort(np.array(message.data))),
-            )
-        ]
+                (Float64MultiArray, "effort_commands", lambda message: robot.command_effort(np.array(message.data))))]
         node.create_subscription(InertiaStamped, "~/attach", self._attach, COMMAND)
         self.start(robot, "")
 
     def tick(self) -> None:
-        """Take commands, advance to now, and publish."""
         for topic, command in self.commands:
             for message, _ in topic.take():
                 try:
@@ -186,7 +187,7 @@ class SimulatedArm(Simulation):
 
     def _publish_robot(self) -> None:
         drives = {term: self.robot.drives.term(term) for term in DRIVE_TERMS}
-        self._publish_truth(self.truth, self.robot.bodies, drives)
+        self._publish_truth(self.robot.bodies, drives)
 
     def _attach(self, message: InertiaStamped) -> None:
         """Hold a body fixed to the link of its frame, in place of the body before; one without mass is none."""
@@ -211,8 +212,7 @@ class SimulatedArm(Simulation):
         points = conversions.from_joint_trajectory(message, self.robot.joint_names)
         stamp = conversions.to_nanoseconds(message.header.stamp)
         start = (stamp - self.stamp_ns) * 1e-9 if stamp else None
-        trajectory = CommandedTrajectory(points.time, points.position, points.velocity, points.acceleration)
-        self.robot.follow(trajectory, start)
+        self.robot.follow(points, start)
 
 
 class ForcePlateRobot(Simulation):
@@ -231,10 +231,9 @@ class ForcePlateRobot(Simulation):
         self.odometry = node.create_publisher(Odometry, "odometry", _SENSOR)
         self.imu = node.create_publisher(Imu, "imu", _SENSOR)
         self.plates = {
-            plate.name: node.create_publisher(WrenchStamped, f"{plate.name}/wrench", _SENSOR) for plate in robot.plates
-        }
+            plate.name: node.create_publisher(WrenchStamped, f"{plate.name}/wrench", _SENSOR) for plate in robot.plates}
         frictionless = {term: np.zeros(self.truth.joints) for term in DRIVE_TERMS}
-        self._publish_truth(self.truth, self.truth.body_prior, frictionless)
+        self._publish_truth(self.truth.body_prior, frictionless)
         self.moving_publisher = node.create_publisher(Bool, "~/moving", LATCHED)
         self.moving = False
         self.moving_publisher.publish(Bool(data=False))
@@ -304,16 +303,12 @@ class ControllerState:
         if self._publisher is None:
             return
         position, velocity, acceleration = reference
+        error = _point(position - measured.position, velocity - measured.velocity)
+        reference, feedback = _point(position, velocity, acceleration), _point(measured.position, measured.velocity)
         self._publisher.publish(
             self._type(
-                header=Header(stamp=stamp),
-                joint_names=self._joint_names,
-                reference=_point(position, velocity, acceleration),
-                feedback=_point(measured.position, measured.velocity),
-                error=_point(position - measured.position, velocity - measured.velocity),
-                speed_scaling_factor=factor,
-            )
-        )
+                header=Header(stamp=stamp), joint_names=self._joint_names, reference=reference, feedback=feedback,
+                error=error, speed_scaling_factor=factor))
 
 
 def _point(*values: Array) -> JointTrajectoryPoint:
@@ -321,21 +316,7 @@ def _point(*values: Array) -> JointTrajectoryPoint:
     return JointTrajectoryPoint(**dict(zip(names, (value.tolist() for value in values), strict=False)))
 
 
-def robot_status(time_s: float, lost_s: float, faults: FaultOptions) -> Status:
-    """Status of the simulation: its time, the time lost in all, and the faults that were asked for."""
-    defaults = attrs.asdict(FaultOptions())
-    asked = ", ".join(f"fault.{name}" for name, value in attrs.asdict(faults).items() if value != defaults[name])
-    level_and_message = gravest(
-        (WARN, asked and f"faults on request: {asked}"),
-        (WARN, f"{lost_s:.1f} s behind the clock; take other work off this machine" if lost_s > _MAX_LOST_S else ""),
-        otherwise="simulating",
-    )
-    values = {"Simulated time (s)": time_s, "Lost time (s)": lost_s, "Faults": asked}
-    return Status("robot", *level_and_message, values)
-
-
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Simulator)
 
 

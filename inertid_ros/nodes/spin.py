@@ -13,7 +13,6 @@ from typing import Any
 
 import rclpy
 from lifecycle_msgs.srv import ChangeState
-from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
@@ -25,6 +24,7 @@ from inertid_ros.core.blas_threads import check_address_space
 from inertid_ros.core.errors import InertidError
 from inertid_ros.ros.conversions import NANOSECONDS
 from inertid_ros.ros.parameters import check_given_parameters
+from inertid_ros.ros.topics import STEADY
 
 _SPIN_TIMEOUT_S = 0.05  # a signal is noticed within this time, also if nothing else happens
 _CALLBACK_PERIOD_S = 0.01  # between two looks for callbacks of a node that ticks, unless it has callbacks_s
@@ -75,7 +75,8 @@ def run_node(make: Callable[[], Any]) -> int:
         check_given_parameters(node)
     except InertidError as error:
         rclpy.try_shutdown()
-        return _refused(error)
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     stop.moves_nothing = not hasattr(type(node), "shutdown_complete")
     inspect.getframeinfo(sys._getframe())  # rclpy's first log calls it, and it walks all loaded modules once, for 0.2 s
     gc.collect()
@@ -135,8 +136,7 @@ def ignore_impossible_times() -> None:
             node.get_logger().warning(
                 f"/clock says {message.clock.sec} s and {message.clock.nanosec} ns, which is no time, and is left out;"
                 " check who publishes it (ros2 topic info -v /clock)",
-                once=True,
-            )
+                once=True)
 
     guarded.ignores_impossible_times = True  # type: ignore[attr-defined]
     TimeSource.clock_callback = guarded
@@ -185,11 +185,6 @@ class _StopRequest:
             end_surely(0, _CALLBACK_END_S)
 
 
-def _refused(error: InertidError) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return 2
-
-
 class TickedSpin:
     """Ticks of a node at a high rate, and its callbacks at a lower one.
 
@@ -232,7 +227,7 @@ class TickedSpin:
 
 def tick_by_timer(node: Any) -> None:
     """Have the executor of a node tick it, for nodes that share one."""
-    node.create_timer(node.tick_s, node.tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    node.create_timer(node.tick_s, node.tick, clock=STEADY)
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, stop: _StopRequest) -> int:

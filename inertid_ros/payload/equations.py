@@ -32,12 +32,9 @@ class CalibratedRobot:
 
     Attributes
     ----------
-    equations : Equations
-        Joint torques.
-    deviation : ndarray, shape (c,)
-        Standard deviation of the residual per channel [N m or N].
-    counts : ndarray, shape (c,)
-        Independent samples per channel.
+    equations : of joint torques.
+    deviation : (c,), standard deviation of the residual per channel [N m or N].
+    counts : (c,), independent samples per channel.
     """
 
     equations: Equations
@@ -55,12 +52,7 @@ class CalibratedRobot:
 class FrictionDrift:
     """Drift of friction since the calibration: standard deviations as shares of a joint's friction.
 
-    Attributes
-    ----------
-    since_calibration : float
-        Common to all recordings with payload and the reference.
-    between_recordings : float
-        Between recordings with payload and the reference.
+    The first is common to all recordings with payload and the reference, the second lies between the two.
     """
 
     since_calibration: float = 0.1
@@ -85,11 +77,8 @@ class ToolFrame:
 
     Attributes
     ----------
-    name : str
-    body : int
-        Index of the moving body.
-    placement : ndarray, shape (10, 10)
-        Maps inertial parameters in this frame to those in the body's joint frame.
+    body : index of the moving body.
+    placement : (10, 10), maps inertial parameters in this frame to those in the body's joint frame.
     """
 
     name: str
@@ -133,12 +122,9 @@ class PayloadEquations:
 
     Attributes
     ----------
-    payload : ndarray, shape (10,)
-        Least squares, not necessarily physically consistent.
-    loaded, reference : ndarray, shape (p,)
-        Parameters of the robot with the payload, and without it in the reference.
-    surprise : float
-        Squared distance of the robot from its calibration in standard deviations.
+    payload : (10,), least squares, not necessarily physically consistent.
+    loaded, reference : (p,), parameters of the robot with the payload, and without it in the reference.
+    surprise : squared distance of the robot from its calibration in standard deviations.
     """
 
     R: Array
@@ -158,10 +144,7 @@ def payload_equations(
 ) -> PayloadEquations:
     """Equations of the payload of a calibrated robot.
 
-    Parameters
-    ----------
-    recordings : sequence of (Information, ndarray of shape (c,))
-        Equations and channel weights of the recordings with payload, then of the reference, if any.
+    ``recordings`` are equations and channel weights ``(c,)`` of those with payload, then of the reference, if any.
     """
     layout, x = robot.layout, robot.parameters
     # Columns of the deviations u from the calibration, then of the payload.

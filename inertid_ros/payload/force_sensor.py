@@ -44,9 +44,7 @@ _BODY, _INERTIA, _BIAS, _TILT = slice(0, 4), slice(4, 10), slice(10, 16), slice(
 class SensorMotion:
     """Wrench ``(N, 6)`` of a sensor [N, N m], and what it is per unit of the parameters of a body, ``(N, 6, 10)``.
 
-    Attributes
-    ----------
-    dynamic : whether accelerations are known; else the sensor counts as at rest at every instant.
+    ``dynamic`` if accelerations are known; else the sensor counts as at rest at every instant.
     """
 
     wrench: Array
@@ -63,11 +61,9 @@ class ForceSensorLoad:
 
     Attributes
     ----------
-    mass : float
-        [kg]
+    mass : [kg]
     com : (3,), centre of mass in the axes of the sensor [m].
-    inertia : (3, 3) or None
-        About the centre of mass [kg m^2]; None if the motion does not show it.
+    inertia : (3, 3), about the centre of mass [kg m^2]; None if the motion does not show it.
     bias : (6,), wrench of the sensor without load [N, N m].
     tilt : (3,), rotation vector of the sensor against its measured axes [rad].
     deviations : of mass, com, bias and tilt.
@@ -87,7 +83,6 @@ class ForceSensorLoad:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a user should look at."""
         out = []
         if self.reversed:
             out.append("the sensor tells the wrench that its load exerts: its sign is the opposite of the model's")

@@ -19,13 +19,14 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.torque_confidence import sample_states
 from inertid_ros.identification.information.delay import without_delay
 from inertid_ros.identification.provenance import checksum, recording_source
-from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, ToolFrame
-from inertid_ros.payload.payload import Payload, identify_payload, payload_content
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.report.report_content import plain
 from inertid_ros.report.results import REPORT, Result, ResultError, as_written
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
+
+from .equations import CalibratedRobot, FrictionDrift, ToolFrame
+from .payload import Payload, identify_payload, payload_content
 
 # A joint is saturated if this share of the samples reaches this share of its effort limit.
 _SATURATION_SHARE, _SATURATED_SAMPLES = 0.99, 0.01
@@ -41,16 +42,7 @@ _MAX_COM_HALF_WIDTH_M = 0.05
 
 @dataclass(frozen=True)
 class PayloadOptions:
-    """Options of a payload.
-
-    Attributes
-    ----------
-    frame : str
-        Link in whose frame it is expressed; empty takes the last moving link.
-    drift : FrictionDrift
-    largest_mass : float
-        Largest mass that the robot may hold [kg].
-    """
+    """Link in whose frame a payload is expressed (empty: the last moving one), and the mass that may be held [kg]."""
 
     frame: str = ""
     drift: FrictionDrift = field(default_factory=FrictionDrift)
@@ -79,10 +71,8 @@ def payload_offline(
 
     Parameters
     ----------
-    loaded, reference : sequence of Recording
-        With the payload, and of the same session without it.
-    configuration : Configuration, optional
-        Preparation of recordings; the cutoff of the result takes precedence.
+    loaded, reference : recordings with the payload, and of the same session without it.
+    configuration : preparation of recordings; the cutoff of the result takes precedence.
 
     Raises
     ------
@@ -137,20 +127,13 @@ def payload_job(
 ) -> PayloadOutcome:
     """Identify a payload in the process of a :class:`~inertid_ros.core.worker.Worker`; see :func:`payload_offline`.
 
-    Parameters
-    ----------
-    directory : str
-        Result of the robot without the payload.
-    reference : sequence of str
-        Paths of recordings.
+    ``directory`` holds the result of the robot without the payload, ``reference`` are paths of recordings.
     """
-
-    def report(stage: str, fraction: float) -> None:
-        progress((stage, fraction))
-
     result = Result.load(directory)
     references = [load_recording(path, joints=result.model.recorded_joints) for path in reference]
-    return payload_offline(result, [recording], references, options, progress=report)
+    return payload_offline(
+        result, [recording], references, options, progress=lambda stage, fraction: progress((stage, fraction))
+    )
 
 
 def calibrated_robot(result: Result) -> CalibratedRobot:
@@ -205,9 +188,11 @@ def _check_payload(
     ratio = payload.residual_deviation / np.maximum(robot.deviation, 1e-12)
     worst = int(np.argmax(ratio))
     share = float(np.linalg.norm(payload.residual_deviation) / max(float(np.linalg.norm(size)), 1e-300))
-    if (ratio[worst] > _MAX_RESIDUAL_RATIO and share > _MAX_RESIDUAL_SHARE) or (
-        _surprise(robot, payload) > _MAX_SURPRISE_DEVIATIONS
-    ):
+    # Squared distance of the robot from its calibration, in standard deviations of its chi-squared distribution.
+    freedom = float(np.linalg.matrix_rank(robot.covariance, hermitian=True))
+    surprise = (payload.equations.surprise - freedom) / np.sqrt(2 * freedom)
+    unexplained = ratio[worst] > _MAX_RESIDUAL_RATIO and share > _MAX_RESIDUAL_SHARE
+    if unexplained or surprise > _MAX_SURPRISE_DEVIATIONS:
         raise IdentificationError(
             f"{name}: no payload on {payload.tool.name} explains it: {robot.equations.channels[worst]} is off by"
             f" {payload.residual_deviation[worst]:.2g} N m or N, in the calibration by {robot.deviation[worst]:.2g}; is"
@@ -226,14 +211,7 @@ def _check_payload(
         )
 
 
-def _surprise(robot: CalibratedRobot, payload: Payload) -> float:
-    """Squared distance of the robot from its calibration, in standard deviations of its chi-squared distribution."""
-    freedom = float(np.linalg.matrix_rank(robot.covariance, hermitian=True))
-    return float((payload.equations.surprise - freedom) / np.sqrt(2 * freedom))
-
-
 def _notices(robot: CalibratedRobot, payload: Payload) -> tuple[str, ...]:
-    """Warnings on the use of a payload."""
     lines = []
     if payload.mass.interval[0] <= 0.0:
         lines.append(

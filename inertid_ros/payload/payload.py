@@ -16,12 +16,13 @@ import scipy
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.blas_threads import one_thread
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import from_mass_com_inertia
+from inertid_ros.core.inertial_parameters import MassComInertia, from_mass_com_inertia, inertia_of_moments, symmetric
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import Information, compress
 from inertid_ros.identification.information.residuals import band_fraction, effective_fraction, noise_levels
-from inertid_ros.payload.equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
 from inertid_ros.regressors.equations import Equations, equations_of
+
+from .equations import CalibratedRobot, FrictionDrift, PayloadEquations, ToolFrame, payload_equations
 
 _NOISE_ITERATIONS = 4
 _MAX_PRIOR_COUNT = 20.0  # samples; weight of the calibration's noise
@@ -61,16 +62,11 @@ class Payload:
 
     Attributes
     ----------
-    mass : Quantity
-        [kg].
-    com : tuple of Quantity
-        Centre of mass, x, y, z [m].
-    inertia : tuple of Quantity
-        About the centre of mass: xx, xy, xz, yy, yz, zz [kg m^2].
-    covariance : ndarray, shape (10, 10)
-        Covariance of :attr:`parameters`.
-    residual_deviation : ndarray, shape (c,)
-        Standard deviation of the residual with the payload per channel [N m or N].
+    mass : [kg]
+    com : centre of mass, x, y, z [m].
+    inertia : about the centre of mass: xx, xy, xz, yy, yz, zz [kg m^2].
+    covariance : (10, 10), of :attr:`parameters`.
+    residual_deviation : (c,), standard deviation of the residual with the payload per channel [N m or N].
     """
 
     tool: ToolFrame
@@ -89,10 +85,7 @@ class Payload:
     @property
     def inertia_matrix(self) -> Array:
         """``(3, 3)`` about the centre of mass [kg m^2]."""
-        matrix = np.zeros((3, 3))
-        for (row, column), element in zip(_ELEMENTS.values(), self.inertia, strict=True):
-            matrix[row, column] = matrix[column, row] = element.value
-        return matrix
+        return symmetric([element.value for element in self.inertia])
 
     @property
     def parameters(self) -> Array:
@@ -129,10 +122,8 @@ def identify_payload(
 
     Parameters
     ----------
-    loaded : sequence of Samples
-        Recordings with the payload, filtered as those of the calibration.
-    reference : sequence of Samples, optional
-        Recordings of the same session without it.
+    loaded : recordings with the payload, filtered as those of the calibration.
+    reference : recordings of the same session without it.
 
     Raises
     ------
@@ -165,7 +156,7 @@ def identify_payload(
             Quantity.from_samples(bodies.inertia[:, row, column], 0.0 if row == column else -np.inf)
             for row, column in _ELEMENTS.values()
         ),
-        covariance=np.cov(bodies.parameters.T),
+        covariance=np.cov(from_mass_com_inertia(*bodies).T),
         residual_deviation=noise[0][1],
         equations=equations,
     )
@@ -252,27 +243,13 @@ def _numbers(values: list[float]) -> str:
     return "[" + ", ".join(f"{value:.5f}" for value in values) + "]"
 
 
-@dataclass(frozen=True)
-class BodySamples:
-    """Masses ``(k,)``, centres of mass ``(k, 3)`` and inertias ``(k, 3, 3)`` about them, in the tool frame (SI)."""
-
-    mass: Array
-    com: Array
-    inertia: Array
-
-    @property
-    def parameters(self) -> Array:
-        """``(k, 10)`` about the origin of the tool frame."""
-        return from_mass_com_inertia(self.mass, self.com, self.inertia)
-
-
-def sample_bodies(equations: PayloadEquations, seed: int = 0) -> BodySamples:
-    """Draw from the posterior of a payload.
+def sample_bodies(equations: PayloadEquations) -> MassComInertia:
+    """Draw ``k`` bodies in the tool frame from the posterior of a payload.
 
     The prior is flat in mass, normal about the tool frame in the centre of mass (:data:`COM_DEVIATION`), and log-normal
     in the second moments per mass, about :data:`SIZE` squared.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     best = scipy.optimize.minimize(lambda x: -_log_density(equations, x[None])[0], _start(equations), method="BFGS")
     values, vectors = np.linalg.eigh(best.hess_inv)
     root = vectors * np.sqrt(np.maximum(values, 1e-12))
@@ -309,7 +286,7 @@ def _ensemble(equations: PayloadEquations, walkers: Array, rng: np.random.Genera
 def _log_density(equations: PayloadEquations, x: Array) -> Array:
     """``(k,)`` of coordinates ``(k, 10)``, up to a constant."""
     x = np.clip(x, -_MAX_COORDINATE, _MAX_COORDINATE)
-    bodies = _bodies(x).parameters
+    bodies = from_mass_com_inertia(*_bodies(x))
     misfit = np.sum((bodies @ equations.R.T - equations.z) ** 2, axis=1)
     logarithm = x[:, 4:] - np.array([2 * np.log(SIZE)] * 3 + [0.0] * 3)
     size = np.sum(logarithm[:, :3] ** 2, axis=1) + 2 * np.sum(logarithm[:, 3:] ** 2, axis=1)
@@ -317,24 +294,22 @@ def _log_density(equations: PayloadEquations, x: Array) -> Array:
     return np.asarray(x[:, 0] - 0.5 * (misfit + prior))  # the first makes the prior flat in mass
 
 
-def _bodies(x: Array) -> BodySamples:
-    """Bodies of coordinates ``(k, 10)``."""
+def _bodies(x: Array) -> MassComInertia:
     logarithm = np.zeros((len(x), 3, 3))
     logarithm[:, _MOMENT_ROWS, _MOMENT_COLUMNS] = logarithm[:, _MOMENT_COLUMNS, _MOMENT_ROWS] = x[:, 4:]
     values, vectors = np.linalg.eigh(logarithm)
     moments = (vectors * np.exp(values)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     mass = np.exp(x[:, 0])
-    trace = np.trace(moments, axis1=1, axis2=2)
-    return BodySamples(mass, x[:, 1:4], mass[:, None, None] * (trace[:, None, None] * np.eye(3) - moments))
+    return MassComInertia(mass, x[:, 1:4], mass[:, None, None] * inertia_of_moments(moments))
 
 
-def shortest_interval(values: Array, share: float = 0.95, least: float = -np.inf) -> tuple[float, float]:
-    """Shortest interval that holds a share of the samples ``(k,)``.
+def shortest_interval(values: Array, least: float = -np.inf) -> tuple[float, float]:
+    """Shortest interval that holds 95 % of the samples ``(k,)``.
 
     If it begins at the smallest samples, it begins at ``least``, the bound of the quantity.
     """
     ordered = np.sort(values)
-    inside = int(np.ceil(share * len(ordered)))
+    inside = int(np.ceil(0.95 * len(ordered)))
     widths = ordered[inside - 1 :] - ordered[: len(ordered) - inside + 1]
     first = int(np.argmin(widths))
     edge = first <= 0.005 * len(ordered)

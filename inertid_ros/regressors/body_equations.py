@@ -95,8 +95,7 @@ class MatrixEquations(WholeRowEquations):
         if A.shape != (count, self.count, size) or b.shape != (count, self.count):
             raise IdentificationError(
                 f"{name}: A of shape {A.shape} and b of shape {b.shape} do not fit {self.count} channels and {size}"
-                " parameters; give A (N, c, p) and b (N, c)"
-            )
+                " parameters; give A (N, c, p) and b (N, c)")
         measured = np.isfinite(b)
         if not np.isfinite(A[measured]).all():
             raise IdentificationError(f"{name}: a coefficient is not finite; leave the row out (NaN in b)")
@@ -104,8 +103,7 @@ class MatrixEquations(WholeRowEquations):
         rows = np.where(measured[..., None], A, 0.0).reshape(count, -1)
         return Samples(
             np.arange(count, dtype=float), rows, nothing, nothing, np.where(measured, b, 0.0), measured,
-            np.asarray(measured.any(axis=1)), name, measured=measured,
-        )  # fmt: skip
+            np.asarray(measured.any(axis=1)), name, measured=measured)
 
     def coefficients(self, samples: Samples, rows: slice) -> Array:
         return samples.q[rows].reshape(-1, self.count, self.model.layout.size)
@@ -149,24 +147,16 @@ class BodySegmentEquations(WholeRowEquations):
 
 
 def segment_samples(
-    time: Array,
-    poses: SegmentMotion,
-    twists: SegmentMotion,
-    accelerations: SegmentMotion,
-    wrench: tuple[Array, Array, Array],
-    name: str,
-) -> Samples:
+        time: Array, poses: SegmentMotion, twists: SegmentMotion, accelerations: SegmentMotion,
+        wrench: tuple[Array, Array, Array], name: str) -> Samples:
     """Samples for :class:`BodySegmentEquations` from motion capture.
 
     Parameters
     ----------
     time : (N,), [s].
-    poses : tuple of ndarray, shapes (N, nb, 3, 3), (N, nb, 3)
-        Rotations of the segments and their origins [m].
-    twists, accelerations : tuple of ndarray, shapes (N, nb, 3), (N, nb, 3)
-        Linear, of the origins, and angular [m/s, rad/s, and per second].
-    wrench : tuple of ndarray, shape (N, 3) each
-        Total external force [N], its moment about a point [N m], and that point [m].
+    poses : (N, nb, 3, 3), (N, nb, 3), rotations of the segments and their origins [m]
+    twists, accelerations : (N, nb, 3), (N, nb, 3), linear, of the origins, and angular [m/s, rad/s, and per second]
+    wrench : (N, 3) each, total external force [N], its moment about a point [N m], and that point [m]
     """
     (rotation, origin), (v, w), (a, alpha) = poses, twists, accelerations
     count, bodies = origin.shape[:2]
@@ -186,13 +176,11 @@ def segment_samples(
     every = np.ones(tau.shape, dtype=bool)
     return Samples(
         time, joined(origin, quaternions), joined(local(v), local(w)), joined(linear, local(alpha)), tau, every,
-        every[:, 0], name,
-    )  # fmt: skip
+        every[:, 0], name)
 
 
 def body_segment_model(
-    name: str, segments: Sequence[str], prior: Array, gravity: Sequence[float] = (0.0, 0.0, -9.81)
-) -> RobotModel:
+        name: str, segments: Sequence[str], prior: Array, gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> RobotModel:
     """Model of bodies without joints, each of which moves freely.
 
     Parameters
@@ -209,8 +197,7 @@ def body_segment_model(
     if len(set(segments)) != len(segments) or prior.shape != (len(segments), BODY_PARAMETERS):
         raise ModelError(
             f"{name}: {len(segments)} segments and a prior of shape {prior.shape}; give each a name of its own and ten"
-            " parameters"
-        )
+            " parameters")
     if not np.isfinite(prior).all() or (prior[:, 0] <= 0).any():
         raise ModelError(f"{name}: the prior of a segment has no mass or is not finite; give a rough guess")
     model = pin.Model()
@@ -222,13 +209,6 @@ def body_segment_model(
     nothing = np.zeros(0)
     x, y, z = map(float, gravity)
     return RobotModel(
-        name=name,
-        urdf="",
-        pinocchio=model,
-        layout=ParameterLayout(tuple(segments), (), ()),
-        body_prior=prior,
-        body_locked=np.zeros_like(prior),
-        drive_prior={},
-        limits=JointLimits(nothing, nothing, nothing, nothing),
-        options=RobotOptions(drive_terms=(), gravity=(x, y, z), base="free"),
-    )
+        name=name, urdf="", pinocchio=model, layout=ParameterLayout(tuple(segments), (), ()), body_prior=prior,
+        body_locked=np.zeros_like(prior), drive_prior={}, limits=JointLimits(nothing, nothing, nothing, nothing),
+        options=RobotOptions(drive_terms=(), gravity=(x, y, z), base="free"))

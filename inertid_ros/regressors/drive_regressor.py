@@ -65,13 +65,9 @@ class DriveMotion(NamedTuple):
 
 
 _COLUMNS = {
-    "rotor_inertia": lambda motion: motion.a,
-    "viscous": lambda motion: motion.v,
-    "coulomb": lambda motion: motion.direction,
-    "offset": lambda motion: np.ones_like(motion.v),
-    "stiffness": lambda motion: motion.q,
-    "stribeck": lambda motion: motion.fading,
-}
+    "rotor_inertia": lambda motion: motion.a, "viscous": lambda motion: motion.v,
+    "coulomb": lambda motion: motion.direction, "offset": lambda motion: np.ones_like(motion.v),
+    "stiffness": lambda motion: motion.q, "stribeck": lambda motion: motion.fading}
 
 
 def drive_columns(terms: tuple[str, ...], motion: DriveMotion) -> Array:

@@ -75,8 +75,7 @@ class Equations(ABC):
         if sizes != expected:
             raise IdentificationError(
                 f"{samples.name}: has {sizes} positions, velocities and channels, the {self.equation_type} equations of"
-                f" '{self.model.name}' have {expected}; prepare the recording with this model"
-            )
+                f" '{self.model.name}' have {expected}; prepare the recording with this model")
 
     def of_joints(self, values: Array) -> Array:
         """``(n,)`` per joint from ``(c,)`` per channel; NaN if joints have no channels."""

@@ -43,8 +43,7 @@ class ForceEquations(Equations):
         """Columns of moved bodies, rotors, drives with user terms."""
         return tuple(
             np.concatenate([self.body_columns(velocity), *self.other_columns(velocity)])
-            for velocity in range(self.count)
-        )
+            for velocity in range(self.count))
 
     @property
     def force_channels(self) -> int:

@@ -73,9 +73,8 @@ class MomentumEquations(WholeRowEquations):
     def __init__(self, model: RobotModel) -> None:
         if not model.free:
             raise ModelError(
-                f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free"
-            )
-        self.model = model.with_bodies_alone()
+                f"robot '{model.name}': momentum equations are of a robot that floats; set robot.base to free")
+        self.model = model.with_layout(drive_terms=(), couplings=(), terms=())
 
     @cached_property
     def columns(self) -> tuple[np.ndarray, ...]:

@@ -76,12 +76,8 @@ class MotionGradient:
 
 
 def regressor_product_gradient(
-    kinematics: TreeKinematics,
-    state: TreeState,
-    joint_weights: Array | float = 0.0,
-    base_weights: Array | float = 0.0,
-    wrenches: BodyWrenches | None = None,
-) -> MotionGradient:
+        kinematics: TreeKinematics, state: TreeState, joint_weights: Array | float = 0.0,
+        base_weights: Array | float = 0.0, wrenches: BodyWrenches | None = None) -> MotionGradient:
     """Value and gradient of ``<Z, Y>`` at the state of ``N`` samples, whose wrenches may be known.
 
     Parameters
@@ -107,11 +103,8 @@ def regressor_product_gradient(
     rate = motion_cross(before, S)
     second = motion_cross(lifted, S) + motion_cross(before, rate)
     return MotionGradient(
-        float(np.vdot(weights, F)),
-        _dot(S, turned) + _dot(rate, dragged) + _dot(second, pushed),
-        _dot(S, dragged) + 2 * _dot(rate, pushed),
-        _dot(S, pushed),
-    )
+        float(np.vdot(weights, F)), _dot(S, turned) + _dot(rate, dragged) + _dot(second, pushed),
+        _dot(S, dragged) + 2 * _dot(rate, pushed), _dot(S, pushed))
 
 
 def _by_body_motion(state: TreeState, spin: Array, weights: Array) -> tuple[Array, Array]:

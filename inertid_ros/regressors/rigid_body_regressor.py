@@ -64,20 +64,14 @@ class RigidBodyRegressor:
     """
 
     def __init__(
-        self,
-        joints: Sequence[TreeJoint],
-        gravity: Array,
-        columns: Sequence[Sequence[int] | None] | None = None,
-        base_only: bool = False,
-        world: bool = False,
-    ) -> None:
+            self, joints: Sequence[TreeJoint], gravity: Array, columns: Sequence[Sequence[int] | None] | None = None,
+            base_only: bool = False, world: bool = False) -> None:
         self._joints, self._base_only, self._world = joints, base_only, world
         self._recursion = BodyRecursion(joints, gravity, TRANSLATIONS if base_only else None, world)
         self._wrenches = [
             _Wrenches(np.einsum("rcz,ck->rkz", WRENCH_TABLE, joint.turned_parameters), range(BODY_PARAMETERS))
             if chosen is None else _Wrenches(WRENCH_TABLE, chosen)
-            for joint, chosen in zip(joints, columns or [None] * len(joints), strict=True)
-        ]  # fmt: skip
+            for joint, chosen in zip(joints, columns or [None] * len(joints), strict=True)]
         self.columns = _slices([wrenches.columns[-1].stop for wrenches in self._wrenches])
         self._forces = TRANSLATIONS * self._joints[0].free
         self._runs = [[] if joint.free else list(_runs(joint.ancestors[self._forces : -1])) for joint in joints]
@@ -106,10 +100,9 @@ class RigidBodyRegressor:
                 parts[2][:3] = 0.0
             for rows, at in _BASE_TORQUE if base_only and not unit else self._runs[body]:
                 for part, factors, wrench in (
-                    (parts[0], screws[:3, at], mass),
-                    (parts[1], screws[:, at], first),
-                    (parts[2], screws[3:, at], second),
-                ):
+                        (parts[0], screws[:3, at], mass),
+                        (parts[1], screws[:, at], first),
+                        (parts[2], screws[3:, at], second)):
                     if part.shape[1]:
                         np.einsum("ijk,ick->jck", factors, wrench, out=part[rows])
             # The body's own screw is a unit vector: its row is a row of the wrenches.
@@ -200,8 +193,7 @@ class RotorRegressor:
         q, v, a = map(self._geared, (q, v, a))
         self._regressor.write(q, v, a, out)
         out[velocities - self._joints : velocities] += np.einsum(
-            "rj,rck->jck", self._gearing[self._joints :], out[velocities:]
-        )
+            "rj,rck->jck", self._gearing[self._joints :], out[velocities:])
         return out[:velocities]
 
     def _geared(self, motion: Array) -> Array:

@@ -21,20 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.typing import CapStyleType
 
 # Colour given to Matplotlib, name of the variable in the style sheet, and colour where there is no style sheet.
-_COLOURS = {
-    "text": ("#010101", "#222222"),
-    "faint": ("#020202", "#767676"),
-    "grid": ("#030303", "#dddddd"),
-    "measured": ("#040404", "#222222"),
-    "given": ("#050505", "#b45309"),
-    "calibrated": ("#060606", "#1d5fa8"),
-    "band": ("#070707", "#a9c7e8"),
-    "limit": ("#080808", "#b32424"),
-}
+_COLOURS = {"text": ("#010101", "#222222"), "faint": ("#020202", "#767676"), "grid": ("#030303", "#dddddd"),
+    "measured": ("#040404", "#222222"), "given": ("#050505", "#b45309"), "calibrated": ("#060606", "#1d5fa8"),
+    "band": ("#070707", "#a9c7e8"), "limit": ("#080808", "#b32424")}
 COLOURS = {name: drawn for name, (drawn, _) in _COLOURS.items()}
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "inertid", "path.simplify": True, "path.simplify_threshold": 0.4}
 _DPI = 72.0  # points per inch
 _FONT_PT = 10.0
+_ZERO = 1e-12  # in SI units; smaller numbers are printed as zero
 _VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -43,22 +37,13 @@ class Panel:
 
     Parameters
     ----------
-    box : tuple of float
-        Left, bottom, width, height of the axes as shares of the figure.
-    x, y : tuple of float
-        Range of the axes.
-    log : tuple of bool
-        Whether x and y are logarithmic.
+    box : left, bottom, width, height as shares of the figure.
+    x, y : range of the axes.
+    log : whether x and y are logarithmic.
     """
 
-    def __init__(
-        self,
-        figure: "Figure",
-        box: tuple[float, float, float, float],
-        x: tuple[float, float],
-        y: tuple[float, float],
-        log: tuple[bool, bool] = (False, False),
-    ) -> None:
+    def __init__(self, figure: "Figure", box: tuple[float, float, float, float], x: tuple[float, float],
+            y: tuple[float, float], log: tuple[bool, bool] = (False, False)) -> None:
         self.axes = figure.add_axes(box)
         self.axes.axis("off")
         self.x, self.y, self._log = _proper(x, log[0]), _proper(y, log[1]), log
@@ -77,9 +62,9 @@ class Panel:
         if lines:
             self._segments(np.reshape(lines, (-1, 2)), "grid", 0.6, "butt")
         for value in along:
-            self._text(_number(value), (self.x[0], value), (-3, 0), ("right", "center"))
+            self._text(number(value), (self.x[0], value), (-3, 0), ("right", "center"))
         for value in across if x_numbers else ():
-            self._text(_number(value), (value, self.y[0]), (0, -3), ("center", "top"))
+            self._text(number(value), (value, self.y[0]), (0, -3), ("center", "top"))
         self._text(y_label, (0.0, 1.0), (0, 3), ("left", "bottom"), "axes fraction")
         self._text(x_label, (1.0, 0.0), (0, -16), ("right", "top"), "axes fraction")
 
@@ -118,27 +103,18 @@ class Panel:
         path.should_simplify = False  # which would join what are single dots
         self.add(PathPatch(path, fill=False, edgecolor=COLOURS[colour], linewidth=width, capstyle=cap))
 
-    def _text(
-        self, text: str, place: tuple[float, float], offset: tuple[float, float], sides: tuple[str, str],
-        of: str = "data",
-    ) -> None:
+    def _text(self, text: str, place: tuple[float, float], offset: tuple[float, float], sides: tuple[str, str],
+            of: str = "data") -> None:
         """Text beside a place: a number at a point of the data, or a label at shares of the axes."""
         if text:
-            self.axes.annotate(
-                text, place, offset, of, "offset points", ha=sides[0], va=sides[1], fontsize=_FONT_PT,
-                color=COLOURS["text" if of == "data" else "faint"],
-            )  # fmt: skip
+            self.axes.annotate(text, place, offset, of, "offset points", ha=sides[0], va=sides[1], fontsize=_FONT_PT,
+                color=COLOURS["text" if of == "data" else "faint"])
 
 
 def svg(width: float, height: float, label: str, draw: Callable[["Figure"], Any]) -> str:
-    """SVG of a drawing that scales with the page.
+    """SVG of a drawing that scales with the page, of a size in points with text of 10 points.
 
-    Parameters
-    ----------
-    width, height : float
-        Size in points, with text of 10 points.
-    label : str
-        What it shows, for readers who do not see it.
+    The label says what it shows, for readers who do not see it.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -198,8 +174,11 @@ def _round_numbers(limits: tuple[float, float], log: bool) -> list[float]:
     return [float(value) for value in locator.tick_values(*limits) if limits[0] <= value <= limits[1]]
 
 
-def _number(value: float) -> str:
-    return f"{0.0 if abs(value) < 1e-12 else value:.4g}".replace("-", "−")
+def number(value: float | None, digits: int = 4) -> str:
+    """Format a number with so many significant digits, as pages and plots show it."""
+    if value is None or isinstance(value, str) or not np.isfinite(value):
+        return "–"
+    return f"{0.0 if abs(value) < _ZERO else value:.{digits}g}".replace("-", "−")
 
 
 class Drawing(str):

@@ -7,25 +7,19 @@ from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from inertid_ros.excitation.planning.inspection import Inspection
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, VERDICTS
 from inertid_ros.report import plots as drawn
-from inertid_ros.report.drawing import Drawing, standalone
+from inertid_ros.report.drawing import Drawing, number, standalone
 from inertid_ros.report.report_content import Curves
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from inertid_ros.excitation.planning.inspection import Inspection
+
 # Verdict on a parameter to its word in tables, and the class that colours it.
-_DETERMINED = {
-    IDENTIFIED: ("measured", "measured"),
-    COMBINED: ("in combination", "measured"),
-    PARTLY: ("partly", "partly"),
-    PRIOR: ("from prior", "prior"),
-}
-_ZERO = 1e-12  # in SI units; smaller numbers are printed as zero
+_DETERMINED = {IDENTIFIED: ("measured", "measured"), COMBINED: ("in combination", "measured"),
+    PARTLY: ("partly", "partly"), PRIOR: ("from prior", "prior")}
 _CHANNEL_FAULTS = ("not_finite", "spikes", "held", "saturated")
 MOTION_PAGE = "excitation.html"
 
@@ -39,11 +33,10 @@ def rendered(template: str, **content: Any) -> str:
 def _environment() -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    environment = Environment(
-        loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+    environment = Environment(loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
-        "number": _number,
+        "number": number,
         "percent": _percent,
         "fraction": _fraction,
         "identifiability": _identifiability,
@@ -58,12 +51,6 @@ def _environment() -> "Environment":
 
 def _source(name: str) -> str:
     return (resources.files(__package__) / "templates" / name).read_text(encoding="utf-8")
-
-
-def _number(value: float | None, digits: int = 4) -> str:
-    if value is None or isinstance(value, str) or not np.isfinite(value):
-        return "–"
-    return f"{0.0 if abs(value) < _ZERO else value:.{digits}g}".replace("-", "−")
 
 
 def _fraction(value: float | None) -> str:
@@ -94,10 +81,8 @@ def _channel_faults(health: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Texts on every fault of each joint with faulty samples, such as ``3 of effort``."""
     rows = []
     for index, joint in enumerate(health["joints"]):
-        words = [
-            ", ".join(f"{counts[index]} of {channel}" for channel, counts in health[fault].items() if counts[index])
-            for fault in _CHANNEL_FAULTS
-        ]
+        words = [", ".join(f"{counts[index]} of {channel}" for channel, counts in health[fault].items()
+            if counts[index]) for fault in _CHANNEL_FAULTS]
         if any(words):
             rows.append((joint, words))
     return rows
@@ -112,42 +97,23 @@ def _drawn_ellipsoids(ellipsoids: Sequence[Mapping[str, Any]]) -> str:
     def placed(ellipsoid: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None if ellipsoid is None else {"m": short(ellipsoid["centre"]), "a": short(ellipsoid["axes"])}
 
-    content = [
-        {
-            "o": short(body["origin"]),
-            "p": body["parent"],
-            "g": placed(body["given"]),
-            "c": placed(body["calibrated"]),
-            "i": short([high for _, high in body["axes_interval"]]),
-        }
-        for body in ellipsoids
-    ]
+    content = [{"o": short(body["origin"]), "p": body["parent"], "g": placed(body["given"]),
+        "c": placed(body["calibrated"]), "i": short([high for _, high in body["axes_interval"]])}
+        for body in ellipsoids]
     return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def render_page(report: Mapping[str, Any], curves: Curves | None = None) -> str:
-    """HTML of a report.
-
-    Parameters
-    ----------
-    report : mapping
-        Content of ``report.json``; parts that an older one lacks are left out.
-    curves : Curves, optional
-        Without them only ellipsoids are plotted.
-    """
+    """HTML of ``report.json``, of which an older one may lack parts; without curves only ellipsoids are plotted."""
     curves = curves or Curves()
-    return rendered(
-        "report.html.j2",
-        report=report,
+    return rendered("report.html.j2", report=report,
         ellipsoid_drawings=drawn.ellipsoid_plots(report.get("ellipsoids", [])),
         prediction_drawings=_predictions(report, curves),
         friction_drawings=[(curve.joint, drawn.friction_plot(curve)) for curve in curves.friction],
-        spectrum_drawings=[(spectrum.name, drawn.effort_spectrum_plot(spectrum)) for spectrum in curves.spectra],
-    )
+        spectrum_drawings=[(spectrum.name, drawn.effort_spectrum_plot(spectrum)) for spectrum in curves.spectra])
 
 
 def _predictions(report: Mapping[str, Any], curves: Curves) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Name of every recording, and name and SVG of each of its channels."""
     channels = list(report.get("channels", report["joint_names"]))
     unit = report["train"].get("unit", "N m or N")
     return [(lines.name, drawn.prediction_plots(lines, channels, unit)) for lines in curves.predictions]
@@ -159,21 +125,14 @@ def plots(report: Mapping[str, Any], curves: Curves) -> Drawing:
     return standalone([*predictions, *map(drawn.friction_plot, curves.friction)])
 
 
-def motion_files(motions: Sequence[tuple[str, Inspection, Mapping[str, Any]]]) -> dict[str, bytes]:
+def motion_files(motions: Sequence[tuple[str, "Inspection", Mapping[str, Any]]]) -> dict[str, bytes]:
     """Names and contents of one page for all motions, and of the plots of the first.
 
-    Parameters
-    ----------
-    motions : sequence of (str, Inspection, mapping)
-        Purpose, plan with its properties, and content of ``excitation.json`` of each.
+    Of each motion these are its purpose, the plan with its properties, and the content of ``excitation.json``.
     """
-    parts = [
-        (purpose, summary, drawn.limits_plots(motion), drawn.spectrum_plot(motion.spectrum_before, motion.spectrum))
-        for purpose, motion, summary in motions
-    ]
+    parts = [(purpose, summary, drawn.limits_plots(motion),
+        drawn.spectrum_plot(motion.spectrum_before, motion.spectrum)) for purpose, motion, summary in motions]
     (_, _, limits, spectrum), *_ = parts
-    return {
-        MOTION_PAGE: rendered("motion.html.j2", parts=parts).encode(),
+    return {MOTION_PAGE: rendered("motion.html.j2", parts=parts).encode(),
         "motion.svg": standalone([drawing for _, drawing in limits]).encode(),
-        "spectrum.svg": standalone([spectrum]).encode(),
-    }
+        "spectrum.svg": standalone([spectrum]).encode()}

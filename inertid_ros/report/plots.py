@@ -7,13 +7,14 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.data.screening.recording_health import EffortSpectrum
-from inertid_ros.excitation.planning.inspection import Inspection
 from inertid_ros.identification.assessment.curves import FrictionCurve, PredictionCurves
 from inertid_ros.identification.assessment.estimate import NORMAL_95
 from inertid_ros.report.drawing import COLOURS, Panel, range_of, svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from inertid_ros.excitation.planning.inspection import Inspection
 
 # Sizes of plots, in points.
 _PREDICTION_SIZE, _CURVE_SIZE, _ELLIPSOID_SIZE = (360.0, 200.0), (360.0, 190.0), (360.0, 300.0)
@@ -29,18 +30,14 @@ _MIN_SINGULAR_VALUE = 1e-12  # smaller ones are drawn here
 
 def prediction_plots(curves: PredictionCurves, channels: list[str], unit: str) -> list[tuple[str, str]]:
     """Name and SVG of every channel of a recording."""
-    return [
-        (name, _channel(curves, index, f"{name} along {curves.name}: measured, predicted and residual", unit))
-        for index, name in enumerate(channels)
-        if np.isfinite(curves.measured[:, index]).any()
-    ]
+    return [(name, _channel(curves, index, f"{name} along {curves.name}: measured, predicted and residual", unit))
+        for index, name in enumerate(channels) if np.isfinite(curves.measured[:, index]).any()]
 
 
 def _channel(curves: PredictionCurves, index: int, label: str, unit: str) -> str:
     time = curves.time
-    measured, given, calibrated, deviation = (
-        curve[:, index] for curve in (curves.measured, curves.given, curves.calibrated, curves.deviation)
-    )
+    measured, given, calibrated, deviation = (curve[:, index]
+        for curve in (curves.measured, curves.given, curves.calibrated, curves.deviation))
     residual = measured - calibrated
 
     def draw(figure: "Figure") -> None:
@@ -99,10 +96,8 @@ def ellipsoid_plots(ellipsoids: Sequence[Mapping[str, Any]]) -> list[tuple[str, 
     if not any(body[which] for body in ellipsoids for which in ("given", "calibrated")):
         return []
     centre, half = _extent(ellipsoids)
-    return [
-        (f"seen {view}", _view(ellipsoids, f"Ellipsoids of inertia seen {view}", list(axes), centre, half))
-        for view, axes in _VIEWS.items()
-    ]
+    return [(f"seen {view}", _view(ellipsoids, f"Ellipsoids of inertia seen {view}", list(axes), centre, half))
+        for view, axes in _VIEWS.items()]
 
 
 def _extent(ellipsoids: Sequence[Mapping[str, Any]]) -> tuple[Array, float]:
@@ -124,9 +119,8 @@ def _view(ellipsoids: Sequence[Mapping[str, Any]], label: str, axes: list[int], 
     def draw(figure: "Figure") -> None:
         wide = half * _ELLIPSOID_SIZE[0] / _ELLIPSOID_SIZE[1]
         horizontal, vertical = centre[axes]
-        panel = Panel(
-            figure, (0.0, 0.0, 1.0, 1.0), (horizontal - wide, horizontal + wide), (vertical - half, vertical + half)
-        )
+        panel = Panel(figure, (0.0, 0.0, 1.0, 1.0), (horizontal - wide, horizontal + wide),
+            (vertical - half, vertical + half))
         for body in ellipsoids:
             origin = np.array(body["origin"])[axes]
             parent = ellipsoids[body["parent"]]["origin"] if body["parent"] >= 0 else (0.0, 0.0, 0.0)
@@ -142,9 +136,8 @@ def _view(ellipsoids: Sequence[Mapping[str, Any]], label: str, axes: list[int], 
     return svg(*_ELLIPSOID_SIZE, label, draw)
 
 
-def _outline(
-    panel: Panel, ellipsoid: Mapping[str, Any], axes: list[int], colour: str, style: str, factor: Array | float = 1.0
-) -> None:
+def _outline(panel: Panel, ellipsoid: Mapping[str, Any], axes: list[int], colour: str, style: str,
+        factor: Array | float = 1.0) -> None:
     """Outline of an ellipsoid seen along an axis of the root frame, its semi-axes scaled."""
     from matplotlib.patches import Ellipse
 
@@ -153,15 +146,11 @@ def _outline(
     width, height = (2 * np.sqrt(np.maximum(values, 0.0))).tolist()
     x, y = np.array(ellipsoid["centre"])[axes].tolist()
     angle = float(np.degrees(np.arctan2(vectors[1, 0], vectors[0, 0])))
-    panel.add(
-        Ellipse(
-            (x, y), width, height, angle=angle, fill=False, edgecolor=COLOURS[colour],
-            linewidth=1.1, linestyle=style,
-        )
-    )  # fmt: skip
+    panel.add(Ellipse((x, y), width, height, angle=angle, fill=False, edgecolor=COLOURS[colour], linewidth=1.1,
+        linestyle=style))
 
 
-def limits_plots(inspection: Inspection) -> list[tuple[str, str]]:
+def limits_plots(inspection: "Inspection") -> list[tuple[str, str]]:
     """Name and SVG of every joint: position, velocity, acceleration and prior effort against their limits."""
     plan, limits = inspection.plan, inspection.limits
     time = np.linspace(0.0, plan.duration, _MOTION_POINTS)
@@ -170,8 +159,7 @@ def limits_plots(inspection: Inspection) -> list[tuple[str, str]]:
         ("position [rad or m]", time, position, limits.lower, limits.upper),
         ("velocity [1/s]", time, velocity, -limits.velocity, limits.velocity),
         ("acceleration [1/s²]", time, acceleration, -limits.acceleration, limits.acceleration),
-        ("effort by the prior [N m or N]", plan.time, inspection.effort, -limits.effort, limits.effort),
-    )
+        ("effort by the prior [N m or N]", plan.time, inspection.effort, -limits.effort, limits.effort))
 
     def drawn(joint: int, name: str) -> str:
         def draw(figure: "Figure") -> None:

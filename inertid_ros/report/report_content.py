@@ -21,6 +21,7 @@ from inertid_ros.robot.layout import COUPLING_TERMS
 from inertid_ros.robot.urdf.text import urdf_changes
 
 REPORT_FORMAT = 1  # of report.json and parameters.yaml
+_SOLUTION_KEYS = ("status", "iterations", "seconds", "objective", "gap")
 _BODY_KEYS = ("mass", "com", "inertia")
 _Curve = TypeVar("_Curve")
 
@@ -28,18 +29,10 @@ _Curve = TypeVar("_Curve")
 def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
     """Content of ``report.json``; numbers that are not finite are None."""
     estimate, assessment = outcome.estimate, outcome.assessment
-    content: dict[str, Any] = {
-        "format": REPORT_FORMAT,
-        "robot": estimate.model.name,
-        "status": outcome.status,
-        "message": outcome.message,
-        **outcome.gate.content(),
-        "joint_names": estimate.model.joint_names,
-        "channels": estimate.equations.channels,
-        "residual_deviation": estimate.residual_deviation,
-        "effective_samples": estimate.effective_counts,
-        **_errors(outcome),
-    }
+    content: dict[str, Any] = {"format": REPORT_FORMAT, "robot": estimate.model.name, "status": outcome.status,
+        "message": outcome.message, **outcome.gate.content(), "joint_names": estimate.model.joint_names,
+        "channels": estimate.equations.channels, "residual_deviation": estimate.residual_deviation,
+        "effective_samples": estimate.effective_counts, **_errors(outcome)}
     solution, confidence = estimate.solution, assessment.confidence
     content |= {
         "bands": outcome.bands,
@@ -51,20 +44,11 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "drive_gains": _drive_gains(outcome),
         "base_parameters": _base_parameters(estimate),
         "statements": estimate.identifiability,
-        "solver": {
-            "name": solution.solver,
-            **{key: getattr(solution, key) for key in ("status", "iterations", "seconds", "objective", "gap")},
-            "prior_spread": estimate.prior_spread,
-        },
+        "solver": {"name": solution.solver, **{key: getattr(solution, key) for key in _SOLUTION_KEYS},
+            "prior_spread": estimate.prior_spread},
         # Standard deviation of predicted torque at random states of the robot, per joint.
-        "confidence": None
-        if confidence is None
-        else {
-            "deviation": confidence.share,
-            "joint": confidence.joint,
-            "torque_deviation": confidence.deviation,
-            "rms_torque": confidence.torque,
-        },
+        "confidence": None if confidence is None else {"deviation": confidence.share, "joint": confidence.joint,
+            "torque_deviation": confidence.deviation, "rms_torque": confidence.torque},
         "rounds": _rounds(outcome),
         "effort_delay_s": estimate.delay,
         "timing": outcome.timing,
@@ -76,13 +60,8 @@ def report_content(outcome: IdentificationOutcome) -> dict[str, Any]:
         "feasibility": assessment.feasibility,
         "correlated_pairs": assessment.correlated,
         "urdf_changes": urdf_changes(estimate.model.urdf, outcome.urdf),
-        "delay": None
-        if estimate.delay_found is None
-        else {
-            **asdict(estimate.delay_found),
-            "significant": estimate.delay_found.significant,
-            "removed": estimate.delay,
-        },
+        "delay": None if estimate.delay_found is None else {**asdict(estimate.delay_found),
+            "significant": estimate.delay_found.significant, "removed": estimate.delay},
         "health": [health.figures for health in outcome.health],
     }
     report: dict[str, Any] = plain(content)
@@ -106,24 +85,18 @@ def _errors(outcome: IdentificationOutcome) -> dict[str, Any]:
 def _bodies(estimate: Estimate, columns: slice) -> dict[str, Any]:
     """Bodies ``(k, 10)``; inertia (3x3) about the centre of mass, ``parameters`` about the joint frame origin."""
     parameters = estimate.parameters[columns].reshape(-1, BODY_PARAMETERS)
-    return {
-        **dict(zip(_BODY_KEYS, mass_com_inertia(parameters), strict=True)),
-        "parameters": parameters,
+    return {**dict(zip(_BODY_KEYS, mass_com_inertia(parameters), strict=True)), "parameters": parameters,
         "standard_deviation": estimate.standard_deviation[columns].reshape(parameters.shape),
-        "interval": estimate.interval[columns].reshape(*parameters.shape, 2),
-    }
+        "interval": estimate.interval[columns].reshape(*parameters.shape, 2)}
 
 
 def _links(outcome: IdentificationOutcome) -> list[dict[str, Any]]:
     """Moving bodies with their prior."""
     estimate = outcome.estimate
-    columns = {
-        "name": estimate.model.link_names,
-        **_bodies(estimate, slice(0, estimate.layout.body_size)),
+    columns = {"name": estimate.model.link_names, **_bodies(estimate, slice(0, estimate.layout.body_size)),
         "min_pseudo_inertia_eigenvalue": estimate.min_eigenvalues,
         "geodesic_distance_to_prior": estimate.distance_to_prior,
-        "prior": records(dict(zip(_BODY_KEYS, mass_com_inertia(estimate.model.body_prior), strict=True))),
-    }
+        "prior": records(dict(zip(_BODY_KEYS, mass_com_inertia(estimate.model.body_prior), strict=True)))}
     return [{**link, **asdict(body)} for link, body in zip(records(columns), outcome.assessment.bodies, strict=True)]
 
 
@@ -131,10 +104,8 @@ def _rotors(estimate: Estimate) -> list[dict[str, Any]]:
     """Motors that are bodies of their own, in the rotor's frame."""
     layout = estimate.layout
     bodies = records(_bodies(estimate, slice(layout.body_size, layout.inertial_size)))
-    return [
-        {"name": rotor.name, "joint": rotor.joint, "link": rotor.link, "ratio": rotor.ratio, **body}
-        for rotor, body in zip(layout.rotors, bodies, strict=True)
-    ]
+    return [{"name": rotor.name, "joint": rotor.joint, "link": rotor.link, "ratio": rotor.ratio, **body}
+        for rotor, body in zip(layout.rotors, bodies, strict=True)]
 
 
 def _joints(estimate: Estimate) -> list[dict[str, Any]]:
@@ -143,19 +114,12 @@ def _joints(estimate: Estimate) -> list[dict[str, Any]]:
     columns = {term: layout.drive(term) for term in layout.drive_terms}
     residual = of_joints(estimate.residual_deviation)
     outliers = None if estimate.outliers is None else of_joints(estimate.outliers)
-    return [
-        {
-            "name": name,
-            **{term: estimate.parameters[column][i] for term, column in columns.items()},
-            "standard_deviation": {term: estimate.standard_deviation[column][i] for term, column in columns.items()},
-            "interval": {term: estimate.interval[column][i] for term, column in columns.items()},
-            "residual_deviation": residual[i],
-            "stribeck_speed": layout.stribeck_speed[i],
-            "transition_speed": layout.transition_speed[i],
-            "outliers": None if outliers is None else outliers[i],
-        }
-        for i, name in enumerate(estimate.model.joint_names)
-    ]
+    return [{"name": name, **{term: estimate.parameters[column][i] for term, column in columns.items()},
+        "standard_deviation": {term: estimate.standard_deviation[column][i] for term, column in columns.items()},
+        "interval": {term: estimate.interval[column][i] for term, column in columns.items()},
+        "residual_deviation": residual[i], "stribeck_speed": layout.stribeck_speed[i],
+        "transition_speed": layout.transition_speed[i], "outliers": None if outliers is None else outliers[i]}
+        for i, name in enumerate(estimate.model.joint_names)]
 
 
 def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
@@ -168,30 +132,19 @@ def _couplings(estimate: Estimate) -> list[dict[str, Any]]:
         return records({term: rows[index::count] for index, term in enumerate(COUPLING_TERMS)})
 
     columns = map(by_term, (estimate.parameters, estimate.standard_deviation, estimate.interval))
-    return [
-        {**asdict(coupling), **values, "standard_deviation": deviation, "interval": interval}
-        for coupling, values, deviation, interval in zip(layout.couplings, *columns, strict=True)
-    ]
+    return [{**asdict(coupling), **values, "standard_deviation": deviation, "interval": interval}
+        for coupling, values, deviation, interval in zip(layout.couplings, *columns, strict=True)]
 
 
 def _terms(estimate: Estimate) -> list[dict[str, Any]]:
     """Every user term, with the gain in held-out blocks that decided on it."""
     layout = estimate.layout
     columns = {term: layout.term(index) for index, term in enumerate(layout.terms)}
-    return [
-        {
-            "name": choice.term.name,
-            "joint": choice.term.joint,
-            "expressions": choice.term.expressions,
-            "kept": choice.kept,
-            "values": estimate.parameters[columns.get(choice.term, slice(0, 0))],
-            "standard_deviation": estimate.standard_deviation[columns.get(choice.term, slice(0, 0))],
-            "held_out_gain": choice.gain,
-            "held_out_gain_deviation": choice.deviation,
-            "body_log_odds": choice.body_log_odds,
-        }
-        for choice in estimate.term_choices
-    ]
+    return [{"name": choice.term.name, "joint": choice.term.joint, "expressions": choice.term.expressions,
+        "kept": choice.kept, "values": estimate.parameters[columns.get(choice.term, slice(0, 0))],
+        "standard_deviation": estimate.standard_deviation[columns.get(choice.term, slice(0, 0))],
+        "held_out_gain": choice.gain, "held_out_gain_deviation": choice.deviation,
+        "body_log_odds": choice.body_log_odds} for choice in estimate.term_choices]
 
 
 def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
@@ -200,13 +153,9 @@ def _drive_gains(outcome: IdentificationOutcome) -> list[dict[str, Any]] | None:
     if gains is None:
         return None
     factor = np.exp(1.96 * gains.relative_deviation)
-    columns = {
-        "joint": gains.joint_names,
-        "gain": gains.values,
-        "interval": np.column_stack([gains.values / factor, gains.values * factor]),
-        "identified": gains.identified,
-        "effort_scale": outcome.estimate.model.effort_scale,
-    }
+    columns = {"joint": gains.joint_names, "gain": gains.values,
+        "interval": np.column_stack([gains.values / factor, gains.values * factor]), "identified": gains.identified,
+        "effort_scale": outcome.estimate.model.effort_scale}
     return records(columns)
 
 
@@ -217,14 +166,8 @@ def _base_parameters(estimate: Estimate) -> dict[str, Any]:
     interval = values[:, None] + NORMAL_95 * deviation[:, None] * [-1.0, 1.0]
     alone = np.isin(base.independent, base.alone)
     interval[alone] = estimate.interval[base.independent[alone]]
-    return {
-        "count": base.count,
-        "condition_number": base.condition_number,
-        "names": base.names,
-        "values": values,
-        "standard_deviation": deviation,
-        "interval": interval,
-    }
+    return {"count": base.count, "condition_number": base.condition_number, "names": base.names, "values": values,
+        "standard_deviation": deviation, "interval": interval}
 
 
 def _rounds(outcome: IdentificationOutcome) -> dict[str, Any] | None:
@@ -295,11 +238,8 @@ def read_curves(path: Path) -> Curves:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             content = {name: arrays[name] for name in arrays.files}
-        return Curves(
-            _read(content, "predictions", PredictionCurves),
-            _read(content, "friction", FrictionCurve),
-            _read(content, "spectra", EffortSpectrum),
-        )
+        return Curves(_read(content, "predictions", PredictionCurves), _read(content, "friction", FrictionCurve),
+            _read(content, "spectra", EffortSpectrum))
     except (OSError, ValueError, KeyError, TypeError, BadZipFile):
         return Curves()
 
@@ -309,10 +249,8 @@ def _read(content: Mapping[str, Array], group: str, kind: type[_Curve]) -> tuple
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     curves = [{name: content[f"{group}/{index}/{name}"] for name in names} for index in range(count)]
     # Texts and numbers are stored as arrays without dimensions.
-    return tuple(
-        kind(**{name: np.float64(value) if value.ndim else value.item() for name, value in curve.items()})
-        for curve in curves
-    )
+    return tuple(kind(**{name: np.float64(value) if value.ndim else value.item() for name, value in curve.items()})
+        for curve in curves)
 
 
 def _rounded(curve: _Curve) -> _Curve:

@@ -37,11 +37,8 @@ _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = ("locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort_scale", "joint_names")
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-SCHEMAS = {
-    "report.json": "report.schema.json",
-    "parameters.yaml": "parameters.schema.json",
-    "plan.yaml": "plan.schema.json",
-}
+SCHEMAS = {"report.json": "report.schema.json", "parameters.yaml": "parameters.schema.json",
+    "plan.yaml": "plan.schema.json"}
 """Written file to the name of its schema."""
 
 
@@ -160,22 +157,15 @@ class CalibrationOutcome(IdentificationOutcome):
     def save(self, directory: str | Path, force: bool = False) -> Path:
         """Write a result directory, which appears complete or not at all; ``force`` replaces an earlier result.
 
-        Raises
-        ------
-        OutputError
-            It cannot be written, exists without ``force``, or is no result directory; nothing is left behind.
+        Raises OutputError: it cannot be written, exists without ``force``, or is no result directory; nothing is left
+        behind.
         """
         target = Path(directory)
         check_directory(target, RESULT, force or None)
         curves = Curves.from_outcome(self)
-        files = {
-            PARAMETERS: _dump(_parameters_content(self)).encode(),
-            CALIBRATED_URDF: self.urdf.encode(),
-            REPORT: json_text(self.report).encode(),
-            PAGE: render_page(self.report, curves).encode(),
-            INFORMATION: information_bytes(self.estimate.information),
-            CURVES: curves.to_bytes(),
-        }
+        files = {PARAMETERS: _dump(_parameters_content(self)).encode(), CALIBRATED_URDF: self.urdf.encode(),
+            REPORT: json_text(self.report).encode(), PAGE: render_page(self.report, curves).encode(),
+            INFORMATION: information_bytes(self.estimate.information), CURVES: curves.to_bytes()}
         write_directory(target, RESULT, files, force or None)
         return target
 
@@ -202,20 +192,14 @@ def as_written(file: Path) -> Iterator[None]:
 def _parameters_content(outcome: CalibrationOutcome) -> dict[str, Any]:
     """Content of ``parameters.yaml``: what is needed to use the result, and its provenance."""
     estimate, report = outcome.estimate, outcome.report
-    return {
-        "format": REPORT_FORMAT,
-        "robot": plain(_robot_content(estimate.model)),
+    return {"format": REPORT_FORMAT, "robot": plain(_robot_content(estimate.model)),
         **{key: report[key] for key in ("status", "message", "verdict")},
         "reasons": [reason["message"] for reason in report["reasons"]],
-        "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]],
-        "joints": report["joints"],
-        "rotors": report["rotors"],
-        "parameter_names": list(estimate.layout.names),
-        "parameters": estimate.parameters.tolist(),
-        "prior": estimate.prior.tolist(),
+        "links": [{key: link[key] for key in _LINK_KEYS} for link in report["links"]], "joints": report["joints"],
+        "rotors": report["rotors"], "parameter_names": list(estimate.layout.names),
+        "parameters": estimate.parameters.tolist(), "prior": estimate.prior.tolist(),
         "covariance": [[float(f"{value:.9g}") for value in row] for row in estimate.covariance],
-        "provenance": report["provenance"],
-    }
+        "provenance": report["provenance"]}
 
 
 def comparison_content(first: Result, second: Result) -> dict[str, Any]:
@@ -223,25 +207,16 @@ def comparison_content(first: Result, second: Result) -> dict[str, Any]:
     if first.model.hash != second.model.hash or first.model.link_names != second.model.link_names:
         raise ResultError(
             f"{second.directory}: is of another robot than {first.directory} (their kinematics differ); compare two"
-            " results of one robot"
-        )
+            " results of one robot")
     sets = [ParameterSet(result.model, result.parameters, result.covariance) for result in (first, second)]
     distances, torque_difference, changes = compare_results(*sets)
     outlines = [_outline(result) for result in (first, second)]
-    links = zip(first.model.link_names, first.report["links"], second.report["links"], distances, strict=True)
-    content: dict[str, Any] = plain(
-        {
-            "robot": first.model.name,
-            "results": outlines,
-            "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
-            "links": [
-                {"name": name, "mass": [a["mass"], b["mass"]], "com": [a["com"], b["com"]], "distance": distance}
-                for name, a, b, distance in links
-            ],
-            "torque_difference": torque_difference,
-            "parameters": changes,
-        }
-    )
+    pairs = zip(first.model.link_names, first.report["links"], second.report["links"], distances, strict=True)
+    links = [{"name": name, "mass": [a["mass"], b["mass"]], "com": [a["com"], b["com"]], "distance": distance}
+        for name, a, b, distance in pairs]
+    content: dict[str, Any] = plain({"robot": first.model.name, "results": outlines,
+        "same_data": all(outlines[0][key] == outlines[1][key] for key in ("errors_on", "recordings")),
+        "links": links, "torque_difference": torque_difference, "parameters": changes})
     return content
 
 
@@ -260,27 +235,16 @@ def schema_of(file: str) -> dict[str, Any]:
 def _robot_content(model: RobotModel) -> dict[str, Any]:
     """Options of a robot, and what recordings told of its layout."""
     layout, options = model.layout, model.options
-    return {
-        "name": model.name,
-        "model_hash": model.hash,
-        "locked_joints": options.locked_joints,
-        "drive_terms": layout.drive_terms,
-        "gravity": options.gravity,
-        "couplings": layout.couplings,
-        "rotors": layout.rotors,
-        "base": options.base,
-        "contacts": model.contacts,
+    wheels = [{"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
+        for name, wheel in options.wheels.items()]
+    return {"name": model.name, "model_hash": model.hash, "locked_joints": options.locked_joints,
+        "drive_terms": layout.drive_terms, "gravity": options.gravity, "couplings": layout.couplings,
+        "rotors": layout.rotors, "base": options.base, "contacts": model.contacts,
         "stribeck_speeds": dict(zip(layout.joints, layout.stribeck_speeds, strict=False)),
-        "wheels": [
-            {"name": name, **attrs.asdict(wheel), "inertia": wheel.inertia or None}
-            for name, wheel in options.wheels.items()
-        ],
-        "effort_scale": options.effort_scale,
-        "terms": layout.terms,
+        "wheels": wheels, "effort_scale": options.effort_scale, "terms": layout.terms,
         "without_stribeck": layout.without_stribeck,
         "transition_speeds": dict(zip(layout.joints, layout.transition_speeds, strict=False)),
-        "joint_names": options.joint_names,
-    }
+        "joint_names": options.joint_names}
 
 
 def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:
@@ -297,10 +261,8 @@ def _load_robot(urdf: Path, robot: Mapping[str, Any]) -> RobotModel:
             options["plates"][name] = {**options["contacts"].pop(name), **plate, "measures": measures}
     model = load_model(urdf, structure(RobotOptions, options, PARAMETERS, "robot."))
     speeds = robot.get("transition_speeds", {})
-    layout = dataclasses.replace(
-        model.layout, without_stribeck=tuple(robot.get("without_stribeck", ())),
-        transition_speeds=tuple(float(speeds[joint]) for joint in model.joint_names if speeds),
-    )
+    layout = dataclasses.replace(model.layout, without_stribeck=tuple(robot.get("without_stribeck", ())),
+        transition_speeds=tuple(float(speeds[joint]) for joint in model.joint_names if speeds))
     return dataclasses.replace(model, layout=layout)
 
 
@@ -329,11 +291,6 @@ def _outline(result: Result) -> dict[str, Any]:
     report = result.report
     section = next(name for name in ("validation", "blocks", "train") if name in report)
     errors = report[section]
-    return {
-        "directory": str(result.directory),
-        "verdict": report["verdict"],
-        "created": report["provenance"]["created"],
-        "errors_on": section,
-        "channels": report["channels"],
-        **{key: errors[key] for key in ("relative_error", "rms_error", "recordings")},
-    }
+    return {"directory": str(result.directory), "verdict": report["verdict"],
+        "created": report["provenance"]["created"], "errors_on": section, "channels": report["channels"],
+        **{key: errors[key] for key in ("relative_error", "rms_error", "recordings")}}

@@ -9,16 +9,9 @@ import pinocchio as pin
 
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.config.simulation import PerturbationOptions
+from inertid_ros.core import inertial_parameters as inertial
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
-from inertid_ros.core.inertial_parameters import (
-    BODY_PARAMETERS,
-    Ellipsoid,
-    from_pseudo_inertia,
-    is_consistent,
-    pseudo_inertia,
-    symmetric,
-)
 
 from .model import RobotModel
 
@@ -28,17 +21,10 @@ _DRAWS_PER_MASS_CHANGE = 100  # before less mass is taken away
 def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: str) -> Array:
     """``(nb, 10)`` parameters that the loads of a recording add to the links.
 
-    Parameters
-    ----------
-    loads : name to load.
-    recording : name of the recording; patterns match the whole or its last part, with or without suffix.
-
-    Raises
-    ------
-    ModelError
-        The link of a load is unknown or does not move, or no body can have its inertia.
+    Patterns match the name of the recording, or its last part, with or without suffix. ModelError if the link of a load
+    is unknown or does not move, or no body can have its inertia.
     """
-    bodies = np.zeros((len(model.link_names), BODY_PARAMETERS))
+    bodies = np.zeros((len(model.link_names), inertial.BODY_PARAMETERS))
     names = {recording, Path(recording).name, Path(recording).stem}
     for name, load in loads.items():
         body, parameters = _placed(model, name, load)
@@ -48,16 +34,16 @@ def load_bodies(model: RobotModel, loads: Mapping[str, LoadOptions], recording: 
 
 
 def _placed(model: RobotModel, name: str, load: LoadOptions) -> tuple[int, Array]:
-    """Index of the body that a load moves with, and the parameters of the load in the frame of that body."""
+    """Body that a load moves with, and parameters of the load in its frame."""
     tree = model.pinocchio
     if not tree.existFrame(load.link):
         raise ModelError(f"load '{name}': the URDF has no link '{load.link}'; name the link that holds it")
     frame = tree.frames[tree.getFrameId(load.link)]
     if frame.parentJoint == 0:
         raise ModelError(f"load '{name}': link '{load.link}' does not move, so that nothing shows the load")
-    body = pin.Inertia(load.mass, np.array(load.com), symmetric(load.inertia or np.zeros(6)))
+    body = pin.Inertia(load.mass, np.array(load.com), inertial.symmetric(load.inertia or np.zeros(6)))
     # A point mass lies on the border of what can exist.
-    if load.inertia and not is_consistent(body.toDynamicParameters()[None]).all():
+    if load.inertia and not inertial.is_consistent(body.toDynamicParameters()[None]).all():
         raise ModelError(f"load '{name}': no body has this inertia; give it about the centre of mass")
     return int(frame.parentJoint) - 1, np.array((frame.placement.act(body)).toDynamicParameters())
 
@@ -79,14 +65,14 @@ def perturb_body(pi: Array, rng: np.random.Generator, options: PerturbationOptio
     leaves no physically consistent body, points are drawn again, and after many draws less mass is taken.
     """
     options = options or PerturbationOptions()
-    P, region = pseudo_inertia(pi), Ellipsoid.from_body(pi)
+    P, region = inertial.pseudo_inertia(pi), inertial.Ellipsoid.from_body(pi)
     change = options.mass_uncertainty * float(pi[0]) * rng.uniform(-1.0, 1.0)
     while True:
         for _ in range(_DRAWS_PER_MASS_CHANGE):
             shares = rng.dirichlet(np.ones(options.point_masses))
             points = region.uniform(rng, options.point_masses, options.region_scale)
             points = np.column_stack([points, np.ones(options.point_masses)])
-            perturbed = from_pseudo_inertia(P + change * np.einsum("i,ij,ik->jk", shares, points, points))
-            if is_consistent(perturbed):
+            perturbed = inertial.from_pseudo_inertia(P + change * np.einsum("i,ij,ik->jk", shares, points, points))
+            if inertial.is_consistent(perturbed):
                 return perturbed
         change *= 0.5

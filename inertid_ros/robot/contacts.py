@@ -63,21 +63,16 @@ class Contact:
 
 def contacts_of(options: RobotOptions) -> tuple[Contact, ...]:
     """Sensors on the robot, then plates."""
-    sensors = (Contact(name, sensor.frame or name) for name, sensor in options.contacts.items())
-    plates = (
-        Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure"))
-        for name, plate in options.plates.items()
-    )
-    return (*sensors, *plates)
+    sensors = [Contact(name, sensor.frame or name) for name, sensor in options.contacts.items()]
+    for name, plate in options.plates.items():
+        sensors.append(Contact(name, plate.frame, Plate(plate.xyz, plate.rpy, plate.measures == "pressure")))
+    return tuple(sensors)
 
 
 def ground_of(contacts: Sequence[Contact]) -> Plate | None:
     """Plate in whose frame the forces on the base are expressed: the first partial one; None if all are complete.
 
-    Raises
-    ------
-    ModelError
-        Partial plates in several planes: unmeasured components of one would enter measured components of another.
+    ModelError for partial plates in several planes: unmeasured components of one would enter measured ones of another.
     """
     partial = [(contact.name, contact.plate) for contact in contacts if contact.plate and contact.plate.partial]
     if not partial:
@@ -103,27 +98,17 @@ def check_contacts(kinematics: pin.Model, contacts: Sequence[Contact]) -> None:
             raise ModelError(f"contact '{contact.name}': is given twice; rename or drop one")
         if not kinematics.existFrame(contact.frame):
             links = ", ".join(f.name for f in kinematics.frames if f.type == pin.FrameType.BODY)
-            raise ModelError(
-                f"contact '{contact.name}': the robot has no frame '{contact.frame}'; its links are {links}"
-            )
+            missing = f"the robot has no frame '{contact.frame}'"
+            raise ModelError(f"contact '{contact.name}': {missing}; its links are {links}")
 
 
 def external_force(model: "RobotModel", q: Array, wrenches: Mapping[str, Array]) -> Array:
-    """Generalized force of measured external wrenches on a robot.
+    """Generalized force ``(N, nv)`` of measured external wrenches on a robot; RecordingError for an unknown contact.
 
     Parameters
     ----------
-    wrenches : mapping of str to ndarray, shape (N, 6)
-        Name of a contact of the model to force [N] and torque [N m] on the robot, in the frame of the measurement.
-
-    Returns
-    -------
-    ndarray, shape (N, nv)
-
-    Raises
-    ------
-    RecordingError
-        Unknown contact.
+    wrenches : name of a contact of the model to ``(N, 6)`` force [N] and torque [N m] on the robot, in the frame of the
+        measurement.
     """
     by_name = {contact.name: contact for contact in model.contacts}
     for name in wrenches:
@@ -208,13 +193,7 @@ def predict_wrenches(model: "RobotModel", force: Array, torque: Array, q: Array)
 
     Returns
     -------
-    dict of str to ndarray, shape (N, 6)
-        Contact name to wrench in the frame of the measurement.
-
-    Raises
-    ------
-    ModelError
-        The model has no contacts.
+    Contact name to ``(N, 6)`` wrench in the frame of the measurement.
     """
     contacts = model.contacts
     if not contacts:

@@ -38,8 +38,7 @@ def friction_torque(
 
     Parameters
     ----------
-    terms : mapping of str to ndarray, shape (d,)
-        ``viscous``, ``coulomb`` and ``stribeck`` [N m s/rad, N m, N m; or in m and N].
+    terms : (d,), ``viscous``, ``coulomb`` and ``stribeck`` [N m s/rad, N m, N m; or in m and N].
     """
     dry = dry_friction(velocity, terms["coulomb"], terms["stribeck"], stribeck_speed)
     return terms["viscous"] * velocity + dry * friction_direction(velocity, transition_speed)
@@ -48,14 +47,8 @@ def friction_torque(
 def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Array, Array]:
     """Columns of dry friction, low-passed like the measured torque.
 
-    Without a velocity before decimation, friction is computed from the velocity of the samples.
-
-    Returns
-    -------
-    direction : ndarray, shape (N, n + couplings)
-        Of Coulomb friction of every drive, joints first.
-    fading : ndarray, shape (N, n)
-        Of Stribeck friction of every joint; zero for joints without.
+    ``(N, n + couplings)`` of Coulomb friction of all drives, joints first, and ``(N, n)`` of Stribeck friction of all
+    joints, zero for joints without. Without a velocity before decimation, that of the samples is used.
     """
     columns, drives = partial(_columns, layout), len(layout.drive_ratios)
     if samples.undecimated is None:
@@ -82,11 +75,7 @@ def term_columns(
 ) -> list[tuple[int, Array]]:
     """Joint and values ``(N,)`` of every formula of user terms, in the order of the parameters.
 
-    Parameters
-    ----------
-    joint_names : ``n`` names, one per column of the signals.
-    signals : mapping of str to ndarray, shape (N, n)
-        Signals of :data:`~inertid_ros.config.robot.TERM_SIGNALS` that the terms use.
+    Signals ``(N, n)`` are those of :data:`~inertid_ros.config.robot.TERM_SIGNALS` that the terms use.
     """
     joint_signals = {name: dict(zip(joint_names, np.transpose(array), strict=True)) for name, array in signals.items()}
     columns = []

@@ -32,12 +32,10 @@ class BodyRecursion:
     Parameters
     ----------
     gravity : (3,), m/s^2 in the root frame; in the world if the first body moves freely.
-    screws : int, optional
-        Number of screws to propagate to each body, of the velocities that move it, those next to the root first;
+    screws : number of screws to propagate to each body, of the velocities that move it, those next to the root first;
         default all. Of a free base only the screws of its rotations are propagated: their angular parts are the linear
         parts of the screws of its translations, which have no angular parts.
-    world : bool
-        Screws of the rotations of a free base about the axes of the world through its origin, not those of the base.
+    world : screws of the rotations of a free base about the axes of the world through its origin, not of the base.
     """
 
     def __init__(
@@ -54,13 +52,7 @@ class BodyRecursion:
         self._count = -1
 
     def start(self, q: Array, v: Array, a: Array) -> None:
-        """Start a batch of motion; then call :meth:`advance` for every body, parents first.
-
-        Parameters
-        ----------
-        q, v, a : ndarray, shapes (nq, k), (nv, k), (nv, k)
-            Position, velocity, acceleration in the order of :class:`~inertid_ros.robot.model.RobotModel`.
-        """
+        """Start a batch of motion ``(nq, k), (nv, k), (nv, k)``; then :meth:`advance` to every body, parents first."""
         count = q.shape[1]
         if count != self._count:
             self._allocate(count)
@@ -198,17 +190,10 @@ place of the acceleration and without ``w w^T``, its first six products give the
 
 
 def wrench_products(acceleration: Array, angular_acceleration: Array, angular_velocity: Array) -> Array:
-    """Products of a body's motion that its wrench is linear in.
+    """Products ``(..., 12)`` of a body's motion that its wrench is linear in.
 
-    Parameters
-    ----------
-    acceleration, angular_acceleration, angular_velocity : ndarray, shape (..., 3)
-        Of a body's origin less gravity [m/s^2], and of the body [rad/s^2], [rad/s], in its frame.
-
-    Returns
-    -------
-    ndarray, shape (..., 12)
-        Acceleration, angular acceleration, and xx, xy, xz, yy, yz, zz of ``w w^T``.
+    From the acceleration of its origin less gravity [m/s^2], its angular acceleration and velocity, ``(..., 3)`` in its
+    frame: acceleration, angular acceleration, and xx, xy, xz, yy, yz, zz of ``w w^T``.
     """
     w = angular_velocity
     products = np.empty((*w.shape[:-1], PRODUCTS))
@@ -220,17 +205,12 @@ def wrench_products(acceleration: Array, angular_acceleration: Array, angular_ve
 
 
 def rigid_torque(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array) -> Array:
-    """Generalized force of the rigid bodies alone, by the recursive Newton-Euler algorithm.
+    """Generalized force ``(N, nv)`` [N m or N] of the rigid bodies alone, by the recursive Newton-Euler algorithm.
 
     Parameters
     ----------
     bodies : (nb, 10), inertial parameters; they need not be physically consistent.
     q, v, a : (N, nq), (N, nv), (N, nv), position, velocity, acceleration in the model's order.
-
-    Returns
-    -------
-    ndarray, shape (N, nv)
-        N m or N.
     """
     recursion = BodyRecursion(model.tree, model.pinocchio.gravity.linear, screws=0)
     turned = [joint.turned_parameters @ body for joint, body in zip(model.tree, bodies, strict=True)]

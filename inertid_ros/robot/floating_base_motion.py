@@ -16,7 +16,7 @@ from inertid_ros.core.inertial_parameters import from_pseudo_inertia, pseudo_ine
 from inertid_ros.core.rotations import cross, skew
 
 from .dynamics import WRENCH_TABLE, rigid_torque
-from .kinematics import RootMotion, TreeJoint, TreeKinematics, path
+from .kinematics import TreeJoint, TreeKinematics, path
 from .model import RobotModel
 from .rotors import MountedWheels
 
@@ -36,18 +36,9 @@ class BaseMotion:
         self._wheels = wheels or MountedWheels()
 
     def momentum(self, q: Array, v: Array, speeds: Array) -> tuple[Array, Array]:
-        """Inertia of the robot with its joints held, and its momentum while the base stands still.
+        """Inertia ``(N, 6, 6)`` with the joints held, and momentum ``(N, 6)`` [N s, N m s] while the base stands still.
 
-        Parameters
-        ----------
-        q, v : (N, n), of the joints [rad or m, per s].
-        speeds : (N, w), of the wheels [rad/s].
-
-        Returns
-        -------
-        inertia : ndarray, shape (N, 6, 6)
-        momentum : ndarray, shape (N, 6)
-            Linear [N s], angular [N m s].
+        From positions and velocities of the joints ``(N, n)``, and speeds of the wheels ``(N, w)`` [rad/s].
         """
         placements, _, velocity = self._kinematics.motion(q, v)
         # The pseudo-inertia of a body with the placement P is P J P^T; that of its velocities and points, dP/dt J P^T.
@@ -55,8 +46,8 @@ class BaseMotion:
         rates = np.concatenate([skew(velocity[..., 3:]), velocity[..., :3, None]], axis=-1)
         whole = _summed(placed, placements)
         moving = _summed(rates @ placements, placed)
-        momentum = np.stack([moving[:, 0, 3], moving[:, 1, 3], moving[:, 2, 3], moving[:, 2, 1] - moving[:, 1, 2],
-                             moving[:, 0, 2] - moving[:, 2, 0], moving[:, 1, 0] - moving[:, 0, 1]], axis=-1)
+        turning = moving[:, [2, 0, 1], [1, 2, 0]] - moving[:, [1, 2, 0], [2, 0, 1]]
+        momentum = np.hstack([moving[:, :3, 3], turning])
         momentum[:, 3:] += self._wheel_momentum(placements, speeds)
         return np.einsum("rcz,kc->krz", WRENCH_TABLE[..., :6], from_pseudo_inertia(whole)), momentum
 
@@ -99,14 +90,7 @@ class FloatingPrediction:
 def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Array) -> FloatingPrediction:
     """Motion of the base and torques of the joints if robot and wheels together have no momentum.
 
-    Parameters
-    ----------
-    q, v, a : (N, n + w), of joints, then wheels.
-
-    Raises
-    ------
-    ModelError
-        The base is fixed.
+    ``q, v, a`` ``(N, n + w)`` are those of joints, then wheels.
     """
     if not model.free:
         raise ModelError(f"robot '{model.name}': its base is fixed and cannot float; load it with robot.base: free")
@@ -125,7 +109,8 @@ def predict_floating(model: RobotModel, bodies: Array, q: Array, v: Array, a: Ar
 
 def _wheel_force(model: RobotModel, q: Array, v: Array, speeds: Array, rates: Array) -> Array:
     """``(N, 6 + n)`` generalized force that it takes to change the momentum of the wheels."""
-    placements, screws, velocity = TreeKinematics(model.tree).motion(q, v[:, 6:], RootMotion.from_twist(v[:, :6]))
+    placements, screws, velocity = TreeKinematics(model.tree).motion(q, v[:, 6:])
+    velocity += v[:, None, :6]  # in a still frame that coincides with the base
     out = np.zeros((len(q), model.velocities))
     for index, body in enumerate(model.wheels.bodies):
         axis = placements[:, body, :3, :3] @ model.wheels.axes[index]

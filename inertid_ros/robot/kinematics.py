@@ -40,8 +40,7 @@ class TreeJoint:
     prismatic : whether it slides along z; otherwise it turns about z.
     ancestors : velocities that move the body, root first, its own last: six of a free base, one of every joint.
     rotation : (3, 3), this frame in the joint frame.
-    placement_rotation, placement_translation : ndarray
-        This frame at zero position in that of the parent, ``(3, 3)``, ``(3,)``.
+    placement_rotation, placement_translation : (3, 3), (3,), this frame at zero position in that of the parent.
     free : whether it is a base that moves freely instead of a joint; only the first body can be.
     """
 
@@ -91,14 +90,9 @@ def tree_joints(kinematics: pin.Model, axes: Array) -> tuple[TreeJoint, ...]:
         parent = int(kinematics.parents[index + 1]) - 1
         before = joints[parent].rotation if parent >= 0 else np.eye(3)
         placement = kinematics.jointPlacements[index + 1]
-        joints.append(
-            TreeJoint(
-                parent=parent, prismatic=prismatic,
-                ancestors=(*(joints[parent].ancestors if parent >= 0 else ()), kinematics.joints[index + 1].idx_v),
-                rotation=rotation, placement_rotation=before.T @ placement.rotation @ rotation,
-                placement_translation=before.T @ placement.translation,
-            )
-        )
+        ancestors = (*(joints[parent].ancestors if parent >= 0 else ()), kinematics.joints[index + 1].idx_v)
+        turned, translation = before.T @ placement.rotation @ rotation, before.T @ placement.translation
+        joints.append(TreeJoint(parent, prismatic, ancestors, rotation, turned, translation))
     return tuple(joints)
 
 
@@ -140,16 +134,9 @@ def force_cross(V: Array, F: Array) -> Array:
 
 
 def turned_forces(placements: Array, forces: Array) -> Array:
-    """Spatial forces about the root origin, in the root frame.
+    """``(..., 6, k)`` spatial forces about the root origin, in the root frame.
 
-    Parameters
-    ----------
-    placements : (..., 4, 4), of frames in the root frame.
-    forces : (..., 6, k), ``k`` forces (force, torque) in each of the frames, about its origin.
-
-    Returns
-    -------
-    ndarray, shape (..., 6, k)
+    From ``k`` forces (force, torque) in each of the frames with ``placements (..., 4, 4)``, about its origin.
     """
     R, x = placements[..., :3, :3], placements[..., :3, 3]
     split = forces.reshape(*forces.shape[:-2], 2, 3, forces.shape[-1])
@@ -168,44 +155,20 @@ class TreeState:
     screws : (N, nb, 6), of the joints before the bodies; zero for a base that moves freely.
     velocity : (N, nb, 6), of the bodies.
     acceleration : (N, nb, 6), spatial acceleration of the bodies, gravity subtracted.
-    root_velocity, root_acceleration : (N, 6), of the body that the first joints are mounted on, defined alike.
     """
 
     placements: Array
     screws: Array
     velocity: Array
     acceleration: Array
-    root_velocity: Array
-    root_acceleration: Array
-
-
-@dataclass(frozen=True)
-class RootMotion:
-    """Known motion of the mount of a robot, or of its free base, in a frame that stands still.
-
-    Attributes
-    ----------
-    placement : ndarray, shape (N, 4, 4)
-    velocity, acceleration : ndarray, shape (N, 6)
-        Spatial (linear, angular) about the origin of the still frame; gravity is not subtracted.
-    """
-
-    placement: Array
-    velocity: Array
-    acceleration: Array
-
-    @classmethod
-    def from_twist(cls, twist: Array) -> "RootMotion":
-        """Free base with a twist ``(N, 6)`` in its own frame; the still frame coincides with it."""
-        return cls(np.broadcast_to(np.eye(4), (len(twist), 4, 4)), twist, np.zeros_like(twist))
 
 
 class TreeKinematics:
-    """Forward kinematics of a tree for samples of its ``n`` joints.
+    """Forward kinematics of a tree, whose root rests, for samples of its ``n`` joints.
 
     Parameters
     ----------
-    joints : if the first body is a free base, it moves with the root.
+    joints : if the first body is a free base, it rests too.
     gravity : (3,), m/s^2 in the root frame.
 
     Attributes
@@ -233,10 +196,9 @@ class TreeKinematics:
     def of(cls, model: "RobotModel") -> "TreeKinematics":
         return cls(model.tree, model.options.gravity)
 
-    def placements(self, q: Array, root: RootMotion | None = None) -> Array:
+    def placements(self, q: Array) -> Array:
         """``(N, nb, 4, 4)`` placements of the bodies' joint frames, from joint positions ``(N, n)``."""
-        start = np.tile(np.eye(4), (len(q), 1, 1)) if root is None else root.placement
-        before = start[:, :3, :3].reshape(-1, 3), start[:, :3, 3]
+        before = np.tile(np.eye(3), (len(q), 1)), np.zeros((len(q), 3))
         done: list[tuple[Array, Array]] = []
         out = np.zeros((len(q), len(self.parents), 4, 4))
         out[..., 3, 3] = 1.0
@@ -264,29 +226,18 @@ class TreeKinematics:
         linear = (rotation @ self.axes[:, :3, None])[..., 0] + cross(origin, angular)
         return np.concatenate([linear, angular], axis=-1)
 
-    def motion(self, q: Array, v: Array, root: RootMotion | None = None) -> tuple[Array, Array, Array]:
+    def motion(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
         """Placements, screws and velocities as in :class:`TreeState`, from ``(N, n)`` positions and velocities."""
-        placements = self.placements(q, root)
+        placements = self.placements(q)
         screws = self.screws(placements)
-        velocity = self._moves.T @ (screws * self._per_body(v)[..., None])
-        return placements, screws, velocity if root is None else root.velocity[:, None] + velocity
+        return placements, screws, self._moves.T @ (screws * self._per_body(v)[..., None])
 
-    def state(self, q: Array, v: Array, a: Array, root: RootMotion | None = None) -> TreeState:
-        """Placements, screws, velocities and accelerations.
-
-        Parameters
-        ----------
-        q, v, a : (N, n), position [rad or m], velocity, acceleration of the joints.
-        root : the root stands still without it.
-        """
-        placements, screws, velocity = self.motion(q, v, root)
-        still = np.zeros((len(q), 6))
-        start, lifted = (still, still) if root is None else (root.velocity, root.acceleration)
-        lifted = lifted - self.gravity
+    def state(self, q: Array, v: Array, a: Array) -> TreeState:
+        """State of the tree, from ``(N, n)`` positions [rad or m], velocities and accelerations of the joints."""
+        placements, screws, velocity = self.motion(q, v)
         v, a = self._per_body(v), self._per_body(a)
-        before = np.where(self._root[:, None], start[:, None], velocity[:, list(self.parents)])
-        changes = screws * a[..., None] + motion_cross(before, screws * v[..., None])
-        return TreeState(placements, screws, velocity, lifted[:, None] + self._moves.T @ changes, start, lifted)
+        changes = screws * a[..., None] + motion_cross(self._of_parents(velocity, 0.0), screws * v[..., None])
+        return TreeState(placements, screws, velocity, -self.gravity + self._moves.T @ changes)
 
     def _per_body(self, rates: Array) -> Array:
         """``(N, nb)`` from ``(N, n)``; a free base has no joint."""
@@ -294,11 +245,10 @@ class TreeKinematics:
 
     def parent_motion(self, state: TreeState) -> tuple[Array, Array]:
         """``(N, nb, 6)`` velocity and acceleration of the parent body, or root, of each joint."""
-        parents, root = list(self.parents), self._root[:, None]
-        return (
-            np.where(root, state.root_velocity[:, None], state.velocity[:, parents]),
-            np.where(root, state.root_acceleration[:, None], state.acceleration[:, parents]),
-        )
+        return self._of_parents(state.velocity, 0.0), self._of_parents(state.acceleration, -self.gravity)
+
+    def _of_parents(self, bodies: Array, root: Array | float) -> Array:
+        return np.where(self._root[:, None], root, bodies[:, list(self.parents)])
 
     def subtree_sums(self, bodies: Array) -> Array:
         """Sums ``(..., nb, k)`` of quantities of bodies over all that each joint moves."""
@@ -332,15 +282,13 @@ def lever_arm_bounds(model: "RobotModel", body: int, distance: float) -> Array:
     body : moving body of the point; -1 for the root, which nothing moves.
     distance : of the point from the joint of that body [m].
     """
-    robot, out = model.pinocchio, np.zeros(model.joints)
-    arm, joint = distance, body + 1
-    while joint > 0:
-        index = joint - 1
-        slides = not model.axes[index][3:].any()
-        out[index] = 1.0 if slides else arm
-        if slides:
-            stroke = max(abs(model.limits.lower[index]), abs(model.limits.upper[index]))
+    out, arm, limits = np.zeros(model.joints), distance, model.limits
+    while body >= 0:
+        joint = model.tree[body]
+        out[body] = 1.0 if joint.prismatic else arm
+        if joint.prismatic:
+            stroke = max(abs(limits.lower[body]), abs(limits.upper[body]))
             arm += stroke if np.isfinite(stroke) else 0.0
-        arm += float(np.linalg.norm(robot.jointPlacements[joint].translation))
-        joint = int(robot.parents[joint])
+        arm += float(np.linalg.norm(joint.placement_translation))
+        body = joint.parent
     return out

@@ -103,8 +103,8 @@ class ParameterLayout:
     couplings : drives that turn with several joints, three terms each (:data:`COUPLING_TERMS`).
     stribeck_speeds : ``n`` speeds ``v_s`` [rad/s or m/s]; empty: all are :data:`STRIBECK_SPEED`.
     without_stribeck : joints without Stribeck friction in their equations.
-    transition_speeds : tuple of float
-        ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. These two follow from recordings and are not compared.
+    transition_speeds : ``n`` speeds ``v_t`` [rad/s or m/s]; empty: all are zero. The last two follow from recordings
+        and are not compared.
     """
 
     links: tuple[str, ...]
@@ -203,11 +203,8 @@ class ParameterLayout:
 
     def _term_columns(self, non_negative: bool) -> np.ndarray:
         """Columns of identified user terms, of those that cannot be negative or of the others."""
-        spans = [
-            np.arange(self.size)[self.term(index)] for index,
-            term in enumerate(self.terms) if term.non_negative == non_negative and not term.values
-        ]
-        return np.concatenate([np.zeros(0, dtype=int), *spans])
+        wanted = [k for k, term in enumerate(self.terms) if term.non_negative == non_negative and not term.values]
+        return np.concatenate([np.zeros(0, dtype=int), *(np.arange(self.size)[self.term(k)] for k in wanted)])
 
     @cached_property
     def stribeck_speed(self) -> Array:

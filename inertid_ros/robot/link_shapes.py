@@ -23,9 +23,7 @@ def collision_shapes(
 ) -> tuple[tuple[CollisionShape, ...], dict[str, str]]:
     """Usable shapes of all links, and the reasons why other shapes are not usable, by link.
 
-    Parameters
-    ----------
-    packages : folders that are searched first for ``package://`` meshes, see :func:`.locate_mesh`.
+    The folders ``packages`` are searched first for ``package://`` meshes, see :func:`.locate_mesh`.
     """
     root = parsing.parse_description(model.urdf)
     shapes, unreadable, unusable = read_shapes(root, _frames(model), (packages, model.folder))
@@ -48,11 +46,9 @@ def _is_in_millimetres(model: RobotModel, shape: CollisionShape, problems: dict[
     if size <= _MAX_MESH_SIZE_RATIO * length:
         return False
     scale = " ".join(f"{1e-3 * factor:g}" for factor in shape.scale)
-    problems.setdefault(
-        shape.link,
-        f"URDF link '{shape.link}' collision: mesh '{shape.mesh}' is {size:.3g} m large, in a robot of {length:.2g} m;"
-        f' if it is in millimetres, write scale="{scale}" into its <mesh>',
-    )
+    large = f"mesh '{shape.mesh}' is {size:.3g} m large, in a robot of {length:.2g} m"
+    remedy = f'if it is in millimetres, write scale="{scale}" into its <mesh>'
+    problems.setdefault(shape.link, f"URDF link '{shape.link}' collision: {large}; {remedy}")
     return True
 
 
@@ -70,18 +66,17 @@ def collision_ellipsoids(
     margin : factor on all semi-axes.
     """
     shapes, problems = collision_shapes(model, packages)
-    frames, unbounded = _frames(model), set[str]()
+    bodies = {link: body for link, (body, _) in _frames(model).items()}
+    unbounded = {bodies[link] for link in problems}
     for link, problem in problems.items():
-        body, _ = frames[link]
-        if body >= 0:
-            name = model.link_names[body]
-            unbounded.add(name)
-            _log.warning("%s; '%s' is not bounded", problem, name)
-    ellipsoids: dict[str, list[Ellipsoid]] = {link: [] for link in model.link_names}
-    for shape in shapes:
-        if shape.body >= 0:
-            ellipsoids[model.link_names[shape.body]].append(_ellipsoid(shape, margin))
-    return {link: tuple(around) for link, around in ellipsoids.items() if around and link not in unbounded}
+        if bodies[link] >= 0:
+            _log.warning("%s; '%s' is not bounded", problem, model.link_names[bodies[link]])
+    ellipsoids: dict[str, tuple[Ellipsoid, ...]] = {}
+    for body, link in enumerate(model.link_names):
+        around = tuple(_ellipsoid(shape, margin) for shape in shapes if shape.body == body)
+        if around and body not in unbounded:
+            ellipsoids[link] = around
+    return ellipsoids
 
 
 def _ellipsoid(shape: CollisionShape, margin: float) -> Ellipsoid:

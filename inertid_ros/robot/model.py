@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import attrs
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.config.robot import RobotOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ModelError, log_once
+from inertid_ros.core.errors import ModelError, first_few, log_once
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent, nearest_consistent
 from inertid_ros.robot.urdf import joints as urdf_joints
 from inertid_ros.robot.urdf import parsing
@@ -46,12 +47,10 @@ class RobotModel:
     urdf : text as given, with the inertia of their shapes for links that had none.
     pinocchio : model of the moving bodies; locked and fixed joints are lumped into them.
     body_prior : (nb, 10), parameters of the moving bodies as the URDF states them, lumped links included.
-    body_locked : ndarray, shape (nb, 10)
-        Part of ``body_prior`` from links behind locked joints. These keep their inertial elements in the written URDF,
-        so that a consistent estimate is at least this much.
+    body_locked : (nb, 10), part of ``body_prior`` from links behind locked joints. These keep their inertial elements
+        in the written URDF, so that a consistent estimate is at least this much.
     drive_prior : drive term to ``(n,)``; friction from ``<dynamics>``, default zero.
-    fitted_bodies : ndarray or None, shape (nb, 10)
-        Bodies that the load of user terms is computed from, instead of the prior.
+    fitted_bodies : (nb, 10), bodies that the load of user terms is computed from, instead of the prior.
     options : as given, with joints that others mimic among the locked ones; what recordings tell is in ``layout``.
     folder : folder of the URDF, for its meshes; None if it was given as text.
     """
@@ -168,8 +167,12 @@ class RobotModel:
     @cached_property
     def doubtful_limits(self) -> tuple[DoubtfulLimits, ...]:
         """Limits of the joints that look as if they were in degrees or millimetres."""
-        slides = np.any(self.axes[len(self.link_names) - self.joints :, :3] != 0, axis=1)
-        return doubtful_limits(self.joint_names, self.limits, slides, longest_chain(self.pinocchio))
+        return doubtful_limits(self.joint_names, self.limits, self.slides, longest_chain(self.pinocchio))
+
+    @property
+    def slides(self) -> NDArray[np.bool_]:
+        """``(n,)`` whether a joint is prismatic."""
+        return np.array([joint.prismatic for joint in self.tree if not joint.free], dtype=bool)
 
     @cached_property
     def axes(self) -> Array:
@@ -191,32 +194,15 @@ class RobotModel:
         axes = [np.concatenate([np.zeros(3), rotor.unit_axis]) for rotor in self.layout.rotors]
         return tree_joints(with_rotors(self.pinocchio, self.layout.rotors), np.vstack([self.axes, *axes]))
 
-    def with_stribeck_speeds(self, speeds: Array) -> "RobotModel":
-        """Robot with Stribeck friction of all joints, at other speeds ``(n,)`` [rad/s or m/s]."""
-        speeds_of_joints = tuple(map(float, speeds))
-        return replace(self, layout=replace(self.layout, stribeck_speeds=speeds_of_joints, without_stribeck=()))
-
-    def with_stribeck_of(self, present: NDArray[np.bool_]) -> "RobotModel":
-        """Robot with Stribeck friction of some joints only, ``(n,)``."""
-        absent = tuple(name for name, shown in zip(self.joint_names, present, strict=True) if not shown)
-        return replace(self, layout=replace(self.layout, without_stribeck=absent))
-
-    def with_transition_speeds(self, speeds: Array) -> "RobotModel":
-        """Robot with other speeds within which friction turns, ``(n,)`` [rad/s or m/s]."""
-        return replace(self, layout=replace(self.layout, transition_speeds=tuple(map(float, speeds))))
+    def with_layout(self, **changes: Any) -> "RobotModel":
+        """Robot with other fields of its layout, such as ``terms`` or ``transition_speeds``."""
+        return replace(self, layout=replace(self.layout, **changes))
 
     @property
     def end_bodies(self) -> tuple[int, ...]:
         """Bodies that move no other one."""
         parents = {joint.parent for joint in self.tree}
         return tuple(body for body in range(len(self.tree)) if body not in parents)
-
-    def with_terms(self, terms: tuple[UserTerm, ...]) -> "RobotModel":
-        return replace(self, layout=replace(self.layout, terms=terms))
-
-    def with_bodies_alone(self) -> "RobotModel":
-        """Robot without drive terms, couplings and user terms, which momentum does not depend on."""
-        return replace(self, layout=replace(self.layout, drive_terms=(), couplings=(), terms=()))
 
     def with_prior_bodies(self, bodies: Array) -> "RobotModel":
         """Robot with other parameters of its links ``(nb, 10)`` as the prior; its URDF stays."""
@@ -225,9 +211,8 @@ class RobotModel:
     def with_bodies(self, bodies: Array) -> pin.Model:
         """Copy of the Pinocchio model with other inertial parameters, ``(nb, 10)``."""
         model = pin.Model(self.pinocchio)
-        for index, pi in enumerate(bodies):
-            # Pinocchio divides by the mass.
-            model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(np.array(pi)) if pi[0] else pin.Inertia.Zero()
+        for index, pi in enumerate(bodies, start=1):  # Pinocchio divides by the mass
+            model.inertias[index] = pin.Inertia.FromDynamicParameters(np.array(pi)) if pi[0] else pin.Inertia.Zero()
         return model
 
 
@@ -236,9 +221,8 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
 
     Parameters
     ----------
-    shapes : bool
-        Whether links without inertia get that of their shapes, whose meshes may take long to read. Otherwise they are
-        bars in the model, but not in its ``urdf``: enough for watching a robot.
+    shapes : whether links without inertia get that of their shapes, whose meshes may take long to read. Otherwise they
+        are bars in the model, but not in its ``urdf``: enough for watching a robot.
 
     Raises
     ------
@@ -260,31 +244,29 @@ def load_model(source: str | Path, options: RobotOptions | None = None, shapes: 
 def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bool) -> RobotModel:
     root = parsing.parse_description(text)
     wheels = completed(root, options.wheels)
-    names = {joint.get("name") for joint in root.findall("joint")}
+    names = parsing.by_name(root, "joint")
     held = {name: 0.0 for name in wheels if name in names}
     urdf_joints.check_supported(root)
     options = _with_leaders_held(root, options, {**held, **options.locked_joints})
     locked = urdf_joints.locked_joints(root, {**held, **options.locked_joints})
-    full = urdf_joints.full_model(root, options.gravity, options.base == "free")
+    free = options.base == "free"
+    full = urdf_joints.full_model(root, options.gravity, free)
     model, full_ids = urdf_joints.reduced_model(full, locked)
     if model.njoints < 2:
         raise ModelError(
             f"URDF robot '{root.get('name')}': has no movable joint left; there is nothing to identify"
             " unless its base moves (robot.base: free)"
         )
-    free = options.base == "free"
     joints = tuple(model.names)[1 + free :]
     links = urdf_joints.moving_links(root, joints, free)
     prior = np.array([model.inertias[i].toDynamicParameters() for i in range(1, model.njoints)])
     unlocked = np.array([full.inertias[i].toDynamicParameters() for i in full_ids])
     body_locked = np.where(np.abs(prior - unlocked) > 1e-12 * np.abs(prior).max(), prior - unlocked, 0.0)
-    massless = [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]
-    if massless:
+    if massless := [link for link, pi in zip(links, prior, strict=True) if pi[0] <= 0]:
         log_once(
-            logging.WARNING if shapes else logging.DEBUG,
-            f"URDF robot '{root.get('name')}': no inertia for {_few(massless)}; taken are those of their shapes at"
+            f"URDF robot '{root.get('name')}': no inertia for {first_few(massless)}; taken are those of their shapes at"
             f" {DENSITY:g} kg/m^3, or of bars between joints: a guess, on which efforts of plans and the prior of"
-            " identification rest; give better ones in <inertial>",
+            " identification rest; give better ones in <inertial>", logging.WARNING if shapes else logging.DEBUG,
         )
         return _from_text(with_inertias(text, root, massless, locked, folder, shapes), options, folder, shapes)
     _warn_of_inconsistent("URDF link", links, prior)
@@ -301,21 +283,14 @@ def _from_text(text: str, options: RobotOptions, folder: Path | None, shapes: bo
 
 def _with_leaders_held(root: etree._Element, options: RobotOptions, locked: Mapping[str, float]) -> RobotOptions:
     """Options with the joints that mimic joints follow among the locked ones."""
-    held = urdf_joints.held_leaders(root, locked)
-    if not held:
+    if not (held := urdf_joints.held_leaders(root, locked)):
         return options
     # With a point, as ROS does not take a whole number for a double.
     at = ", ".join(f"{name}: {float(f'{position:.6g}')!r}" for name, position in held.items())
-    log_once(
-        logging.WARNING,
-        f"URDF robot '{root.get('name')}': {_few(urdf_joints.followers(root, held))} mimic other joints and are held"
-        f" with them; another pose is set by robot.locked_joints: {{{at}}}",
-    )
+    mimic = f"{first_few(urdf_joints.followers(root, held))} mimic other joints and are held with them"
+    remedy = f"another pose is set by robot.locked_joints: {{{at}}}"
+    log_once(f"URDF robot '{root.get('name')}': {mimic}; {remedy}")
     return attrs.evolve(options, locked_joints={**options.locked_joints, **held})
-
-
-def _few(names: Sequence[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} others" if len(names) > most else "")
 
 
 def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> None:
@@ -324,10 +299,8 @@ def _warn_of_inconsistent(what: str, names: Sequence[str], bodies: Array) -> Non
         return
     others = "another" if len(bad) == 2 else f"{len(bad) - 1} others"
     rest = f", as have {others} ({', '.join(bad[1:])})" if len(bad) > 1 else ""
-    _log.warning(
-        "%s '%s': inertia is not physically consistent (no mass distribution has it)%s; identification starts from the"
-        " nearest that is", what, bad[0], rest,
-    )  # fmt: skip
+    problem = "inertia is not physically consistent (no mass distribution has it)"
+    _log.warning("%s '%s': %s%s; identification starts from the nearest that is", what, bad[0], problem, rest)
 
 
 def _check_rotors(model: pin.Model, links: tuple[str, ...], rotors: tuple[Rotor, ...]) -> None:

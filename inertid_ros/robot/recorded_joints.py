@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import RecordingError, first_few
 
 _ANY = "*"
 _SEPARATORS = "_-/."
@@ -24,22 +24,15 @@ class RecordedJoints:
     Attributes
     ----------
     joints : names in the URDF; empty if the robot is unknown.
-    names : mapping of str to str
-        Name in recordings to name in the URDF. Both may hold one ``*``, which stands for the same text in both. Names
-        without ``*`` take precedence over patterns, which are tried in their order; other names are not translated.
+    names : name in recordings to name in the URDF. Both may hold one ``*``, which stands for the same text in both.
+        Names without ``*`` take precedence over patterns, which are tried in their order; others are not translated.
     """
 
     joints: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
 
     def urdf_names(self, recorded: Sequence[str], where: str) -> tuple[str, ...]:
-        """Names in the URDF of names in recordings; ``where`` is the start of messages.
-
-        Raises
-        ------
-        RecordingError
-            Two names become one.
-        """
+        """Names in the URDF of names in recordings; RecordingError, which begins with ``where``, if two become one."""
         names = tuple(_translated(name, self.names) for name in recorded)
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice and len(set(recorded)) == len(recorded):
@@ -62,20 +55,15 @@ class RecordedJoints:
         """Line about translated names; empty if there are none."""
         names = self.urdf_names(recorded, "joints")
         changed = [f"{name} is {new}" for name, new in zip(recorded, names, strict=True) if name != new]
-        rest = f" and {len(changed) - 2} others by robot.joint_names" if len(changed) > 2 else " by robot.joint_names"
-        return ", ".join(changed[:2]) + rest if changed else ""
+        return f"{first_few(changed, 2)} by robot.joint_names" if changed else ""
 
 
 def proposed_names(recorded: Sequence[str], joints: Sequence[str]) -> dict[str, str]:
     """Proposal for ``robot.joint_names`` if a recording lacks joints of the robot; empty if none fits.
 
     A pattern if one gives all joints in their order; single names if there are as many and the numbers in them do not
-    contradict their order.
-
-    Parameters
-    ----------
-    recorded : names in the recording that are unknown to the robot.
-    joints : joints of the robot that the recording lacks, in the order of the URDF.
+    contradict their order. ``recorded`` are names that the robot does not know, ``joints`` those that the recording
+    lacks, in the order of the URDF.
     """
     if not joints or len(recorded) < len(joints):
         return {}

@@ -60,9 +60,8 @@ class Rotor:
             across = rotor.radius**2 / 4 + rotor.length**2 / 12
             cylinder = rotor.mass * (0.5 * rotor.radius**2 * along + across * (np.eye(3) - along))
             inertia = tuple(cylinder[np.triu_indices(3)])
-        return cls(
-            name, rotor.joint, rotor.link, rotor.ratio, rotor.mass, inertia, rotor.com, rotor.xyz, rotor.rpy, rotor.axis
-        )
+        others = attrs.asdict(rotor, filter=lambda field, _: field.name not in ("inertia", "radius", "length"))
+        return cls(name, inertia=inertia, **others)
 
     @property
     def parameters(self) -> Array:
@@ -75,13 +74,7 @@ class Rotor:
 
 
 def with_rotors(kinematics: pin.Model, rotors: Sequence[Rotor]) -> pin.Model:
-    """Copy of a model with every rotor as a body behind a revolute joint of its own, after the other joints.
-
-    Raises
-    ------
-    ModelError
-        A rotor's joint or link does not exist.
-    """
+    """Copy of a model with every rotor as a body behind a revolute joint of its own, after the other joints."""
     extended = pin.Model(kinematics)
     for rotor in rotors:
         if not kinematics.existJointName(rotor.joint):
@@ -121,15 +114,10 @@ def completed(root: etree._Element, wheels: Mapping[str, WheelOptions]) -> dict[
     """Wheels by name, completed from the joints of their names in the URDF.
 
     A wheel is balanced, and its mass and inertia at rest belong to the link that carries it. In recordings the velocity
-    of the joint of its name is its speed relative to that link [rad/s].
-
-    Raises
-    ------
-    ModelError
-        Inertia, link or axis is neither given nor in the URDF, or the wheel in the URDF is out of balance.
+    of the joint of its name is its speed relative to that link [rad/s]. ModelError for what neither the options nor the
+    URDF state, and for a wheel that the URDF has out of balance.
     """
-    joints = {joint.get("name"): joint for joint in root.findall("joint")}
-    links = {link.get("name"): link for link in root.findall("link")}
+    joints, links = parsing.by_name(root, "joint"), parsing.by_name(root, "link")
     return {name: _completed(name, wheel, joints.get(name), links) for name, wheel in wheels.items()}
 
 
@@ -148,18 +136,16 @@ def mount(kinematics: pin.Model, wheels: Mapping[str, WheelOptions]) -> MountedW
 
 
 def _completed(
-    name: str, wheel: WheelOptions, joint: etree._Element | None, links: dict[str | None, etree._Element]
+    name: str, wheel: WheelOptions, joint: etree._Element | None, links: Mapping[str, etree._Element]
 ) -> WheelOptions:
     if joint is not None:
         if joint.get("type") not in ("continuous", "revolute"):
             problem = f"is {joint.get('type')} and cannot be a wheel; name a joint that turns"
             raise ModelError(f"{parsing.place(joint)}: {problem}")
-        axis = parsing.axis(joint)
-        if not wheel.axis:
-            turned = pin.rpy.rpyToMatrix(*parsing.origin(joint)[1]) @ axis
-            wheel = attrs.evolve(wheel, axis=tuple(turned.tolist()))
-        wheel = attrs.evolve(wheel, link=wheel.link or str(joint.find("parent").get("link")))
-        inertial = links[joint.find("child").get("link")].find("inertial")
+        axis, (parent, child) = parsing.axis(joint), parsing.ends(joint)
+        turned = pin.rpy.rpyToMatrix(*parsing.origin(joint)[1]) @ axis
+        wheel = attrs.evolve(wheel, axis=wheel.axis or tuple(turned.tolist()), link=wheel.link or parent)
+        inertial = links[child].find("inertial")
         if not wheel.inertia and inertial is not None:
             wheel = attrs.evolve(wheel, inertia=_about_axis(name, inertial, axis))
     if not wheel.inertia:

@@ -26,9 +26,8 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
     Parameters
     ----------
     bodies : (nb, 10), parameters of the moving bodies about their joint frames.
-    friction : mapping of str to ndarray, optional
-        ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``, for ``<dynamics damping friction>``;
-        joints with NaN stay.
+    friction : ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``, for ``<dynamics damping
+        friction>``; joints with NaN stay.
 
     Raises
     ------
@@ -53,7 +52,7 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
 def _lumped_links(model: RobotModel) -> list[str]:
     """Links fixed to a moving link that have an inertia, or a collision shape that MuJoCo would compute one from."""
     root = parsing.parse_description(model.urdf)
-    massive = {link.get("name") for link in root.findall("link") if _has_inertia(link)}
+    massive = {name for name, link in parsing.by_name(root, "link").items() if _has_inertia(link)}
     return [name for link in model.link_names for name in rigidly_joined(root, link)[1:] if name in massive]
 
 

@@ -20,6 +20,8 @@ from inertid_ros.core.errors import InertidError, RecordingError
 from inertid_ros.core.samples import JointSample
 from inertid_ros.data.blocks import Batch, Block
 from inertid_ros.data.messages import WIDTHS
+from inertid_ros.data.recording import WRENCH_PREFIX
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.msg import SampleBatch
 from inertid_ros.robot.recorded_joints import RecordedJoints, proposed_names
 
@@ -62,16 +64,11 @@ def to_duration(seconds: float) -> Duration:
 
 
 def to_joint_state(
-    joint_names: Sequence[str], stamp: Time, position: Array, velocity: Array, effort: Array
-) -> JointState:
+        joint_names: Sequence[str], stamp: Time, position: Array, velocity: Array, effort: Array) -> JointState:
     """Make a JointState of arrays ``(n,)``."""
     return JointState(
-        header=Header(stamp=stamp),
-        name=list(joint_names),
-        position=position.tolist(),
-        velocity=velocity.tolist(),
-        effort=effort.tolist(),
-    )
+        header=Header(stamp=stamp), name=list(joint_names), position=position.tolist(), velocity=velocity.tolist(),
+        effort=effort.tolist())
 
 
 def to_odometry(pose: Array, twist: Array, child_frame: str, stamp: Time) -> Odometry:
@@ -136,14 +133,12 @@ def to_joint_trajectory(trajectory: "TrajectoryArrays | Plan", stamp: Time | Non
     rows = zip(trajectory.time, trajectory.position, trajectory.velocity, trajectory.acceleration, strict=True)
     message.points = [
         JointTrajectoryPoint(
-            positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist(), time_from_start=to_duration(t)
-        )
-        for t, q, v, a in rows
-    ]
+            positions=q.tolist(), velocities=v.tolist(), accelerations=a.tolist(), time_from_start=to_duration(t))
+        for t, q, v, a in rows]
     return message
 
 
-def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) -> TrajectoryArrays:
+def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) -> PiecewiseQuintic:
     """Return a JointTrajectory in the order of the joint names; missing velocities and accelerations become zero.
 
     Raises InertidError for other joints, wrong lengths, values that are not finite, or time that does not increase.
@@ -169,28 +164,20 @@ def from_joint_trajectory(message: JointTrajectory, joint_names: Sequence[str]) 
         raise InertidError("joint trajectory: holds values that are not finite")
     if (np.diff(time) <= 0).any() or time[0] < 0:
         raise InertidError("joint trajectory: time_from_start does not increase from zero")
-    return TrajectoryArrays(joints, time, *arrays)
+    return PiecewiseQuintic(time, *arrays)
 
 
 def to_batch(batch: Batch) -> SampleBatch:
     """Make a message of a batch."""
     block = batch.block
-    frames = list(block.wrenches)
-    wrench = np.stack([block.wrenches[frame] for frame in frames], axis=1) if frames else np.zeros(0)
+    wrenches = {key: values for key, values in block.channels.items() if key.startswith(WRENCH_PREFIX)}
+    wrench = np.stack(list(wrenches.values()), axis=1) if wrenches else np.zeros(0)
     message = SampleBatch(
-        recording=batch.recording,
-        sequence=batch.sequence,
-        last=batch.last,
-        joint_names=list(block.joint_names),
+        recording=batch.recording, sequence=batch.sequence, last=batch.last, joint_names=list(block.joint_names),
         stamps=[to_time(stamp) for stamp in block.stamps_ns],
-        position=block.position.ravel().tolist(),
-        velocity=[] if block.velocity is None else block.velocity.ravel().tolist(),
-        effort=block.effort.ravel().tolist(),
-        wrench_frames=frames,
-        wrench=wrench.ravel().tolist(),
+        wrench_frames=[key.removeprefix(WRENCH_PREFIX) for key in wrenches], wrench=wrench.ravel().tolist(),
         flags=np.where(batch.gaps, SampleBatch.AFTER_GAP, SampleBatch.OK).astype(np.uint8).tolist(),
-        **{channel: values.ravel().tolist() for channel, values in block.base.items()},
-    )
+        **{key: values.ravel().tolist() for key, values in block.channels.items() if key not in wrenches})
     if message.stamps:
         message.header.stamp = message.stamps[0]
     return message
@@ -208,15 +195,13 @@ def from_batch(message: SampleBatch) -> Block:
         return values.reshape(count, width)
 
     wrench = table("wrench", 6 * frames).reshape(count, frames, 6)
-    return Block(
-        joint_names=tuple(message.joint_names),
-        stamps_ns=np.array([to_nanoseconds(stamp) for stamp in message.stamps], dtype=np.int64),
-        position=table("position", n),
-        velocity=table("velocity", n) if len(message.velocity) or not count else None,
-        effort=table("effort", n),
-        wrenches={frame: wrench[:, index] for index, frame in enumerate(message.wrench_frames)},
-        base={channel: table(channel, width) for channel, width in WIDTHS.items() if len(getattr(message, channel))},
-    )
+    channels = {"position": table("position", n), "effort": table("effort", n)}
+    if len(message.velocity) or not count:
+        channels["velocity"] = table("velocity", n)
+    channels |= {f"{WRENCH_PREFIX}{frame}": wrench[:, index] for index, frame in enumerate(message.wrench_frames)}
+    channels |= {key: table(key, width) for key, width in WIDTHS.items() if len(getattr(message, key))}
+    stamps = np.array([to_nanoseconds(stamp) for stamp in message.stamps], dtype=np.int64)
+    return Block(tuple(message.joint_names), stamps, channels)
 
 
 class JointOrder:
@@ -227,12 +212,8 @@ class JointOrder:
     """
 
     def __init__(
-        self,
-        joint_names: Sequence[str],
-        effort_scale: Array | float = 1.0,
-        recorded: RecordedJoints | None = None,
-        held_joints: Sequence[str] = (),
-    ) -> None:
+            self, joint_names: Sequence[str], effort_scale: Array | float = 1.0, recorded: RecordedJoints | None = None,
+            held_joints: Sequence[str] = ()) -> None:
         self.joint_names, self._held_joints = tuple(joint_names), tuple(held_joints)
         self._recorded, self._effort_scale = recorded or RecordedJoints(), effort_scale
         self._skipped: tuple[str, ...] = ()
@@ -257,8 +238,7 @@ class JointOrder:
             self._skipped = names
             return None
         position, velocity, effort = (
-            self._pick(message, key, len(names), columns) for key in ("position", "velocity", "effort")
-        )
+            self._pick(message, key, len(names), columns) for key in ("position", "velocity", "effort"))
         stamp_ns = to_nanoseconds(message.header.stamp)
         return JointSample(stamp_ns, position, velocity, self._effort_scale * effort, self._held)
 
@@ -269,6 +249,8 @@ class JointOrder:
             return ""
         names = proposed_names(self._skipped, self.joint_names)
         remedy = f"set robot.joint_names: {flow(names)} if these are the same" if names else "give the robot's URDF"
+        if set(self._skipped) & set(self.joint_names):
+            remedy = "leave out robot.joint_names, which gives the robot's names to other joints"
         published, expected = ", ".join(self._skipped), ", ".join(self.joint_names)
         return f"joint_states holds {published}, but the joints of the robot are {expected}; {remedy}"
 
@@ -277,8 +259,7 @@ class JointOrder:
             raise RecordingError(f"joint_states: a joint is listed twice in {list(names)}; fix the publisher")
         recorded, names = names, self._recorded.urdf_names(names, "joint_states")
         self._held_columns[recorded] = {
-            index: names.index(joint) for index, joint in enumerate(self._held_joints) if joint in names
-        }
+            index: names.index(joint) for index, joint in enumerate(self._held_joints) if joint in names}
         missing = [joint for joint in self.joint_names if joint not in names]
         if len(missing) == len(self.joint_names):
             return None
@@ -289,8 +270,7 @@ class JointOrder:
             if commanded.get(joint, name) != name:
                 raise RecordingError(
                     f"joint_states: {name} is {joint}, which commands would call {commanded[joint]}; name"
-                    f" it in robot.joint_names: {{{name}: {joint}}}"
-                )
+                    f" it in robot.joint_names: {{{name}: {joint}}}")
         return np.array([names.index(joint) for joint in self.joint_names], dtype=np.intp)
 
     @staticmethod

@@ -12,7 +12,6 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.srv import GetParameterTypes
-from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
@@ -22,9 +21,10 @@ from std_msgs.msg import String
 
 from inertid_ros.data.screening.live_watch import StreamReport
 
+from .topics import STEADY
+
 OK, WARN, ERROR, STALE = (
-    DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE,
-)  # fmt: skip
+    DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE)
 _DIAGNOSTICS_PERIOD_S = 1.0  # an aggregator counts a status as stale after five seconds
 _REQUEST_PERIOD_S = 1.0  # between two requests that no answer has come to
 # Loss of a node: its middleware renews the lease; once that is over, what has waited for this process is taken first.
@@ -45,6 +45,11 @@ class Status:
 def gravest(*objections: tuple[bytes, str], otherwise: str) -> tuple[bytes, str]:
     """Return the first objection whose message is not empty, else OK with another message."""
     return next(((level, message) for level, message in objections if message), (OK, otherwise))
+
+
+def judged(aspect: str, values: Mapping[str, object], *objections: tuple[bytes, str], otherwise: str) -> Status:
+    """Return the status of an aspect by its gravest objection."""
+    return Status(aspect, *gravest(*objections, otherwise=otherwise), values)
 
 
 def wrong_clock(report: StreamReport, max_delay_s: float = 1.0, max_advance_s: float = 0.01) -> str:
@@ -69,23 +74,23 @@ def stream_values(report: StreamReport, channels: Sequence[str] = ()) -> dict[st
         "Longest step (s)": report.longest_step_s,
         "Delay (s)": report.delay_s,
         "Longest delay (s)": report.longest_delay_s,
-        "Saturated": ", ".join(names),
-    }
+        "Saturated": ", ".join(names)}
 
 
 class DiagnosticsPublisher:
-    """Publishes all statuses of a node on ``/diagnostics`` once a second, and its liveliness on ``~/alive``.
+    """Publishes all statuses of a node on ``/diagnostics`` once a second, and its process on the latched ``~/alive``.
 
     ``robot`` returns the name of the robot, which is the hardware; empty if unknown.
     """
 
     def __init__(
-        self, node: Node, statuses: Callable[[], Iterable[Status]], robot: Callable[[], str] = lambda: ""
-    ) -> None:
+            self, node: Node, statuses: Callable[[], Iterable[Status]], robot: Callable[[], str] = lambda: "") -> None:
         self._node, self._statuses, self._robot = node, statuses, robot
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        offer_liveliness(node)
-        node.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        # The middleware renews its liveliness from a thread of its own, also while Python is busy.
+        alive = node.create_publisher(String, "~/alive", _alive_profile(_LIVELINESS_PERIOD_S))
+        alive.publish(String(data=f"{_system()} {os.getpid()}"))
+        node.create_timer(_DIAGNOSTICS_PERIOD_S, self._publish, clock=STEADY)
 
     def _publish(self) -> None:
         name = self._node.get_fully_qualified_name().strip("/")
@@ -140,11 +145,8 @@ class ClientDiscovery:
 
 def _alive_profile(lease_s: float) -> QoSProfile:
     return QoSProfile(
-        depth=1,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL,
-        liveliness=LivelinessPolicy.AUTOMATIC,
-        liveliness_lease_duration=Duration(seconds=lease_s),
-    )
+        depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, liveliness=LivelinessPolicy.AUTOMATIC,
+        liveliness_lease_duration=Duration(seconds=lease_s))
 
 
 def _system() -> str:
@@ -154,15 +156,6 @@ def _system() -> str:
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
     except OSError:
         return ""
-
-
-def offer_liveliness(node: Node) -> None:
-    """Show others that a node lives by its latched topic ``~/alive``, which names the process.
-
-    The middleware renews the publisher's liveliness from a thread of its own, also while Python is busy.
-    """
-    publisher = node.create_publisher(String, "~/alive", _alive_profile(_LIVELINESS_PERIOD_S))
-    publisher.publish(String(data=f"{_system()} {os.getpid()}"))
 
 
 class Liveliness:

@@ -26,13 +26,10 @@ _KNOWLEDGE = {
     PRIOR: InertialParameters.LEFT_AT_PRIOR,
     PARTLY: InertialParameters.IN_COMBINATION,  # with the prior
     COMBINED: InertialParameters.IN_COMBINATION,
-    IDENTIFIED: InertialParameters.IDENTIFIED,
-}
+    IDENTIFIED: InertialParameters.IDENTIFIED}
 _VERDICT_CONSTANTS = {
-    Verdict.USE: InertialParameters.USE,
-    Verdict.CARE: InertialParameters.USE_WITH_CARE,
-    Verdict.REJECT: InertialParameters.DO_NOT_USE,
-}
+    Verdict.USE: InertialParameters.USE, Verdict.CARE: InertialParameters.USE_WITH_CARE,
+    Verdict.REJECT: InertialParameters.DO_NOT_USE}
 
 
 def to_inertial_parameters(
@@ -42,16 +39,12 @@ def to_inertial_parameters(
     model = estimate.model
     status = InertialParameters.NOT_VALIDATED if validation is None else InertialParameters.PASSED
     return InertialParameters(
-        header=Header(stamp=stamp),
-        sequence=sequence,
-        model_hash=model.hash,
+        header=Header(stamp=stamp), sequence=sequence, model_hash=model.hash,
         validation_status=InertialParameters.REJECTED if gate.verdict is Verdict.REJECT else status,
-        verdict=_VERDICT_CONSTANTS[gate.verdict],
-        reasons=[str(reason) for reason in gate.reasons],
+        verdict=_VERDICT_CONSTANTS[gate.verdict], reasons=[str(reason) for reason in gate.reasons],
         validation_relative_error=float("nan") if validation is None else validation.calibrated.relative_error,
         **value_fields(model, estimate.parameters, estimate.covariance),
-        knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability],
-    )
+        knowledge=[_KNOWLEDGE[entry.verdict] for entry in estimate.identifiability])
 
 
 def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dict[str, Any]:
@@ -74,12 +67,8 @@ def value_fields(model: RobotModel, parameters: Array, covariance: Array) -> dic
 def known_parameters(model: RobotModel, bodies: Array, drives: Mapping[str, Array], stamp: Time) -> InertialParameters:
     """Make a message of parameters that were not estimated: bodies ``(nb, 10)``, and drive terms to ``(n,)``."""
     return InertialParameters(
-        header=Header(stamp=stamp),
-        model_hash=model.hash,
-        validation_relative_error=float("nan"),
-        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)),
-        joints=_joints(model.layout, drives, {}),
-    )
+        header=Header(stamp=stamp), model_hash=model.hash, validation_relative_error=float("nan"),
+        links=_links(model.link_names, bodies, np.full(bodies.shape, np.nan)), joints=_joints(model.layout, drives, {}))
 
 
 def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[LinkInertia]:
@@ -87,60 +76,42 @@ def _links(link_names: Sequence[str], bodies: Array, deviations: Array) -> list[
     rows, columns = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)
     return [
         LinkInertia(
-            name=name,
-            mass=float(split.mass[index]),
+            name=name, mass=float(split.mass[index]),
             com=Point(**dict(zip("xyz", split.com[index].tolist(), strict=True))),
-            inertia=split.inertia[index][rows, columns],
-            standard_deviation=deviations[index],
-        )
-        for index, name in enumerate(link_names)
-    ]
+            inertia=split.inertia[index][rows, columns], standard_deviation=deviations[index])
+        for index, name in enumerate(link_names)]
 
 
 def _joints(
-    layout: ParameterLayout, drives: Mapping[str, Array], deviations: Mapping[str, Array]
-) -> list[JointDynamics]:
+        layout: ParameterLayout, drives: Mapping[str, Array], deviations: Mapping[str, Array]) -> list[JointDynamics]:
     """Return joints for drive terms ``(n,)``, and their standard deviations as far as they are known."""
     unknown = np.full(len(layout.joints), np.nan)
     return [
         JointDynamics(
-            name=name,
-            **{term: float(drives[term][index]) for term in DRIVE_TERMS},
+            name=name, **{term: float(drives[term][index]) for term in DRIVE_TERMS},
             standard_deviation=np.array([deviations.get(term, unknown)[index] for term in DRIVE_TERMS]),
-            stribeck_speed=float(layout.stribeck_speed[index]),
-            transition_speed=float(layout.transition_speed[index]),
-        )
-        for index, name in enumerate(layout.joints)
-    ]
+            stribeck_speed=float(layout.stribeck_speed[index]), transition_speed=float(layout.transition_speed[index]))
+        for index, name in enumerate(layout.joints)]
 
 
 def _couplings(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[CoupledDrive]:
-    starts = [layout.coupling_start + index * len(COUPLING_TERMS) for index in range(len(layout.couplings))]
-    spans = [slice(start, start + len(COUPLING_TERMS)) for start in starts]
-    return [
-        CoupledDrive(
-            name=coupling.name,
-            joints=list(coupling.joints),
-            ratios=list(coupling.ratios),
-            standard_deviation=deviation[span],
-            **dict(zip(COUPLING_TERMS, parameters[span].tolist(), strict=True)),
-        )
-        for coupling, span in zip(layout.couplings, spans, strict=True)
-    ]
+    count, couplings = len(COUPLING_TERMS), []
+    for index, coupling in enumerate(layout.couplings):
+        span = slice(layout.coupling_start + index * count, layout.coupling_start + (index + 1) * count)
+        values = dict(zip(COUPLING_TERMS, parameters[span].tolist(), strict=True))
+        joints, ratios = list(coupling.joints), list(coupling.ratios)
+        couplings.append(
+            CoupledDrive(
+                name=coupling.name, joints=joints, ratios=ratios, standard_deviation=deviation[span], **values))
+    return couplings
 
 
 def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list[UserTermMessage]:
-    spans = [layout.term(index) for index in range(len(layout.terms))]
     return [
         UserTermMessage(
-            name=term.name,
-            joint=term.joint,
-            expressions=list(term.expressions),
-            values=parameters[span].tolist(),
-            standard_deviation=deviation[span].tolist(),
-        )
-        for term, span in zip(layout.terms, spans, strict=True)
-    ]
+            name=term.name, joint=term.joint, expressions=list(term.expressions),
+            values=parameters[layout.term(index)].tolist(), standard_deviation=deviation[layout.term(index)].tolist())
+        for index, term in enumerate(layout.terms)]
 
 
 @dataclass(frozen=True)
@@ -149,25 +120,19 @@ class ReceivedParameters:
 
     Attributes
     ----------
-    bodies : ndarray, shape (nb, 10)
-        Parameters of the links about the joint frame origins.
-    drives : mapping of str to ndarray
-        Drive term to its values ``(n,)``; as ``stribeck_speed`` and ``transition_speed``, by joint.
-    couplings : tuple of tuple
-        Ratio of every joint ``(n,)`` and terms of each coupled drive.
-    terms : tuple of UserTerm
-        Torques that the configuration added, with the values of their parameters.
+    bodies : (nb, 10), parameters of the links about the joint frame origins.
+    drives : drive term to its values ``(n,)``; as ``stribeck_speed`` and ``transition_speed``, by joint.
+    couplings : ratio of every joint ``(n,)`` and terms of each coupled drive.
+    terms : torques that the configuration added, with the values of their parameters.
     """
 
     message: InertialParameters
-    link_names: tuple[str, ...]
     bodies: Array
-    joint_names: tuple[str, ...]
     drives: Mapping[str, Array]
     stribeck_speed: Array
     transition_speed: Array
-    couplings: tuple[tuple[Array, Mapping[str, float]], ...]
-    terms: tuple[UserTerm, ...]
+    couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
+    terms: tuple[UserTerm, ...] = ()
 
 
 def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
@@ -178,20 +143,17 @@ def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
         inertia[index] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     mass = np.array([link.mass for link in message.links])
     com = np.array([[link.com.x, link.com.y, link.com.z] for link in message.links]).reshape(-1, 3)
+    joints = message.joints
     return ReceivedParameters(
-        message=message,
-        link_names=tuple(link.name for link in message.links),
-        bodies=from_mass_com_inertia(mass, com, inertia),
-        joint_names=tuple(joint.name for joint in message.joints),
-        drives={term: np.array([getattr(joint, term) for joint in message.joints]) for term in DRIVE_TERMS},
-        stribeck_speed=np.array([joint.stribeck_speed for joint in message.joints]),
-        transition_speed=np.array([joint.transition_speed for joint in message.joints]),
-        couplings=tuple(_coupling(drive, [joint.name for joint in message.joints]) for drive in message.couplings),
-        terms=tuple(
+        message,
+        from_mass_com_inertia(mass, com, inertia),
+        {term: np.array([getattr(joint, term) for joint in joints]) for term in DRIVE_TERMS},
+        np.array([joint.stribeck_speed for joint in joints]),
+        np.array([joint.transition_speed for joint in joints]),
+        tuple(_coupling(drive, [joint.name for joint in joints]) for drive in message.couplings),
+        tuple(
             UserTerm(term.name, term.joint, tuple(term.expressions), values=tuple(map(float, term.values)))
-            for term in message.terms
-        ),
-    )
+            for term in message.terms))
 
 
 def _coupling(drive: CoupledDrive, joint_names: Sequence[str]) -> tuple[Array, Mapping[str, float]]:
@@ -208,17 +170,11 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
     channels = report.get("channels", report["joint_names"])
     joint_rows = [channels.index(name) for name in report["joint_names"] if name in channels]
     return IdentificationReport(
-        header=parameters.header,
-        sequence=parameters.sequence,
-        model_hash=parameters.model_hash,
-        validation_status=parameters.validation_status,
-        verdict=parameters.verdict,
-        reasons=parameters.reasons,
-        message=report["message"],
-        train=[source["name"] for source in sources if source["role"] == "train"],
+        header=parameters.header, sequence=parameters.sequence, model_hash=parameters.model_hash,
+        validation_status=parameters.validation_status, verdict=parameters.verdict, reasons=parameters.reasons,
+        message=report["message"], train=[source["name"] for source in sources if source["role"] == "train"],
         validation=[source["name"] for source in sources if source["role"] == "validation"],
-        joint_names=report["joint_names"],
-        link_names=[link["name"] for link in links],
+        joint_names=report["joint_names"], link_names=[link["name"] for link in links],
         train_relative_error=_number(report["train"]["relative_error"]),
         validation_relative_error=parameters.validation_relative_error,
         prior_relative_error=_number(prior["relative_error"]),
@@ -227,15 +183,9 @@ def to_report(report: Mapping[str, Any], parameters: InertialParameters, directo
         rms_error_prior=[_number(prior["rms_error"][row]) for row in joint_rows],
         min_pseudo_inertia_eigenvalue=[_number(link["min_pseudo_inertia_eigenvalue"]) for link in links],
         geodesic_distance_to_prior=[_number(link["geodesic_distance_to_prior"]) for link in links],
-        base_parameter_count=int(base["count"]),
-        condition_number=_number(base["condition_number"]),
-        solver=str(solver["name"]),
-        solver_status=str(solver["status"]),
-        solver_iterations=int(solver["iterations"]),
-        solver_seconds=_number(solver["seconds"]),
-        report_json=json.dumps(report),
-        result_directory=directory,
-    )
+        base_parameter_count=int(base["count"]), condition_number=_number(base["condition_number"]),
+        solver=str(solver["name"]), solver_status=str(solver["status"]), solver_iterations=int(solver["iterations"]),
+        solver_seconds=_number(solver["seconds"]), report_json=json.dumps(report), result_directory=directory)
 
 
 def _number(value: float | None) -> float:

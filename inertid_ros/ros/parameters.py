@@ -41,13 +41,12 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
     _accept_dumped_values(node)
     where = node.get_fully_qualified_name()
     _list_single_values(node, tree, prefix)
-    for entry in options(tree, prefix):
-        for single in _singles(node, entry):
-            try:
-                _declare(node, single, read_only or bool(entry.lists))
-            except Exception as error:
-                reason = " ".join(str(error).split())
-                raise ConfigurationError(f"{where}: {single.key}: {reason}; correct the parameter") from None
+    for entry in _parameters(node, tree, prefix):
+        try:
+            _declare(node, entry, read_only or bool(entry.lists))
+        except Exception as error:
+            reason = " ".join(str(error).split())
+            raise ConfigurationError(f"{where}: {entry.key}: {reason}; correct the parameter") from None
     elements = {f"{entry.lists}.": entry.key for entry in options(tree, prefix) if entry.lists}
     # rclpy has no public way to see the values given for parameters that are not declared.
     for name, given in node._parameter_overrides.items():
@@ -56,8 +55,7 @@ def declare(node: Node, tree: type[T], read_only: bool = True, prefix: str = "")
             listed = ", ".join(_value(node, names) or []) or "none"
             raise ConfigurationError(
                 f"{where}: {name} is {given.value!r}, but {names} lists {listed}; list the name there, or correct the"
-                " field"
-            )
+                " field")
     return read(node, tree, prefix)
 
 
@@ -75,7 +73,7 @@ def guard(node: Node, tree: type[Any], busy: Callable[[], str], prefix: str = ""
             if reason:
                 raise ConfigurationError(reason)
             values = _values(node, tree, prefix)
-            keys = {single.key for entry in options(tree, prefix) for single in _singles(node, entry)}
+            keys = {entry.key for entry in _parameters(node, tree, prefix)}
             values |= {new.name.removeprefix(prefix): new.value for new in parameters if new.name in keys}
             structure(tree, values, node.get_fully_qualified_name(), prefix, listed=True)
         except InertidError as error:
@@ -126,8 +124,7 @@ def _accept_dumped_values(node: Node) -> None:
         changed = [
             new
             for new in (_as_declared(node, parameter) for parameter in parameters)
-            if not node.has_parameter(new.name) or _value(node, new.name) != _plain(new.value)
-        ]
+            if not node.has_parameter(new.name) or _value(node, new.name) != _plain(new.value)]
         return set_all(changed) if changed else SetParametersResult(successful=True)
 
     vars(node)["set_parameters_atomically"] = set_changed
@@ -187,18 +184,16 @@ def _list_single_values(node: Node, tree: type, prefix: str) -> None:
             overrides[entry.names] = Parameter(entry.names, Parameter.Type.STRING_ARRAY, names)
 
 
-def _singles(node: Node, entry: Option) -> Iterator[Option]:
-    """Yield the option itself, or one for every name if it belongs to a named element."""
-    if not entry.names:
-        yield entry
-        return
-    for name in _value(node, entry.names) or ():
-        if name:
-            yield entry.of(name)
+def _parameters(node: Node, tree: type, prefix: str) -> Iterator[Option]:
+    """Yield all options of a tree; one of a named element comes once for every name that is declared by then."""
+    for entry in options(tree, prefix):
+        if entry.names:
+            yield from (entry.of(name) for name in _value(node, entry.names) or () if name)
+        else:
+            yield entry
 
 
 def _declare(node: Node, entry: Option, read_only: bool) -> None:
-    """Declare one parameter; an empty list has a value and a type, so that tools show and dump it."""
     default = list(entry.default) if isinstance(entry.default, tuple) else entry.default
     given = node._parameter_overrides.get(entry.key)
     empty = entry.is_list and (default == [] if given is None else given.type_ == Parameter.Type.NOT_SET)
@@ -220,24 +215,17 @@ def _declare(node: Node, entry: Option, read_only: bool) -> None:
 
 def _values(node: Node, tree: type, prefix: str) -> dict[str, Any]:
     """Return key without prefix to value, of all parameters that were given or have a default."""
-    values: dict[str, Any] = {}
-    for entry in options(tree, prefix):
-        for single in _singles(node, entry):
-            value = _value(node, single.key)
-            if value is not None:
-                values[single.key.removeprefix(prefix)] = value
-    return values
+    values = ((entry.key.removeprefix(prefix), _value(node, entry.key)) for entry in _parameters(node, tree, prefix))
+    return {key: value for key, value in values if value is not None}
 
 
 def _value(node: Node, key: str) -> Any:
     """Value of a parameter; None if it was never set, which leaves the default."""
     try:
-        value = node.get_parameter(key).value
+        return _plain(node.get_parameter(key).value)
     except ParameterUninitializedException:
         return None
-    return _plain(value)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with a list in place of an array."""
     return value if value is None or isinstance(value, str | bool | int | float) else list(value)

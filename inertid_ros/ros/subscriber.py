@@ -1,7 +1,6 @@
 """ParameterSubscriber: takes identified parameters into a controller, checked, and between its control steps."""
 
 import threading
-from collections.abc import Mapping
 
 import numpy as np
 import pinocchio as pin
@@ -31,27 +30,19 @@ class ParameterSubscriber:
 
     Parameters
     ----------
-    node : Node
-        The controller's node, which must be spun.
-    robot : RobotModel
-        The robot, read from its URDF before calibration.
-    model : pinocchio.Model or None
-        Model to update, made from the same URDF with the same joints locked; default a copy of ``robot``'s model.
+    node : the controller's node, which must be spun.
+    robot : the robot, read from its URDF before calibration.
+    model : model to update, made from the same URDF with the same joints locked; default a copy of ``robot``'s model.
 
     Attributes
     ----------
-    refused : int
-        Number of messages that were refused.
+    model : pinocchio.Model
+    refused : number of messages that were refused.
     """
 
     def __init__(
-        self,
-        node: Node,
-        robot: RobotModel,
-        topic: str = "identifier/parameters",
-        model: pin.Model | None = None,
-        only_use: bool = False,
-    ) -> None:
+            self, node: Node, robot: RobotModel, topic: str = "identifier/parameters", model: pin.Model | None = None,
+            only_use: bool = False) -> None:
         if model is not None and tuple(model.names)[1:] != robot.joint_names:
             raise ValueError(f"model has joints {list(model.names)[1:]}, the robot {list(robot.joint_names)}")
         self.model = pin.Model(robot.pinocchio) if model is None else model
@@ -59,12 +50,10 @@ class ParameterSubscriber:
         self._logger = node.get_logger()
         self._lock = threading.Lock()
         self._waiting: ReceivedParameters | None = None
-        self.sequence = 0  # of the parameters in use; 0 before the first, while those of the URDF are used
-        self._couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
-        self._terms: tuple[UserTerm, ...] = ()
+        drives = {term: np.array(robot.drive_prior[term]) for term in DRIVE_TERMS}
+        speeds = robot.layout.stribeck_speed, robot.layout.transition_speed[: robot.joints]
+        self._in_use = ReceivedParameters(InertialParameters(), robot.body_prior, drives, *speeds)
         self._data = self.model.createData()
-        self._drives = {term: np.array(robot.drive_prior[term]) for term in DRIVE_TERMS}
-        self._friction_speeds = robot.layout.stribeck_speed, robot.layout.transition_speed[: robot.joints]
         self.refused = 0
         self._subscription = node.create_subscription(InertialParameters, topic, self._receive, LATCHED)
 
@@ -74,6 +63,11 @@ class ParameterSubscriber:
         with self._lock:
             return self._waiting is not None
 
+    @property
+    def sequence(self) -> int:
+        """Of the parameters in use; 0 before the first, while those of the URDF are used."""
+        return int(self._in_use.message.sequence)
+
     def update(self) -> bool:
         """Write parameters that have arrived into ``model``; return whether there were any."""
         with self._lock:
@@ -82,37 +76,36 @@ class ParameterSubscriber:
             return False
         for index, pi in enumerate(received.bodies):
             self.model.inertias[index + 1] = pin.Inertia.FromDynamicParameters(pi)
-        self._drives, self._couplings, self._terms = dict(received.drives), received.couplings, received.terms
-        self._friction_speeds = received.stribeck_speed, received.transition_speed
-        self.sequence = int(received.message.sequence)
+        self._in_use = received
         return True
 
     def drive(self, term: str) -> Array:
         """Return a drive term in use ``(n,)``: ``rotor_inertia``, ``viscous``, ``coulomb`` or ``offset``."""
-        return self._drives[term]
+        return self._in_use.drives[term]
 
     def friction(self, velocity: Array) -> Array:
         """Return the friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset."""
-        stribeck_speed, transition_speed = self._friction_speeds
-        torque = friction_torque(velocity, self._drives, stribeck_speed, transition_speed)
-        for ratios, terms in self._couplings:
-            speed, turning = ratios @ velocity, np.sqrt(ratios**2 @ transition_speed**2)
+        used = self._in_use
+        torque = friction_torque(velocity, used.drives, used.stribeck_speed, used.transition_speed)
+        for ratios, terms in used.couplings:
+            speed, turning = ratios @ velocity, np.sqrt(ratios**2 @ used.transition_speed**2)
             direction = friction_direction(speed, turning)
             torque = torque + ratios * (terms["viscous"] * speed + terms["coulomb"] * direction)
         return torque
 
     def terms(self, position: Array, velocity: Array, acceleration: Array) -> Array:
         """Return the torque ``(n,)`` of terms that the configuration added, such as springs; zero without terms."""
-        if not self._terms:
-            return np.zeros(self._robot.joints)
+        used, joint_names = self._in_use, self._robot.joint_names
+        if not used.terms:
+            return np.zeros(len(joint_names))
         state = (np.asarray(position), np.asarray(velocity), np.asarray(acceleration))
-        direction = friction_direction(state[1], self._friction_speeds[1])
+        direction = friction_direction(state[1], used.transition_speed)
         signals = dict(zip(TERM_SIGNALS, (*state, direction), strict=False))
-        if any(term.uses_load for term in self._terms):
+        if any(term.uses_load for term in used.terms):
             signals["load"] = pin.rnea(self.model, self._data, *state)
-        values = np.array([value for term in self._terms for value in term.values])
+        values = np.array([value for term in used.terms for value in term.values])
         rows = {name: signal[None] for name, signal in signals.items()}
-        return term_torque(self._terms, values, self._robot.joint_names, rows)[0]
+        return term_torque(used.terms, values, joint_names, rows)[0]
 
     def _receive(self, message: InertialParameters) -> None:
         received = from_inertial_parameters(message)
@@ -122,7 +115,7 @@ class ParameterSubscriber:
             return
         with self._lock:
             self._waiting = received
-        self._logger.info(f"parameters {message.sequence} received for {len(received.link_names)} links")
+        self._logger.info(f"parameters {message.sequence} received for {len(message.links)} links")
 
     def _objection(self, received: ReceivedParameters) -> str:
         robot, message = self._robot, received.message
@@ -134,11 +127,12 @@ class ParameterSubscriber:
             return "the verdict on them is 'do not use'"
         if self._only_use and message.verdict != InertialParameters.USE:
             return "they are to be used with care, if at all, and only_use is set"
-        if received.link_names != robot.link_names or received.joint_names != robot.joint_names:
+        link_names = tuple(link.name for link in message.links)
+        if link_names != robot.link_names or tuple(joint.name for joint in message.joints) != robot.joint_names:
             return "their links or joints are not this robot's"
         consistent = is_consistent(received.bodies)
         if not consistent.all():
-            return f"link '{received.link_names[int(np.argmin(consistent))]}' is not physically consistent"
+            return f"link '{link_names[int(np.argmin(consistent))]}' is not physically consistent"
         values = np.array([received.drives[term] for term in DRIVE_TERMS])
         coupled = [number for ratios, terms in received.couplings for number in (*ratios, *terms.values())]
         if not (np.isfinite(values).all() and np.isfinite(coupled).all()):

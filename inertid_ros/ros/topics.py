@@ -10,6 +10,7 @@ from typing import Any
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -17,6 +18,9 @@ from rclpy.subscription import Subscription
 
 from inertid_ros.core.errors import InertidError
 from inertid_ros.data.screening.live_watch import ahead_of_steady
+
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+"""Of timers and waits: neither the system's clock nor a simulator moves it."""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """For publishers and subscribers: a late subscriber still receives the last message."""
@@ -139,26 +143,18 @@ class PolledSubscription:
 
     Attributes
     ----------
-    numbered_since : float
-        Time of the steady clock since which the sequence numbers of messages increase, as those of a single publisher
-        do [s]; infinite if the last message broke the order, or if the middleware gives no numbers.
+    numbered_since : time of the steady clock since which the sequence numbers of messages increase, as those of a
+        single publisher do [s]; infinite if the last message broke the order, or if the middleware gives no numbers.
     """
 
     def __init__(
-        self,
-        node: Node,
-        message_type: Any,
-        topic: str,
-        qos: QoSProfile,
-        raw: bool = False,
-        events: SubscriptionEventCallbacks | None = None,
-    ) -> None:
+            self, node: Node, message_type: Any, topic: str, qos: QoSProfile, raw: bool = False,
+            events: SubscriptionEventCallbacks | None = None) -> None:
         self._type, self._depth, self._raw = message_type, qos.depth, raw
         self._number, self.numbered_since = 0, math.inf
         group = _Polled(events is not None)
         self._subscription = node.create_subscription(
-            message_type, topic, lambda _message: None, qos, callback_group=group, event_callbacks=events
-        )
+            message_type, topic, lambda _message: None, qos, callback_group=group, event_callbacks=events)
         self._taken = time.monotonic()
 
     def take(self) -> list[tuple[Any, float]]:

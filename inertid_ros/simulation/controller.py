@@ -1,8 +1,5 @@
 """Controller of the simulated arm: the references that it follows, and the loops of its position drives."""
 
-from bisect import bisect_right
-from dataclasses import dataclass
-
 import numpy as np
 
 from inertid_ros.core.arrays import Array
@@ -13,26 +10,12 @@ _MAX_FINAL_SPEED = 1e-3  # rad/s; of the last point
 _MAX_STREAM_STEP_S = 0.1
 
 
-@dataclass(frozen=True)
-class CommandedTrajectory:
-    """Received points of a joint trajectory; columns in the order of the robot's joints.
-
-    Time is ``(P,)`` [s], the others are ``(P, n)``.
-    """
-
-    time_from_start: Array
-    position: Array
-    velocity: Array | None = None
-    acceleration: Array | None = None
-
-
 class Follower:
     """Desired position, velocity and acceleration over time, as in a JointTrajectoryController.
 
     A new trajectory replaces the old one and sets the trajectory's time to the clock, from where it advances by the
     speed scaling. If the trajectory has begun, the robot is at once on its present segment; otherwise it moves from its
-    desired state to the first point. It holds the last point. Segments are quintic, cubic or linear, depending on what
-    the points contain.
+    desired state to the first point. It holds the last point.
     """
 
     def __init__(self, position: Array) -> None:
@@ -41,10 +24,8 @@ class Follower:
         self.hold(position)
 
     def hold(self, position: Array) -> None:
-        """Stay at a position."""
         self._hold = np.array(position, dtype=float)
-        self._times: list[float] = []
-        self._coefficients: Array = np.zeros((0, 6, len(self._hold)))
+        self._curve: PiecewiseQuintic | None = None
 
     def scale(self, factor: float, now: float) -> None:
         """Advance the trajectory's time at ``factor`` times the pace of the clock from ``now`` on."""
@@ -56,37 +37,24 @@ class Follower:
         """Time [s] on the trajectory at ``now``; without scaling, the clock."""
         return self._time + self._scaling * (now - self._set)
 
-    def follow(self, trajectory: CommandedTrajectory, now: float, start: float) -> None:
-        """Replace what is followed at time ``now`` by a trajectory whose clock begins at ``start`` [s].
+    def follow(self, points: PiecewiseQuintic, now: float, start: float) -> None:
+        """Replace what is followed at time ``now`` by a trajectory whose time zero is ``start`` [s].
 
         Raises
         ------
         ExcitationError
-            Not finite, time not increasing, wrong width, the last point is not at rest, or all lie in the past.
+            The last point is not at rest, or all lie in the past.
         """
-        points = _checked(trajectory, len(self._hold))
-        times = points.time_from_start + start
-        if not len(times):
-            self.hold(self.desired(now)[0])
-            return
+        if np.abs(points.velocity[-1]).max() > _MAX_FINAL_SPEED:
+            raise ExcitationError("command: the last point is not at rest")
+        times = points.time + start
         if times[-1] < now:
             raise ExcitationError(f"command: the trajectory ended {now - times[-1]:.3f} s ago; check the clocks")
-        q, v, a = points.position, points.velocity, points.acceleration
+        knots = [points.position, points.velocity, points.acceleration]
         if times[0] > now:
-            here = self.desired(now)
-            times, q = np.append(now, times), np.vstack([here[0], q])
-            v = None if v is None else np.vstack([here[1], v])
-            a = None if a is None else np.vstack([here[2], a])
-        if len(times) == 1:
-            self.hold(q[0])
-            return
-        if v is None:
-            coefficients = _linear(times, q)
-        elif a is None:
-            coefficients = _cubic(times, q, v)
-        else:
-            coefficients = PiecewiseQuintic(times, q, v, a).coefficients
-        self._replace(times, coefficients, q[-1], now)
+            times = np.append(now, times)
+            knots = [np.vstack([here, ahead]) for here, ahead in zip(self.desired(now), knots, strict=True)]
+        self._replace(PiecewiseQuintic(times, *knots), now)
 
     def stream(self, position: Array, now: float) -> None:
         """Go to a position in a straight line within the time since the last streamed position.
@@ -101,64 +69,21 @@ class Follower:
             raise ExcitationError(f"command: positions {position} are not {len(self._hold)} finite numbers")
         step = float(np.clip(now - self._streamed, 1e-3, _MAX_STREAM_STEP_S))
         self._streamed = now
-        times = np.array([now, now + step])
-        self._replace(times, _linear(times, np.array([self.desired(now)[0], target])), target, now)
+        times, line = np.array([now, now + step]), np.array([self.desired(now)[0], target])
+        speed = np.repeat(np.diff(line, axis=0) / np.diff(times), 2, axis=0)
+        self._replace(PiecewiseQuintic(times, line, speed, np.zeros_like(line)), now)
 
     def desired(self, now: float, ahead: float = 0.0) -> tuple[Array, Array, Array]:
         """Position, velocity, acceleration ``(n,)`` on the trajectory, ``ahead`` [s] after its time at ``now``."""
         time = self.trajectory_time(now) + ahead
-        if not self._times or time >= self._times[-1]:
+        if self._curve is None or time >= self._curve.duration:
             zero = np.zeros_like(self._hold)
             return self._hold, zero, zero
-        segment = max(bisect_right(self._times, time) - 1, 0)
-        x = max(time - self._times[segment], 0.0)
-        powers = np.array(
-            [
-                [1, x, x**2, x**3, x**4, x**5], [0, 1, 2 * x, 3 * x**2, 4 * x**3, 5 * x**4],
-                [0, 0, 2, 6 * x, 12 * x**2, 20 * x**3],
-            ]
-        )
-        q, v, a = powers @ self._coefficients[segment]
-        return q, v, a
+        return self._curve.at(time)
 
-    def _replace(self, times: Array, coefficients: Array, last: Array, now: float) -> None:
-        self._hold, self._times, self._coefficients = last, times.tolist(), coefficients
+    def _replace(self, curve: PiecewiseQuintic, now: float) -> None:
+        self._curve, self._hold = curve, curve.position[-1]
         self._time = self._set = now
-
-
-def _checked(trajectory: CommandedTrajectory, width: int) -> CommandedTrajectory:
-    time = np.array(trajectory.time_from_start, dtype=float)
-    arrays = {}
-    for name in ("position", "velocity", "acceleration"):
-        value = getattr(trajectory, name)
-        if value is None:
-            continue
-        arrays[name] = np.array(value, dtype=float).reshape(len(time), -1) if len(time) else np.zeros((0, width))
-        if arrays[name].shape != (len(time), width) or not np.isfinite(arrays[name]).all():
-            raise ExcitationError(f"command: {name} is not {len(time)} x {width} finite numbers")
-    if not np.isfinite(time).all() or (np.diff(time) <= 0).any() or (len(time) and time[0] < 0):
-        raise ExcitationError("command: time_from_start is not increasing from zero or later")
-    velocity = arrays.get("velocity")
-    if velocity is not None and len(time) and np.abs(velocity[-1]).max() > _MAX_FINAL_SPEED:
-        raise ExcitationError("command: the last point is not at rest")
-    return CommandedTrajectory(time, arrays["position"], velocity, arrays.get("acceleration"))
-
-
-def _linear(time: Array, q: Array) -> Array:
-    """``(K, 6, n)`` coefficients of straight lines."""
-    out = np.zeros((len(time) - 1, 6, q.shape[1]))
-    out[:, 0], out[:, 1] = q[:-1], np.diff(q, axis=0) / np.diff(time)[:, None]
-    return out
-
-
-def _cubic(time: Array, q: Array, v: Array) -> Array:
-    """``(K, 6, n)`` coefficients of cubic Hermite segments."""
-    h, dq = np.diff(time)[:, None], np.diff(q, axis=0)
-    out = np.zeros((len(time) - 1, 6, q.shape[1]))
-    out[:, 0], out[:, 1] = q[:-1], v[:-1]
-    out[:, 2] = (3 * dq / h - 2 * v[:-1] - v[1:]) / h
-    out[:, 3] = (-2 * dq / h + v[:-1] + v[1:]) / h**2
-    return out
 
 
 class Cascade:
@@ -171,10 +96,8 @@ class Cascade:
     Parameters
     ----------
     inertia : (n,), of each joint [kg m^2 or kg].
-    bandwidth : float or ndarray, shape (n,)
-        Natural frequency of the two loops [rad/s].
-    feed_forward : float or ndarray, shape (n,)
-        Share of the command's velocity that is fed forward, 0 to 1.
+    bandwidth : natural frequency of the two loops [rad/s], one or ``(n,)``.
+    feed_forward : share of the command's velocity that is fed forward, 0 to 1, one or ``(n,)``.
     limit : (n,), of the efforts [N m or N].
 
     Attributes

@@ -45,47 +45,42 @@ class Sole:
 
     Attributes
     ----------
-    rotation : (3, 3), of the sole's axes (x to the toes, z away from the ground) in the link's.
-    centre : (3,), of the rectangle in the link's frame [m].
+    frame : link of the foot.
+    placement : of the rectangle's centre, with x to the toes and z away from the ground, in the link.
     """
 
     frame: str
-    rotation: Array
-    centre: Array
+    placement: pin.SE3
     length: float
     width: float
     plate: str
 
     @property
-    def placement(self) -> pin.SE3:
-        """Of the sole in its link."""
-        return pin.SE3(self.rotation, self.centre)
-
-    @property
     def corners(self) -> Array:
         """``(4, 3)`` in the link's frame [m]."""
         signs = np.array([[1, 1, 0], [1, -1, 0], [-1, -1, 0], [-1, 1, 0]])
-        return self.centre + 0.5 * signs * np.array([self.length, self.width, 0.0]) @ self.rotation.T
+        around = 0.5 * signs * np.array([self.length, self.width, 0.0]) @ self.placement.rotation.T
+        return np.asarray(self.placement.translation + around)
+
+    def pose(self, model: pin.Model, data: pin.Data) -> pin.SE3:
+        """Place of the sole in the world; ``data`` has the placements of frames."""
+        return data.oMf[model.getFrameId(self.frame)] * self.placement
+
+    def jacobian(self, model: pin.Model, data: pin.Data) -> Array:
+        """``(6, nv)`` in the sole's own axes; ``data`` has the Jacobians of joints."""
+        jacobian = pin.getFrameJacobian(model, data, model.getFrameId(self.frame), pin.ReferenceFrame.LOCAL)
+        return np.asarray(self.placement.toActionMatrixInverse() @ jacobian)
 
 
 @dataclass(frozen=True)
 class SimulatedPlate:
-    """A force plate that is fixed in the world. It measures the wrench of the ground on the robot, in its own frame.
+    """A force plate that measures the wrench of the ground on the robot in its own frame, placed in the world.
 
-    Attributes
-    ----------
-    rotation : (3, 3), of the plate's axes in the world's.
-    origin : (3,), of the plate's frame in the world [m]; the surface is at height zero.
+    Its surface is at height zero.
     """
 
     name: str
-    rotation: Array
-    origin: Array
-
-    @property
-    def placement(self) -> pin.SE3:
-        """Of the plate in the world."""
-        return pin.SE3(np.array(self.rotation), np.array(self.origin))
+    placement: pin.SE3
 
 
 @dataclass(frozen=True)
@@ -108,12 +103,12 @@ class LeggedRobotDescription:
 
     def plate_options(self) -> dict[str, PlateOptions]:
         """The plates as ``robot.plates`` in a configuration has them."""
-        plates, options = {plate.name: plate for plate in self.plates}, {}
+        places, options = {plate.name: plate.placement for plate in self.plates}, {}
         for sole in self.soles:
-            plate = plates[sole.plate]
-            rpy = Rotation.from_matrix(plate.rotation).as_euler("xyz")
-            xyz, angles = (tuple(round(float(number), 12) for number in values) for values in (plate.origin, rpy))
-            options[plate.name] = PlateOptions(sole.frame, xyz, angles)
+            rpy = Rotation.from_matrix(places[sole.plate].rotation).as_euler("xyz")
+            numbers = (places[sole.plate].translation, rpy)
+            xyz, angles = (tuple(round(float(number), 12) for number in values) for values in numbers)
+            options[sole.plate] = PlateOptions(sole.frame, xyz, angles)
         return options
 
 
@@ -129,12 +124,12 @@ def _biped(crouch: float) -> LeggedRobotDescription:
     return LeggedRobotDescription(
         packaged_urdf("exoskeleton"),
         soles=(
-            Sole("right_foot", right, np.array([0.09, 0.0, 0.05]), 0.27, 0.11, "right_plate"),
-            Sole("left_foot", left, np.array([0.09, 0.0, -0.05]), 0.27, 0.11, "left_plate"),
+            Sole("right_foot", pin.SE3(right, np.array([0.09, 0.0, 0.05])), 0.27, 0.11, "right_plate"),
+            Sole("left_foot", pin.SE3(left, np.array([0.09, 0.0, -0.05])), 0.27, 0.11, "left_plate"),
         ),
         plates=(
-            SimulatedPlate("right_plate", down, np.array([0.05, -0.21, -0.04])),
-            SimulatedPlate("left_plate", turned, np.array([0.03, 0.24, -0.04])),
+            SimulatedPlate("right_plate", pin.SE3(down, np.array([0.05, -0.21, -0.04]))),
+            SimulatedPlate("left_plate", pin.SE3(turned, np.array([0.03, 0.24, -0.04]))),
         ),
         start={f"{side}_{joint}": angle for side in ("right", "left") for joint, angle in bent.items()},
         imu="imu", passive=("right_ankle_eversion", "left_ankle_eversion"),
@@ -148,8 +143,8 @@ def _humanoid(crouch: float) -> LeggedRobotDescription:
     start |= {"left_shoulder_roll_joint": 0.3, "right_shoulder_roll_joint": -0.3}
     return LeggedRobotDescription(
         example_urdf(HUMANOID).read_text(encoding="utf-8"),
-        (Sole("right_ankle_roll_link", np.eye(3), np.array([0.035, 0.0, -0.033]), 0.17, 0.06, "plate"),),
-        (SimulatedPlate("plate", np.diag([1.0, -1.0, -1.0]), np.array([0.02, 0.03, -0.04])),), start,
+        (Sole("right_ankle_roll_link", pin.SE3(np.eye(3), np.array([0.035, 0.0, -0.033])), 0.17, 0.06, "plate"),),
+        (SimulatedPlate("plate", pin.SE3(np.diag([1.0, -1.0, -1.0]), np.array([0.02, 0.03, -0.04]))),), start,
         imu="imu_in_pelvis",
     )
 

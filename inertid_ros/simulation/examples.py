@@ -28,9 +28,10 @@ from inertid_ros.excitation.planning.interval_motion import IntervalMotion, dire
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.example_robots import legged_robot, packaged_urdf
-from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
-from inertid_ros.simulation.legged_robot import LeggedRobot, simulate_movements
+
+from .example_robots import legged_robot, packaged_urdf
+from .free_floating import RateNoise, float_freely, measured
+from .legged_robot import LeggedRobot, simulate_movements
 
 VISCOUS, COULOMB, TORQUE_NOISE = 0.8, 1.2, 0.1  # N m s/rad, N m, N m
 BOX = pin.Inertia(1.5, np.array([0.3, 0.02, 0.04]), np.diag([0.004, 0.005, 0.006]))  # in the frame of the forearm

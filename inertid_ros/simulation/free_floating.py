@@ -28,14 +28,9 @@ ExternalTorque = Callable[[Array, Array], Array]
 
 @dataclass(frozen=True)
 class GravityGradient:
-    """Torque of gravity in an orbit: ``3 n^2 r x (I r)``, ``r`` the direction away from the planet.
+    """Torque of gravity in a circular orbit of rate ``n`` [rad/s]: ``3 n^2 r x (I r)``, ``r`` away from the planet."""
 
-    Attributes
-    ----------
-    rate : angular velocity of a circular orbit ``n`` [rad/s]; 1.1e-3 in low Earth orbit.
-    """
-
-    rate: float = 1.1e-3
+    rate: float = 1.1e-3  # in low Earth orbit
 
     def __call__(self, time: Array, inertia: Array) -> Array:
         angle = self.rate * time
@@ -45,12 +40,9 @@ class GravityGradient:
 
 @dataclass(frozen=True)
 class RateNoise:
-    """Standard deviations of white noise on measured rates; the defaults are those of [Naveen2019]_ sec. 6.3.
+    """White noise of the base's velocities [m/s, rad/s] and of joints and wheels [rad/s or m/s], standard deviations.
 
-    Attributes
-    ----------
-    linear, angular : of the base [m/s], [rad/s].
-    joint : of joints and wheels [rad/s or m/s].
+    The defaults are those of [Naveen2019]_ sec. 6.3.
     """
 
     linear: float = 50e-6

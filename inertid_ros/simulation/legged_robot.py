@@ -12,16 +12,11 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ModelError
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.urdf import parsing
-from inertid_ros.simulation.example_robots import LeggedRobotDescription, Sole
-from inertid_ros.simulation.mujoco_model import (
-    build_world,
-    import_mujoco,
-    plate_wrench,
-    set_configuration,
-    to_pinocchio,
-)
-from inertid_ros.simulation.sensors import BodySample, BodySensors
-from inertid_ros.simulation.whole_body_control import Movement, WholeBodyController, supporting_joints
+
+from .example_robots import LeggedRobotDescription, Sole
+from .mujoco_model import build_world, import_mujoco, plate_wrench, set_configuration, to_pinocchio
+from .sensors import BodySample, BodySensors
+from .whole_body_control import Movement, WholeBodyController, supporting_joints
 
 _SETTLE_S = 2.0
 _MAX_COM_SHARE = 0.3  # of half the extent of the soles
@@ -71,7 +66,6 @@ class LeggedRobot:
 
     @property
     def moving(self) -> bool:
-        """Whether a movement is under way."""
         return self._zero <= self.time < self._zero + self.movement.duration
 
     def move(self) -> None:
@@ -97,25 +91,15 @@ class LeggedRobot:
             raise ModelError(f"simulation: the robot fell after {self.time:.1f} s; make its movements smaller")
 
     def true_state(self) -> BodySample:
-        """State and measurements without noise."""
         self._mujoco.mj_forward(self.world.model, self._data)
         q, v, a = to_pinocchio(self.world, self._data)
         linear, angular, turn = a[:3] + np.cross(v[3:6], v[:3]), v[3:6], Rotation.from_quat(q[3:7]).inv()
         lever, axes = self._imu.translation, self._imu.rotation
         at_sensor = linear + np.cross(a[3:6], lever) + np.cross(angular, np.cross(angular, lever))
         return BodySample(
-            self.time,
-            position=q[7:],
-            velocity=v[6:],
-            effort=self._applied.copy(),
-            base_pose=q[:7],
-            base_twist=v[:6],
-            base_acceleration=a[:6],
-            specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)),
-            rate=axes.T @ angular,
-            wrenches={
-                plate.name: plate_wrench(self.world, self._data, plate) for plate in self.robot.plates
-            },
+            self.time, q[7:], v[6:], self._applied.copy(), base_pose=q[:7], base_twist=v[:6], base_acceleration=a[:6],
+            specific_force=axes.T @ (at_sensor - turn.apply(self.world.model.opt.gravity)), rate=axes.T @ angular,
+            wrenches={plate.name: plate_wrench(self.world, self._data, plate) for plate in self.robot.plates},
         )
 
     def coordinates(self) -> tuple[Array, Array, Array]:
@@ -123,7 +107,7 @@ class LeggedRobot:
         return to_pinocchio(self.world, self._data)
 
     def state(self) -> BodySample:
-        """State and measurements with noise."""
+        """State as the sensors measure it."""
         return self._sensors.measure(self.true_state())
 
     def _draw_movement(self) -> None:
@@ -137,9 +121,7 @@ class LeggedRobot:
         model, data = self.model, self.model.createData()
         pin.framesForwardKinematics(model, data, self._start)
         corners = [
-            data.oMf[model.getFrameId(sole.frame)].act(corner)
-            for sole in self.robot.soles
-            for corner in sole.corners
+            data.oMf[model.getFrameId(sole.frame)].act(corner) for sole in self.robot.soles for corner in sole.corners
         ]
         return 0.5 * np.ptp(corners, axis=0)[:2]
 
@@ -155,7 +137,6 @@ class LeggedRobot:
         self._data.qfrc_applied[self.world.dof] = self._applied
 
     def _start_configuration(self) -> Array:
-        """Configuration with the soles flat on the ground and the centre of mass above their middle."""
         q = pin.neutral(self.model)
         for name, position in self.robot.start.items():
             q[self.model.joints[self.model.getJointId(name)].idx_q] = position
@@ -178,9 +159,8 @@ def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
         There is no such configuration.
     """
     data, start = model.createData(), q.copy()
-    frames = [model.getFrameId(sole.frame) for sole in soles]
     pin.framesForwardKinematics(model, data, q)
-    poses = [data.oMf[frame] * sole.placement for frame, sole in zip(frames, soles, strict=True)]
+    poses = [sole.pose(model, data) for sole in soles]
     middle = np.mean([pose.translation for pose in poses], axis=0)
     lift = pin.SE3(poses[0].rotation.T, -poses[0].rotation.T @ middle)
     q[:3] = (lift * pin.SE3(pin.Quaternion(q[3:7]).toRotationMatrix(), q[:3])).translation
@@ -191,16 +171,13 @@ def solve_stance(model: pin.Model, soles: Sequence[Sole], q: Array) -> Array:
     for _ in range(200):
         pin.computeJointJacobians(model, data, q)
         pin.updateFramePlacements(model, data)
-        rows, errors = [], []
-        for frame, sole, target in zip(frames, soles, targets, strict=True):
-            pose = data.oMf[frame] * sole.placement
-            jacobian = pin.getFrameJacobian(model, data, frame, pin.ReferenceFrame.LOCAL)
-            rows.append(sole.placement.toActionMatrixInverse() @ jacobian)
-            errors.append(pin.log6(pose.actInv(target)).vector)
+        rows = [sole.jacobian(model, data) for sole in soles]
+        errors = [
+            pin.log6(sole.pose(model, data).actInv(target)).vector for sole, target in zip(soles, targets, strict=True)
+        ]
         rows.append(pin.jacobianCenterOfMass(model, data, q)[:2])
         errors.append(-data.com[0][:2])
-        weak = 1e-3 * np.eye(model.nv)
-        A = np.vstack([*rows, weak])
+        A = np.vstack([*rows, 1e-3 * np.eye(model.nv)])
         b = np.concatenate([*errors, 1e-3 * pin.difference(model, q, start)])
         step = np.linalg.solve(A.T @ A, A.T @ b)
         q = pin.integrate(model, q, step)
@@ -235,17 +212,11 @@ def simulate_movements(
         return np.array([getattr(sample, key) for sample in samples])
 
     return Recording(
-        joint_names=robot.joint_names,
-        time=table("time") - samples[0].time,
-        position=table("position"),
-        effort=table("effort"),
-        velocity=table("velocity"),
+        robot.joint_names, table("time") - samples[0].time, table("position"), table("effort"), table("velocity"),
         wrenches={
             plate.name: np.array([sample.wrenches[plate.name] for sample in samples]) for plate in robot.robot.plates
         },
-        base_pose=table("base_pose"),
-        base_twist=table("base_twist"),
+        base_pose=table("base_pose"), base_twist=table("base_twist"),
         base_acceleration=None if noise else table("base_acceleration"),
-        imu=np.hstack([table("specific_force"), table("rate")]),
-        name=name,
+        imu=np.hstack([table("specific_force"), table("rate")]), name=name,
     )

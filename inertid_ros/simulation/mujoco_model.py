@@ -21,7 +21,8 @@ from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
 from inertid_ros.robot.urdf.joints import locked_joints, moving_links
-from inertid_ros.simulation.example_robots import SimulatedPlate, Sole
+
+from .example_robots import SimulatedPlate, Sole
 
 _UNUSED_TAGS = ("transmission", "gazebo", "mujoco", "material", "visual", "collision")
 _CORNER_RADIUS_M = 0.005  # of the balls at the corners of a sole
@@ -31,8 +32,7 @@ _CONTACT_SOLREF = (0.008, 1.0)  # time constant [s] and damping ratio
 
 @dataclass(frozen=True)
 class MujocoRobot:
-    """A compiled ``mujoco.MjModel``, the indices ``(n,)`` of the robot's joints in it, and the geometry of each plate.
-    """
+    """A compiled ``mujoco.MjModel``, the indices ``(n,)`` of the robot's joints in it, the geometry of each plate."""
 
     model: Any
     dof: Array
@@ -162,11 +162,11 @@ def build_world(
         for plate in plates:
             spec.worldbody.add_geom(
                 name=plate.name, type=mujoco.mjtGeom.mjGEOM_BOX, size=_PLATE_SIZE_M,
-                pos=(plate.origin[0], plate.origin[1], -_PLATE_SIZE_M[2]), **contact,
+                pos=(*plate.placement.translation[:2], -_PLATE_SIZE_M[2]), **contact,
             )
         for sole in soles:
             body = spec.body(sole.frame)
-            inward = sole.rotation[:, 2] * _CORNER_RADIUS_M
+            inward = sole.placement.rotation[:, 2] * _CORNER_RADIUS_M
             for number, corner in enumerate(sole.corners):
                 body.add_geom(
                     name=f"{sole.frame}_corner_{number}", type=mujoco.mjtGeom.mjGEOM_SPHERE,

@@ -1,19 +1,19 @@
 """Execute a plan on the simulated robot and record it, without ROS and as fast as the machine can."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.excitation import ExecutionOptions
-from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import MassComInertia
 from inertid_ros.data.recording import Recording
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable, MotionExecution
 from inertid_ros.excitation.execution.plan_check import with_approach
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.simulation.controller import CommandedTrajectory
-from inertid_ros.simulation.simulated_robot import SimulatedRobot
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+
+from .simulated_robot import SimulatedRobot
 
 _TAIL_S = 0.5  # recorded after the end of the plan
 _MAX_OFFSET_M = 0.05  # of a box from the axis z
@@ -55,46 +55,29 @@ def simulate(
         if step % per_state == 0:
             states.append(robot.state())
     zero = begin + approach_time
-    states = [replace(state, time=state.time - zero) for state in states if state.time >= zero - 1e-9]
-    return Recording(
-        robot.joint_names, np.array([state.time for state in states]),
-        position=np.array([state.position for state in states]), effort=np.array([state.effort for state in states]),
-        velocity=np.array([state.velocity for state in states]), name=name,
-    )
+    states, channels = [state for state in states if state.time >= zero - 1e-9], ("position", "velocity", "effort")
+    position, velocity, effort = (np.array([getattr(state, key) for state in states]) for key in channels)
+    time = np.array([state.time for state in states])
+    return Recording(robot.joint_names, time - zero, position, effort, velocity, name=name)
 
 
 def follow(robot: SimulatedRobot, horizon: Horizon) -> None:
     """Send a horizon to the simulated robot; an empty one changes nothing."""
     if len(horizon):
-        points = (horizon.position, horizon.velocity, horizon.acceleration)
+        knots = (horizon.position, horizon.velocity, horizon.acceleration)
         start = None if np.isnan(horizon.stamp) else horizon.stamp
-        robot.follow(CommandedTrajectory(horizon.time_from_start, *points), start)
+        robot.follow(PiecewiseQuintic(horizon.time_from_start, *knots), start)
 
 
-@dataclass(frozen=True)
-class Box:
-    """A homogeneous box in the frame of a link.
+def homogeneous_box(
+    rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
+    ahead: tuple[float, float] = (0.05, 0.15),
+) -> MassComInertia:
+    """Box in random orientation in the frame of a link, its centre up to 5 cm from the axis z.
+
+    ``sides`` and ``ahead`` are the ranges of the lengths of its sides and of its centre along z [m].
     """
-
-    mass: float
-    com: Array
-    inertia: Array
-
-    @classmethod
-    def random(
-        cls, rng: np.random.Generator, mass: float, sides: tuple[float, float] = (0.05, 0.2),
-        ahead: tuple[float, float] = (0.05, 0.15),
-    ) -> "Box":
-        """Return a box in random orientation with its centre up to 5 cm from the axis z of the frame.
-
-        ``sides`` and ``ahead`` are the ranges of the lengths of its sides and of its centre along z [m].
-        """
-        squares = rng.uniform(*sides, 3) ** 2
-        turn = Rotation.random(random_state=rng).as_matrix()
-        com = np.array([*rng.uniform(-_MAX_OFFSET_M, _MAX_OFFSET_M, 2), rng.uniform(*ahead)])
-        return cls(mass, com, turn @ np.diag(mass / 12 * (squares.sum() - squares)) @ turn.T)
-
-    @property
-    def numbers(self) -> Array:
-        """``(10,)`` mass, centre of mass, inertia xx, xy, xz, yy, yz, zz about it."""
-        return np.array([self.mass, *self.com, *self.inertia[np.triu_indices(3)]])
+    squares = rng.uniform(*sides, 3) ** 2
+    turn = Rotation.random(random_state=rng).as_matrix()
+    com = np.array([*rng.uniform(-_MAX_OFFSET_M, _MAX_OFFSET_M, 2), rng.uniform(*ahead)])
+    return MassComInertia(np.asarray(mass), com, turn @ np.diag(mass / 12 * (squares.sum() - squares)) @ turn.T)

@@ -9,16 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.simulation import BodySensorOptions, FaultOptions, SensorOptions
 from inertid_ros.core.arrays import Array
-
-
-@dataclass(frozen=True)
-class StateSample:
-    """One joint state: ``time`` [s], ``position``, ``velocity``, ``effort`` ``(n,)`` (rad or m, per s, N m or N)."""
-
-    time: float
-    position: Array
-    velocity: Array
-    effort: Array
+from inertid_ros.core.samples import StateSample
 
 
 class Sensors:
@@ -56,7 +47,6 @@ class FaultyChannel:
 
     @property
     def faults(self) -> FaultOptions:
-        """Faults from now on."""
         return self._faults
 
     @faults.setter
@@ -100,8 +90,8 @@ class FaultyChannel:
 
 
 @dataclass(frozen=True)
-class BodySample:
-    """State and measurements at one instant.
+class BodySample(StateSample):
+    """State and measurements of a legged robot.
 
     Attributes
     ----------
@@ -113,10 +103,6 @@ class BodySample:
     wrenches : name of the plate to force and torque ``(6,)`` on the robot, in the plate's frame.
     """
 
-    time: float
-    position: Array
-    velocity: Array
-    effort: Array
     base_pose: Array
     base_twist: Array
     base_acceleration: Array

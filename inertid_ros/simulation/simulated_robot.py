@@ -8,12 +8,15 @@ import pinocchio as pin
 from inertid_ros.config.simulation import DriveOptions, SimulationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.core.samples import StateSample
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.drives import dry_friction
 from inertid_ros.robot.layout import STRIBECK_SPEED
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.simulation.controller import Cascade, CommandedTrajectory, Follower
-from inertid_ros.simulation.mujoco_model import MujocoRobot, build_mujoco, import_mujoco, set_bodies
-from inertid_ros.simulation.sensors import Sensors, StateSample
+
+from .controller import Cascade, Follower
+from .mujoco_model import build_mujoco, import_mujoco, set_bodies
+from .sensors import Sensors
 
 _DRIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset", "stribeck")
 _FRICTION_IMPEDANCE = 0.99
@@ -81,8 +84,7 @@ class SimulatedRobot:
 
     Attributes
     ----------
-    passes_efforts : bool
-        Whether efforts are passed on; otherwise it follows trajectories or streamed positions, or holds.
+    passes_efforts : whether efforts are passed on; otherwise it follows trajectories or streamed positions, or holds.
     """
 
     def __init__(
@@ -95,7 +97,8 @@ class SimulatedRobot:
         self.drives = drives or typical_drives(robot, self.options.drives, drive_rng)
         self.bodies = np.array(robot.consistent_body_prior)
         self._mujoco = import_mujoco()
-        self._compiled = self._with_drives(build_mujoco(robot, self.options.timestep_s))
+        self._compiled = build_mujoco(robot, self.options.timestep_s)
+        self._set_drives()
         self._data = self._mujoco.MjData(self._compiled.model)
         self._sensors = Sensors(self.options.sensors, self.effort_limit, sensor_rng)
         controller = self.options.controller
@@ -107,7 +110,6 @@ class SimulatedRobot:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Movable joints, in the model's order."""
         return self.robot.joint_names
 
     @property
@@ -162,12 +164,11 @@ class SimulatedRobot:
                 raise ModelError("simulation: a robot cannot become one of other joints; exchange its bodies")
             self.robot, self.bodies = robot, np.array(robot.consistent_body_prior)
             set_bodies(self._compiled, self.bodies)
-        self._compiled = self._with_drives(self._compiled)
+        self._set_drives()
         self._set_gains()
 
-    def _with_drives(self, compiled: MujocoRobot) -> MujocoRobot:
-        """The compiled robot with the friction and rotor inertia of its drives."""
-        model, dof = compiled.model, compiled.dof
+    def _set_drives(self) -> None:
+        model, dof = self._compiled.model, self._compiled.dof
         model.dof_armature[dof] = self.drives.rotor_inertia
         model.dof_frictionloss[dof] = self.drives.dry_friction(np.zeros(len(dof)))
         # MuJoCo's default friction is so soft that a joint creeps at rad/s below its breakaway torque. This holds it
@@ -175,10 +176,9 @@ class SimulatedRobot:
         model.dof_solref[dof] = (2 * self.options.timestep_s, 1.0)
         model.dof_solimp[dof, :2] = _FRICTION_IMPEDANCE
         self._varying_friction = bool(np.any(self.drives.stribeck))
-        return compiled
 
-    def follow(self, trajectory: CommandedTrajectory, start: float | None = None) -> None:
-        """Follow a trajectory from now on; its time begins at ``start`` [s, simulated], by default now.
+    def follow(self, points: PiecewiseQuintic, start: float | None = None) -> None:
+        """Follow a trajectory from now on; its time zero is ``start`` [s, simulated], by default now.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class SimulatedRobot:
             The trajectory is refused, as by a JointTrajectoryController.
         """
         self._leave_effort_control()
-        self._follower.follow(trajectory, self.time, self.time if start is None else start)
+        self._follower.follow(points, self.time, self.time if start is None else start)
 
     def stream(self, position: Array) -> None:
         """Move to a position ``(n,)`` in a straight line, within the time since the last streamed one."""
@@ -234,7 +234,6 @@ class SimulatedRobot:
         return self._sensors.measure(self.true_state())
 
     def true_state(self) -> StateSample:
-        """Joint state without noise."""
         position, velocity = self._data.qpos[self._compiled.position], self._data.qvel[self._compiled.dof]
         return StateSample(self.time, position.copy(), velocity.copy(), self._measured_effort.copy())
 

@@ -12,7 +12,8 @@ import scipy
 
 from inertid_ros.config.simulation import BalanceControlOptions, MovementOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.simulation.example_robots import Sole
+
+from .example_robots import Sole
 
 _CONTACT_WEIGHT = 100.0
 _CONTACT_HZ = 4.0
@@ -79,10 +80,9 @@ class WholeBodyController:
     Parameters
     ----------
     model : free-flyer model of the controller.
-    soles : soles in contact with the ground.
+    soles : in contact with the ground.
     passive : (n,), bool, joints without a motor.
-    start : ndarray
-        Configuration whose centre of mass, torso and joints the references count from.
+    start : configuration whose centre of mass, torso and joints the references count from.
     """
 
     def __init__(
@@ -94,14 +94,12 @@ class WholeBodyController:
         self._joint_hz = np.where(supporting, options.posture_hz, options.free_joint_hz)
         # Only the legs move the centre of mass.
         self._joint_weight = np.where(supporting, options.posture_weight, _FREE_JOINT_WEIGHT)
-        self._frames = [model.getFrameId(sole.frame) for sole in soles]
         pin.framesForwardKinematics(model, self._data, start)
-        self._stance = [self._sole_pose(index) for index in range(len(soles))]
+        self._stance = [sole.pose(model, self._data) for sole in soles]
         self._com = pin.centerOfMass(model, self._data, start).copy()
         self._torso = pin.Quaternion(start[3:7]).toRotationMatrix()
         weights = np.array([_TANGENTIAL_SHARE, _TANGENTIAL_SHARE, 1.0, *_MOMENT_ARM_M])
-        self._wrench_cost = np.tile(np.where(np.arange(6) < 3, weights, 1.0 / weights) ** 2, len(soles))
-        self._wrench_cost[[6 * i + k for i in range(len(soles)) for k in (0, 1)]] = 1.0 / _TANGENTIAL_SHARE**2
+        self._wrench_cost = np.tile((1.0 / weights) ** 2, len(soles))
 
     def torque(self, q: Array, v: Array, wanted: Reference) -> Array:
         """``(n,)`` joint torques [N m] at a measured state."""
@@ -109,7 +107,7 @@ class WholeBodyController:
         pin.computeAllTerms(model, data, q, v)
         pin.forwardKinematics(model, data, q, v, np.zeros(model.nv))
         pin.updateFramePlacements(model, data)
-        jacobians = [self._sole_jacobian(index) for index in range(len(self._soles))]
+        jacobians = [sole.jacobian(model, data) for sole in self._soles]
         acceleration = self._accelerations(q, v, wanted, jacobians)
         mass = data.M
         needed = mass @ acceleration + data.nle
@@ -129,9 +127,11 @@ class WholeBodyController:
             rows.append(np.reshape(weight, (-1, 1)) * jacobian)
             rhs.append(weight * target)
 
-        for index, jacobian in enumerate(jacobians):
-            error = pin.log6(self._sole_pose(index).actInv(self._stance[index])).vector
-            drift = self._sole_drift(index)
+        for sole, stance, jacobian in zip(self._soles, self._stance, jacobians, strict=True):
+            error = pin.log6(sole.pose(model, data).actInv(stance)).vector
+            # Acceleration of the sole if all coordinates accelerate by zero.
+            drift = pin.getFrameAcceleration(model, data, model.getFrameId(sole.frame), pin.ReferenceFrame.LOCAL)
+            drift = sole.placement.actInv(drift).vector
             task(jacobian, _pd(error, -jacobian @ v, _CONTACT_HZ) - drift, _CONTACT_WEIGHT)
         com_jacobian = pin.jacobianCenterOfMass(model, data, q)
         pin.centerOfMass(model, data, q, v, np.zeros(model.nv))
@@ -151,20 +151,6 @@ class WholeBodyController:
         task(joints, wanted.joints[2] + _pd(posture, wanted.joints[1] - v[6:], self._joint_hz), self._joint_weight)
         A, b = np.vstack(rows), np.concatenate(rhs)
         return np.asarray(np.linalg.solve(A.T @ A + 1e-8 * np.eye(model.nv), A.T @ b), dtype=float)
-
-    def _sole_pose(self, index: int) -> pin.SE3:
-        return self._data.oMf[self._frames[index]] * self._soles[index].placement
-
-    def _sole_jacobian(self, index: int) -> Array:
-        """``(6, nv)`` in the sole's own frame."""
-        jacobian = pin.getFrameJacobian(self._model, self._data, self._frames[index], pin.ReferenceFrame.LOCAL)
-        return self._soles[index].placement.toActionMatrixInverse() @ jacobian
-
-    def _sole_drift(self, index: int) -> Array:
-        """Acceleration ``(6,)`` that the sole has where all coordinates accelerate by zero."""
-        frame = self._frames[index]
-        drift = pin.getFrameAcceleration(self._model, self._data, frame, pin.ReferenceFrame.LOCAL)
-        return self._soles[index].placement.actInv(drift).vector
 
 
 def _pd(error: Array, rate: Array, hertz: float | Array) -> Array:

@@ -8,9 +8,9 @@ import pytest
 from support.torque_arm import OPTIONS, START, TorqueArm
 
 from inertid_ros.adaptive_control.controlled_arm import Stage
-from inertid_ros.adaptive_control.reference import SentTrajectory
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 
 
 def error_after(arm: TorqueArm, seconds: float) -> float:
@@ -32,7 +32,7 @@ def test_it_begins_with_the_measured_torque_and_pose():
 
 def test_a_payload_that_is_gripped_in_motion_is_adapted_to():
     arm = TorqueArm().run(1.0)
-    arm.arm.follow(arm.sway(rounds=8), arm.time)
+    arm.arm.follow(arm.sway(rounds=6), arm.time)
     arm.run(2.0)
     before = error_after(arm, 2.0)
     arm.grip(2.0)
@@ -41,7 +41,7 @@ def test_a_payload_that_is_gripped_in_motion_is_adapted_to():
     after = error_after(arm, 2.0)
     assert gripped > 2 * before and after < 2 * before and not arm.arm.fault
     assert is_consistent(arm.arm.controller.bodies).all()
-    arm.run(6.5)
+    arm.run(2.5)
     assert arm.arm.stage is Stage.HOLDING and arm.rests()
     arm.check_limits(np.inf)  # the grip itself is a jerk
 
@@ -58,8 +58,8 @@ def test_deactivated_it_comes_to_rest_on_its_path_and_holds():
         arm.arm.follow(arm.sway(), arm.time)
     arm.check_limits()
     assert arm.arm.resume(arm.time) == ""
-    here = replace(arm.sway(), start=arm.time + 2.0)
-    arm.arm.follow(here, arm.time)
+    here = arm.sway()
+    arm.arm.follow(replace(here, time=here.time + 2.0), arm.time)
     assert arm.run(0.5).arm.stage is Stage.FOLLOWING and not arm.arm.fault
 
 
@@ -147,9 +147,9 @@ def test_a_step_of_this_machines_clock_changes_nothing(both):
 
 def test_another_reference_is_joined_in_motion_and_a_refused_one_changes_nothing():
     arm = TorqueArm().swaying()
-    there = SentTrajectory(arm.time, np.array([1.5]), START[None] + 0.2, np.zeros((1, 2)), np.zeros((1, 2)))
+    there = PiecewiseQuintic(arm.time + np.array([1.5]), START[None] + 0.2, np.zeros((1, 2)), np.zeros((1, 2)))
     with pytest.raises(ExcitationError, match="on the way to it"):
-        arm.arm.follow(replace(there, time=np.array([0.2]), position=START[None] + 1.0), arm.time)
+        arm.arm.follow(replace(there, time=arm.time + np.array([0.2]), position=START[None] + 1.0), arm.time)
     assert arm.arm.stage is Stage.FOLLOWING
     arm.arm.follow(there, arm.time)
     arm.run(2.0)

@@ -230,7 +230,7 @@ def test_it_is_that_of_the_equations(seed):
         couplings={"wrist": CouplingOptions(joints[1:], (1.0, -0.5))},
         terms={"spring": TermOptions(joints[0], expressions=("sin(q)", "direction"))},
     )
-    model = load_model(plain.urdf, options).with_transition_speeds(np.full(3, 0.1))
+    model = load_model(plain.urdf, options).with_layout(transition_speeds=(0.1,) * 3)
     x = rng.uniform(0.1, 1.0, model.layout.size)
     x[: model.layout.inertial_size] = model.prior[: model.layout.inertial_size]
     samples = random_states(rng, model, 20)

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
+from support.without_blocks import without_blocks  # noqa: F401 - for all tests of this module
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.errors import InertidError
-from inertid_ros.identification.information.information_file import read_information, write_information
+from inertid_ros.identification.information.information_file import information_bytes, information_from_bytes
 from inertid_ros.report.results import Result
 
 EVERY_TERM_SHARED = {"changing_terms": ()}
@@ -54,7 +55,7 @@ def test_a_chain_of_results_forgets_no_day(case, yesterday, tmp_path):
     assert (np.abs(third.estimate.parameters - joint.parameters) <= 1.96 * joint.standard_deviation).all()
     assert set(third.provenance.earlier.recordings.values()) == {"recording 0", "recording 1"}
     stored = Result.load(second).information
-    copy = read_information(write_information(stored, tmp_path / "copy.npz"))
+    copy = information_from_bytes(information_bytes(stored), "copy")
     np.testing.assert_array_equal(copy.earlier.rows, stored.earlier.rows)
 
 

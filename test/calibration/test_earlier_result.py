@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 import pytest
 from support.recordings.synthetic_calibration import synthetic_case
+from support.without_blocks import without_blocks  # noqa: F401 - for all tests of this module
 
 from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.calibration.earlier_result import earlier_result
@@ -42,8 +43,7 @@ def test_known_information_is_that_of_the_fit(case, result):
     base = estimate.base
     information = earlier.root.T @ earlier.root
     expected = estimate.information.whitened(
-        np.sqrt(estimate.effective_counts / estimate.information.counts) / estimate.residual_deviation
-    )[0]
+        np.sqrt(estimate.effective_counts / estimate.information.counts) / estimate.residual_deviation)[0]
     np.testing.assert_allclose(information, expected.T @ expected, rtol=1e-9, atol=1e-9 * np.abs(information).max())
     assert np.linalg.matrix_rank(earlier.root[:, base.independent]) == base.count
     seconds = len(case.recordings[0].time) * 0.01
@@ -56,7 +56,7 @@ def test_the_next_motion_adds_more_than_one_that_knows_of_nothing(case, result):
     limits = motion_limits(case.given)
     start = 0.5 * (limits.lower + limits.upper)
     # What is least known may be anywhere; the largest deviation leads there from most starts, their ratio from some.
-    thorough = attrs.evolve(OPTIONS, criterion="e", starts=24, improved=3, iterations=60)
+    thorough = attrs.evolve(OPTIONS, criterion="e", starts=24, improved=3, iterations=60, criterion_samples=60)
     alone = plan_excitation(case.given, limits, start, thorough)
     after = plan_excitation(case.given, limits, start, thorough, earlier=earlier)
     conditions = []

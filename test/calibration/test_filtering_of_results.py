@@ -40,10 +40,8 @@ def test_a_configured_cutoff_and_that_of_a_result_go_before_the_automatic_one(ca
     assert Dataset.screened(case.given, configured, case.recordings).cutoff(7.0) == 3.0
     assert Dataset.screened(case.given, Configuration(), case.recordings).cutoff(7.0) == 7.0
     rows = slice(None, None, 12)
-    coarse = replace(
-        case.recordings[2], time=case.recordings[2].time[rows], position=case.recordings[2].position[rows],
-        effort=case.recordings[2].effort[rows], velocity=None,
-    )  # fmt: skip
+    coarse = replace(case.recordings[2], time=case.recordings[2].time[rows], position=case.recordings[2].position[rows],
+        effort=case.recordings[2].effort[rows], velocity=None)
     slow = Dataset.screened(case.given, Configuration(), case.recordings[:2], [coarse]).cutoff()
     assert slow <= 0.4 / np.median(np.diff(coarse.time))
 
@@ -57,10 +55,8 @@ def test_spoilt_recordings_give_nearly_the_same_result(case):
         keep[700:703] = False
         effort = recording.effort + np.where(rng.random(recording.effort.shape) < 0.01, 10 * recording.effort.std(), 0)
         effort[rng.random(effort.shape) < 0.01] = np.nan
-        return replace(
-            recording, time=recording.time[keep], position=recording.position[keep], effort=effort[keep],
-            velocity=np.full_like(effort[keep], np.nan),
-        )  # fmt: skip
+        return replace(recording, time=recording.time[keep], position=recording.position[keep], effort=effort[keep],
+            velocity=np.full_like(effort[keep], np.nan))
 
     clean = calibrate(case.given, case.recordings[:2], case.recordings[2:])
     rough = calibrate(case.given, [spoilt(each) for each in case.recordings[:2]], case.recordings[2:])
@@ -72,9 +68,7 @@ def test_spoilt_recordings_give_nearly_the_same_result(case):
 
 def test_a_joint_without_effort_leaves_its_own_link_at_the_prior_and_the_others_no_worse(case):
     """The last joint reports nothing; the joints before it are fitted as well as with it."""
-    silent = [
-        replace(each, effort=np.where(np.arange(3) == 2, np.nan, each.effort)) for each in case.recordings[:2]
-    ]
+    silent = [replace(each, effort=np.where(np.arange(3) == 2, np.nan, each.effort)) for each in case.recordings[:2]]
     without = calibrate(case.given, silent, case.recordings[2:])
     whole = calibrate(case.given, case.recordings[:2], case.recordings[2:])
     assert [finding.subjects for finding in findings(without) if finding.cause == "no_effort"] == [("joint2",)] * 2

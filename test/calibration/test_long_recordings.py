@@ -30,10 +30,8 @@ def case() -> Case:
 def parts_of(recording: Recording) -> list[Recording]:
     rows = np.array_split(np.arange(len(recording)), PARTS)
     channels = ("time", "position", "velocity", "effort")
-    return [
-        replace(recording, **{key: getattr(recording, key)[own] for key in channels}, continued=(k > 0, k < PARTS - 1))
-        for k, own in enumerate(rows)
-    ]
+    return [replace(recording, **{key: getattr(recording, key)[own] for key in channels},
+        continued=(k > 0, k < PARTS - 1)) for k, own in enumerate(rows)]
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,8 @@ from inertid_ros.data.files.loading import read_npz, write_npz
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import load_model
 
-RESULT_FILES = [
-    ".inertid.json", "calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html",
-    "report.json",
-]  # fmt: skip
+RESULT_FILES = [".inertid.json", "calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html",
+    "report.json"]
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +58,8 @@ def _start(*arguments, **keywords):
 
 
 def test_identify_writes_a_result_and_prints_one_json_object(files, tmp_path, capsys):
-    status, out, err = _run(
-        "identify", files / "a.npz", "--urdf", files / "given.urdf", "--validate", files / "b_bag",
-        "--output", tmp_path / "out", "--json", capsys=capsys,
-    )  # fmt: skip
+    status, out, err = _run("identify", files / "a.npz", "--urdf", files / "given.urdf", "--validate", files / "b_bag",
+        "--output", tmp_path / "out", "--json", capsys=capsys)
     printed = json.loads(out)
     assert status == 0
     assert sorted(os.listdir(tmp_path / "out")) == RESULT_FILES and os.listdir(tmp_path) == ["out"]
@@ -77,10 +73,8 @@ def test_identify_writes_a_result_and_prints_one_json_object(files, tmp_path, ca
 
 def test_the_recorded_arm_meets_its_figure(datasets, tmp_path):
     data = datasets / "kuka_lwr4"
-    process = _start(
-        "identify", data / "run1_bag", "--urdf", data / "kuka_lwr4.urdf", "--validate", data / "run2_bag",
-        "--output", tmp_path / "result", "--json",
-    )  # fmt: skip
+    process = _start("identify", data / "run1_bag", "--urdf", data / "kuka_lwr4.urdf", "--validate", data / "run2_bag",
+        "--output", tmp_path / "result", "--json")
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     report = json.loads(out)
@@ -152,10 +146,8 @@ def test_validate_tells_recordings_that_were_fitted(result, files, capsys):
 
 def test_the_bytes_of_a_fitted_recording_cannot_validate(files, tmp_path, capsys):
     copy = shutil.copy(files / "a.npz", tmp_path / "other_name.npz")
-    status, _, err = _run(
-        "identify", files / "a.npz", "--urdf", files / "given.urdf", "--validate", copy, "--output", tmp_path / "out",
-        capsys=capsys,
-    )  # fmt: skip
+    status, _, err = _run("identify", files / "a.npz", "--urdf", files / "given.urdf", "--validate", copy, "--output",
+        tmp_path / "out", capsys=capsys)
     assert status == 2 and "other_name.npz: holds the samples of" in err and "another motion" in err
     assert not (tmp_path / "out").exists()
 
@@ -175,10 +167,8 @@ def test_a_rejected_result_exits_with_three_and_is_still_written(files, tmp_path
     recording = read_npz(files / "b.npz")
     rng = np.random.default_rng(0)
     write_npz(replace(recording, effort=50 * rng.normal(size=recording.effort.shape)), tmp_path / "noise.npz")
-    status, out, _ = _run(
-        "identify", tmp_path / "noise.npz", "--urdf", files / "truth.urdf", "--validate", files / "b.npz",
-        "--output", tmp_path / "out", "--json", capsys=capsys,
-    )  # fmt: skip
+    status, out, _ = _run("identify", tmp_path / "noise.npz", "--urdf", files / "truth.urdf", "--validate",
+        files / "b.npz", "--output", tmp_path / "out", "--json", capsys=capsys)
     assert status == 3
     assert json.loads(out)["status"] == "rejected"
     assert sorted(os.listdir(tmp_path / "out")) == RESULT_FILES
@@ -246,14 +236,11 @@ def test_perturb_writes_a_wrong_urdf_by_seed(files, tmp_path, capsys):
 
 def test_configuration_comes_from_file_then_set_then_lock(files, tmp_path, capsys):
     (tmp_path / "c.yaml").write_text(
-        "prepare: {cutoff_hz: 3, filter_order: 2}\nrobot: {locked_joints: {joint2: 0.5}}\n"
-    )
+        "prepare: {cutoff_hz: 3, filter_order: 2}\nrobot: {locked_joints: {joint2: 0.5}}\n")
     # Of a robot whose locked link is as the URDF says, for nothing else could make up for it.
     held = write_npz(held_recording(load_model(files / "given.urdf"), {"joint2": 0.25}), tmp_path / "held.npz")
-    status, out, _ = _run(
-        "identify", held, "--urdf", files / "given.urdf", "--output", tmp_path / "out", "--json",
-        "--config", tmp_path / "c.yaml", "--set", "prepare.filter_order=6", "--lock", "joint2=0.25", capsys=capsys,
-    )  # fmt: skip
+    status, out, _ = _run("identify", held, "--urdf", files / "given.urdf", "--output", tmp_path / "out", "--json",
+        "--config", tmp_path / "c.yaml", "--set", "prepare.filter_order=6", "--lock", "joint2=0.25", capsys=capsys)
     configuration = json.loads(out)["provenance"]["configuration"]
     assert status == 0
     assert configuration["prepare"]["cutoff_hz"] == 3.0 and configuration["prepare"]["filter_order"] == 6
@@ -280,10 +267,8 @@ def test_an_interrupted_run_leaves_nothing_and_no_traceback(number, status, file
     stamps = np.arange(0.0, 400.0, 0.002)
     motion = np.sin(stamps[:, None] * np.array([1.0, 1.3, 1.7, 0.0]))
     write_npz(Recording(("joint0", "joint1", "joint2", "gripper"), stamps, motion, motion), tmp_path / "long.npz")
-    process = _start(
-        "identify", tmp_path / "long.npz", "--urdf", files / "given.urdf", "--output", tmp_path / "out",
-        "--set", "prepare.rate_hz=500",
-    )  # fmt: skip
+    process = _start("identify", tmp_path / "long.npz", "--urdf", files / "given.urdf", "--output", tmp_path / "out",
+        "--set", "prepare.rate_hz=500")
     assert "gripper" in process.stderr.readline(), "it has begun"
     process.send_signal(number)
     _, err = process.communicate(timeout=30)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from support.quick_outputs import drawn
 from support.recordings.synthetic_calibration import synthetic_case
 from support.robots.free_base import free_urdf
 
@@ -20,11 +21,8 @@ from inertid_ros.data.files.loading import write_npz
 from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.robot.model import load_model
 
-FILES = [
-    ".inertid.json",
-    "excitation.html", "excitation.json", "joint_trajectory.yaml", "motion.svg", "plan.yaml", "spectrum.svg",
-    "validation_plan.yaml",
-]  # fmt: skip
+FILES = [".inertid.json", "excitation.html", "excitation.json", "joint_trajectory.yaml", "motion.svg", "plan.yaml",
+    "spectrum.svg", "validation_plan.yaml"]
 QUICK = ("--set", "excitation.starts=4", "--set", "excitation.improved=0", "--set", "excitation.duration_s=10")
 
 
@@ -158,10 +156,8 @@ def test_a_result_is_the_prior_of_the_next_plan(folder, capsys):
         (("--start", "joint0=9"), "joint 'joint0': the start pose 9 is outside its range"),
         (("--set", "excitation.kind=circle"), "command line: excitation.kind is 'circle'; choose from fourier"),
         (("--set", "limits.acceleration.joint0=-1"), "command line: limits.acceleration.joint0 is -1.0; it must lie"),
-        (
-            ("--set", "limits.acceleration=[joint0=1]"),
-            "command line: limits.acceleration is ['joint0=1'], expected a mapping of names, each with its value",
-        ),
+        (("--set", "limits.acceleration=[joint0=1]"),
+            "command line: limits.acceleration is ['joint0=1'], expected a mapping of names, each with its value"),
         (("--set", "prepare.cutoff_hz=3"), "command line: prepare.cutoff_hz is not an option"),
         (("--prior", "absent"), "absent: no such result directory"),
         (("--output", "robot.urdf"), "robot.urdf: is a file"),
@@ -179,7 +175,8 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     (folder / "robot.urdf").write_text(synthetic_case(7, recordings=0).given.urdf)
     urdf, output = str(folder / "robot.urdf"), str(folder / "out")
-    assert cli.main(["excite", "--urdf", urdf, "--output", output, "--quiet", *QUICK]) == 0
+    with drawn():
+        assert cli.main(["excite", "--urdf", urdf, "--output", output, "--quiet", *QUICK]) == 0
     return folder, json.loads((folder / "out/excitation.json").read_text())
 
 
@@ -247,6 +244,7 @@ def test_the_page_shows_the_motion_against_its_limits(made):
     summary = json.loads((made[0] / "out/excitation.json").read_text())
     joints = [joint["name"] for joint in summary["joints"]]
     assert page.count("<svg") == 2 * (1 + len(joints))  # for both plans the spectrum, and the motion of every joint
+    assert page.count("<path") > 2 * page.count("<svg")
     assert summary["held_out"]["seed"] == summary["seed"] + 1 and "motion of random to validate" in page
     assert all(f"Motion of {name} against its limits" in page for name in joints)
     weakest = summary["singular_directions"][-1]

@@ -7,7 +7,7 @@ import stat
 import pytest
 from support.random_outputs import Templates, draw, run, snapshot
 
-DRAWS = 60
+DRAWS = 40
 
 
 @pytest.fixture(scope="module")

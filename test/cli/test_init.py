@@ -24,9 +24,8 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-def test_the_file_of_a_panda_serves_identification_and_motion(
-    robots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_of_a_panda_serves_identification_and_motion(robots: Path, tmp_path: Path,
+        capsys: pytest.CaptureFixture[str]) -> None:
     urdf, file = robots / "panda_description" / "urdf" / "panda.urdf", tmp_path / "panda.yaml"
     assert init(urdf, "--output", file, "--json") == 0
     content = told(capsys)
@@ -51,9 +50,8 @@ def test_the_file_of_a_panda_serves_identification_and_motion(
         ("g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf", 29, 14, "limbs begin at its base"),
     ],
 )
-def test_what_is_seen_of_published_robots(
-    path: str, joints: int, held: int, note: str, robots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_seen_of_published_robots(path: str, joints: int, held: int, note: str, robots: Path, tmp_path: Path,
+        capsys: pytest.CaptureFixture[str]) -> None:
     assert init(robots / path, "--output", tmp_path / "robot.yaml", "--json") == 0
     content = told(capsys)
     assert len(content["joints"]) == joints
@@ -61,9 +59,8 @@ def test_what_is_seen_of_published_robots(
     assert any(note in each for each in content["notes"]), content["notes"]
 
 
-def test_choices_of_the_user_and_names_of_a_recording(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], recording_of_two_links: Path
-) -> None:
+def test_choices_of_the_user_and_names_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+        recording_of_two_links: Path) -> None:
     urdf, file = tmp_path / "robot.urdf", tmp_path / "mine.yaml"
     urdf.write_text(URDF)
     choices = ("--mounting", "none", "--effort", "torque", "--recording", recording_of_two_links)
@@ -110,9 +107,8 @@ def test_xacro_is_expanded_where_it_is_trusted(tmp_path: Path, capsys: pytest.Ca
         (("--xacro", "mass=3"), "'mass=3' is not NAME:=VALUE"),
     ],
 )
-def test_refusals_are_one_line_and_write_nothing(
-    arguments: tuple[str, ...], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refusals_are_one_line_and_write_nothing(arguments: tuple[str, ...], line: str, tmp_path: Path,
+        capsys: pytest.CaptureFixture[str]) -> None:
     urdf = tmp_path / "robot.urdf"
     urdf.write_text(URDF)
     assert init(urdf, "--output", tmp_path / "arm.yaml", *arguments) == 2
@@ -130,9 +126,8 @@ def test_refusals_are_one_line_and_write_nothing(
         ("<link name='${prefix}arm'/>", "expand it first: inertid init FILE --xacro"),
     ],
 )
-def test_a_xacro_file_without_links_is_told_what_it_is(
-    body: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_xacro_file_without_links_is_told_what_it_is(body: str, told: str, tmp_path: Path,
+        capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "arm.urdf.xacro"
     file.write_text(f'<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">{body}</robot>')
     assert main(["info", str(file)]) == 2

@@ -49,9 +49,7 @@ def test_a_bag_with_other_names_to_a_result(run, folder, tmp_path):
     results = {}
     for recording, options in (("own.npz", ()), ("own_bag", names), ("own_other.npz", names)):
         output = tmp_path / recording
-        status, _, err = run(
-            "identify", recording, "--urdf", "good.urdf", "--output", str(output), "--json", *options
-        )  # fmt: skip
+        status, _, err = run("identify", recording, "--urdf", "good.urdf", "--output", str(output), "--json", *options)
         assert status == 0, err
         results[recording] = json.loads((output / "report.json").read_text())["links"]
     assert results["own_other.npz"] == results["own.npz"]

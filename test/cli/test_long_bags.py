@@ -17,7 +17,7 @@ from inertid_ros.identification.information.information_file import information_
 
 @pytest.fixture(scope="module")
 def case() -> Case:
-    return synthetic_case(3, recordings=1, duration=300.0)
+    return synthetic_case(3, recordings=1, duration=150.0)
 
 
 @pytest.fixture(scope="module")

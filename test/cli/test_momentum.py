@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from support.quick_outputs import drawn
 from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.cli import main as cli
@@ -14,9 +15,8 @@ from inertid_ros.excitation.plan_file import load_motion
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
-WHEELS = {
-    f"wheel_{axis}": {"inertia": 0.1, "link": "L0", "axis": [float(axis == other) for other in "xyz"]} for axis in "xyz"
-}
+WHEELS = {f"wheel_{axis}": {"inertia": 0.1, "link": "L0", "axis": [float(axis == other) for other in "xyz"]}
+    for axis in "xyz"}
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,8 @@ def test_momentum_needs_no_effort_and_reports_name_momentum(files, without_effor
     output = without_effort / "result"
     command = ["identify", str(without_effort / "a.npz"), "--urdf", str(files / "given.urdf"), "--model", "momentum"]
     command += ["--config", str(files / "config.yaml"), "--validate", str(without_effort / "b.npz")]
-    assert cli.main([*command, "--output", str(output)]) == 0
+    with drawn():
+        assert cli.main([*command, "--output", str(output)]) == 0
     printed = capsys.readouterr()
     assert cli.main(["report", str(output), "--html", str(output / "page.html")]) == 0
     check = ["validate", str(output), str(without_effort / "b.npz")]

@@ -46,9 +46,8 @@ def files(tmp_path_factory):
     case, other = synthetic_case(7, recordings=3), synthetic_case(8, recordings=1)
     (folder / "given.urdf").write_text(case.given.urdf)
     first, second, third = case.recordings
-    still = replace(
-        first, position=1e-5 * first.position, velocity=0 * first.position, effort=first.effort[:1] + 0 * first.effort
-    )
+    still = replace(first, position=1e-5 * first.position, velocity=0 * first.position,
+        effort=first.effort[:1] + 0 * first.effort)
     recordings = {
         "day1": first,
         "day2": second,

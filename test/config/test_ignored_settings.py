@@ -33,14 +33,9 @@ from inertid_ros.core.errors import ConfigurationError
 
 OF_NODES = [(node, entry) for node in NODES for entry in declared(node)]
 SEEDS = st.integers(0, 2**32 - 1)
-OWN_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=120, deadline=None)
-CONTRADICTIONS = [
-    (tree, effect, option)
-    for tree in TREES
-    for effect in EFFECTS
-    for option in effect.options
-    if applies(effect, option, {entry.key: entry for entry in options(tree)})
-]
+OWN_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+CONTRADICTIONS = [(tree, effect, option) for tree in TREES for effect in EFFECTS for option in effect.options
+    if applies(effect, option, {entry.key: entry for entry in options(tree)})]
 
 
 def of_command(tree, *settings, config=None, command=""):
@@ -91,7 +86,7 @@ def test_what_was_meant_is_proposed():
     assert right > 0.9 * len(slips)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=st.sampled_from(CONTRADICTIONS), seed=SEEDS)
 def test_an_option_without_effect_beside_another_one(tmp_path, case, seed):
     tree, effect, option = case
@@ -109,7 +104,7 @@ def test_an_option_without_effect_beside_another_one(tmp_path, case, seed):
         assert any(named_both(str(caught.value), key, EFFECTS) for key in values), str(caught.value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(case=st.sampled_from(CONTRADICTIONS), seed=SEEDS)
 def test_a_default_says_nothing(case, seed):
     """Written down or not: files that hold every value, as those that ship, would contradict themselves otherwise."""
@@ -168,9 +163,8 @@ def test_two_options_of_the_command_line_that_contradict_each_other(tmp_path):
         with pytest.raises(ConfigurationError, match=re.escape(message)):
             of_command(Configuration, *settings_)
     assert of_command(Configuration, "prepare.cutoff_hz=5", "prepare.cutoff_hz=5").prepare.cutoff_hz == 5.0
-    given_ = argparse.Namespace(
-        config=None, set=["identify.equations=force"], lock=["a=1", "a=2"], command="identify", model="momentum"
-    )
+    given_ = argparse.Namespace(config=None, set=["identify.equations=force"], lock=["a=1", "a=2"], command="identify",
+        model="momentum")
     with pytest.raises(ConfigurationError, match="--model momentum and --set identify.equations=force contradict"):
         configuration(given_, Configuration, {"identify.equations": "momentum"})
     with pytest.raises(ConfigurationError, match="robot.locked_joints.a=0.1 and --lock a=1 contradict"):

@@ -34,10 +34,8 @@ class Whole:
 
 def test_options_are_listed_with_key_type_range_unit_and_description():
     found = {entry.key: entry for entry in options(Whole, "x.")}
-    assert list(found) == [
-        "x.outer.rate_hz", "x.outer.order", "x.outer.names", "x.outer.on", "x.outer.inner_names",
-        "x.outer.inners.<name>.frame", "x.outer.inners.<name>.size", "x.outer.speed_names", "x.outer.speeds.<name>",
-    ]  # fmt: skip
+    assert list(found) == ["x.outer.rate_hz", "x.outer.order", "x.outer.names", "x.outer.on", "x.outer.inner_names",
+        "x.outer.inners.<name>.frame", "x.outer.inners.<name>.size", "x.outer.speed_names", "x.outer.speeds.<name>"]
     rate = found["x.outer.rate_hz"]
     assert (rate.scalar, rate.is_list, rate.default, rate.minimum, rate.maximum) == (float, False, 1.0, 0.0, 10.0)
     assert rate.unit == "Hz" and rate.description == "a rate [Hz]"

@@ -38,11 +38,8 @@ def test_dotted_keys_stand_for_nested_ones():
 
 
 def test_an_instance_comes_back_from_its_plain_values():
-    robot = RobotOptions(
-        locked_joints={"finger": 0.02},
-        plates={"left": PlateOptions("left_foot", (0.0, 0.1, 0.0))},
-        couplings={"wrist": CouplingOptions(("a", "b"), (1.0, -0.5))},
-    )
+    robot = RobotOptions(locked_joints={"finger": 0.02}, plates={"left": PlateOptions("left_foot", (0.0, 0.1, 0.0))},
+        couplings={"wrist": CouplingOptions(("a", "b"), (1.0, -0.5))})
     assert structure(RobotOptions, attrs.asdict(robot)) == robot
 
 
@@ -119,10 +116,8 @@ def test_lists_of_names_and_elements_agree():
         ({"plates": {"left": {"frame": "a"}}}, "plates.left is given, but plate_names does not list it"),
         ({"plate_names": ["left"]}, "plates.left.frame is missing"),
         ({"locked_joint_names": ["a"]}, "locked_joint_names lists a, but locked_joints.a is missing"),
-        (
-            {"locked_joint_names": ["a"], "locked_joints": {"a": 0.0, "b": 0.0}},
-            "locked_joints.b is given, but locked_joint_names does not list it",
-        ),
+        ({"locked_joint_names": ["a"], "locked_joints": {"a": 0.0, "b": 0.0}},
+            "locked_joints.b is given, but locked_joint_names does not list it"),
         ({"locked_joint_names": "a"}, "locked_joint_names is 'a', expected a list of text"),
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inertid_ros.core.qr import append_triangle, inverse_root, r_factor, r_factor_of_blocks, semidefinite_root
+from inertid_ros.core.qr import inverse_root, r_factor, r_factor_of_blocks, semidefinite_root
 
 
 def test_semidefinite_root_of_columns_of_very_different_size():
@@ -34,15 +34,6 @@ def test_a_root_passes_over_columns_that_are_zero_up_to_rounding():
     matrix = np.array([[4.0, 1e-17, 2.0], [1e-17, -1e-18, 0.0], [2.0, 0.0, 3.0]])
     root = semidefinite_root(matrix)
     np.testing.assert_allclose(root.T @ root, [[4.0, 0.0, 2.0], [0.0, 0.0, 0.0], [2.0, 0.0, 3.0]], atol=1e-14)
-
-
-def test_a_triangle_below_a_triangle():
-    rng = np.random.default_rng(0)
-    for rows in (0, 1, 30, 60):
-        R, more = np.triu(rng.normal(size=(60, 60))), np.triu(rng.normal(size=(rows, 60)))
-        whole = append_triangle(np.array(R, order="F"), np.array(more, order="F"))
-        np.testing.assert_allclose(whole.T @ whole, R.T @ R + more.T @ more, atol=1e-12)
-        np.testing.assert_array_equal(np.tril(whole, -1), 0.0)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -71,8 +71,7 @@ def test_a_wanted_joint_that_no_message_holds_is_named():
 
 @pytest.mark.parametrize(
     "message, text",
-    [
-        ((["a", "b"], 1, [1], [1, 2], [1, 2]), "joint state 2: position has 1 values for 2 joints"),
+    [((["a", "b"], 1, [1], [1, 2], [1, 2]), "joint state 2: position has 1 values for 2 joints"),
         ((["a", "b"], 1, [], [1, 2], [1, 2]), "joint state 2: position is empty"),
         ((["a", "b"], 1, [1, 2], [1, 2], []), "joint state 2: effort is empty; record joint states with effort"),
         ((["a", "b"], 1, [1, 2], [1, 2, 3], [1, 2]), "joint state 2: velocity has 3 values"),
@@ -81,8 +80,7 @@ def test_a_wanted_joint_that_no_message_holds_is_named():
         ((["a", "b", "c"], 1, [1] * 3, [1] * 3, [1] * 3), "joint state 2: name holds a, b, c"),
         ((["a", "a"], 1, [1] * 2, [1] * 2, [1] * 2), "joint state 2: name lists a joint twice"),
         ((["a", "b"], 0, [1, 2], [1, 2], [1, 2]), "joint state 2: time goes back or repeats"),
-        ((["a", "b"], -5, [1, 2], [1, 2], [1, 2]), "joint state 2: time goes back or repeats"),
-    ],
+        ((["a", "b"], -5, [1, 2], [1, 2], [1, 2]), "joint state 2: time goes back or repeats")],
 )
 def test_a_bad_message_is_named_and_not_kept(message, text):
     assembler = RecordingAssembler("the bag")

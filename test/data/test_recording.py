@@ -8,13 +8,8 @@ from inertid_ros.data.recording import Recording
 
 
 def _recording(**changes):
-    content = {
-        "joint_names": ("a", "b"),
-        "time": 0.1 * np.arange(5),
-        "position": np.zeros((5, 2)),
-        "effort": np.ones((5, 2)),
-        "name": "file.npz",
-    }
+    content = {"joint_names": ("a", "b"), "time": 0.1 * np.arange(5), "position": np.zeros((5, 2)),
+        "effort": np.ones((5, 2)), "name": "file.npz"}
     return Recording(**(content | changes))
 
 
@@ -50,10 +45,8 @@ def _with(value, row, column):
         ({"joint_names": ("a", "a")}, r"file.npz: joint_names lists \['a'\] twice"),
         ({"wrenches": {"tool": np.zeros((5, 3))}}, "file.npz: wrench/tool has shape"),
         ({"base_pose": np.zeros((5, 6))}, "file.npz: base_pose has shape"),
-        (
-            {"time": np.zeros(1), "position": np.zeros((1, 2)), "effort": np.zeros((1, 2))},
-            "file.npz: holds 1 samples; record at least",
-        ),
+        ({"time": np.zeros(1), "position": np.zeros((1, 2)), "effort": np.zeros((1, 2))},
+            "file.npz: holds 1 samples; record at least"),
     ],
 )
 def test_bad_content_is_one_line_with_file_field_and_remedy(changes, message):

@@ -9,6 +9,7 @@ from support.robots.quick_plans import quick_plan, simple_limits
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
+from inertid_ros.excitation import plan_file
 from inertid_ros.excitation.motions import QuinticRamp
 from inertid_ros.excitation.plan import MAX_KNOTS, Plan, joined, plan_of, slower
 from inertid_ros.excitation.plan_file import load_motion, plan_text
@@ -137,12 +138,13 @@ def edited(text: str, **changes) -> str:
         (lambda text: edited(text, points=[[0.0] * 10]), "has 1 points"),
         (lambda text: edited(text, points=[[0.0] * 10, [0.0] * 10]), "time does not increase"),
         (lambda text: edited(text, points=[[0.0] * 10, [float("nan")] * 10]), "not finite"),
-        (lambda text: text.rpartition("points:\n")[0] + "points:\n" + "- [0]\n" * (MAX_KNOTS + 1), "has 100001 points"),
+        (lambda text: text.rpartition("points:\n")[0] + "points:\n" + "- [0]\n" * 1001, "has 1001 points"),
         (lambda text: edited(text, seed="many"), "seed is not a whole number"),
         (lambda text: text[: len(text) // 2], ""),
     ],
 )
-def test_broken_files_are_clean_errors(tmp_path, edit, words):
+def test_broken_files_are_clean_errors(tmp_path, monkeypatch, edit, words):
+    monkeypatch.setattr(plan_file, "MAX_KNOTS", 1000)
     path = tmp_path / "plan.yaml"
     ramp = QuinticRamp(np.zeros(3), np.full(3, 0.1), 1.0)
     path.write_text(edit(plan_text(plan_of(ramp, simple_limits(3), knot_step=0.2))))

@@ -20,7 +20,7 @@ BASES = [
     FourierBasis(10.0, 2, 0.1),
     FourierBasis(10.0, 8, 0.2),
     FourierBasis(7.0, 5, 0.31),
-    FourierBasis(4.0, 6),
+    FourierBasis(4.0, 6, 0.25),
     CycloidalBasis(6.0, 2),
     CycloidalBasis(9.0, 7),
     CycloidalBasis(9.0, 7, closed=False),

@@ -88,11 +88,8 @@ def effects():
             load[LINK] = HEAVIER * case.truth.body_prior[LINK]
             tau = tau + load_torque(model, load, samples)
         estimate = identify(model, [replace(samples, tau=tau)])
-        bags.append(
-            BagInformation(
-                30.0 * index, estimate.information, estimate.residual_deviation, estimate.effective_counts
-            )
-        )
+        bags.append(BagInformation(30.0 * index, estimate.information, estimate.residual_deviation,
+            estimate.effective_counts))
     layout = model.layout
     changing = np.r_[layout.drive("viscous"), layout.drive("coulomb")]
     joint = identify(model, joint_information(bags, changing, np.zeros(len(changing))))

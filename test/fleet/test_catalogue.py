@@ -36,10 +36,7 @@ def problems(catalogue):
 def test_robots_and_bags_are_read_in_order_of_their_dates(catalogue, tmp_path):
     found = catalogue(GOOD)
     assert not found.problems
-    assert {serial: robot.urdf for serial, robot in found.robots.items()} == {
-        "7": str(tmp_path / "arm.urdf"),
-        "B": "s3://store/arm.urdf",
-    }
+    assert {serial: robot.urdf for serial, robot in found.robots.items()} == {"7": str(tmp_path / "arm.urdf"), "B": "s3://store/arm.urdf"}
     assert [bag.url for bag in found.bags] == ["/bags/first", str(tmp_path / "later"), "s3://store/b.mcap"]
     assert found.bags[2].load.mass == 2.0
     assert found.bags[2].day - found.bags[1].day == pytest.approx(10 / 24)
@@ -77,10 +74,8 @@ def test_a_robot_that_is_listed_twice_alike_is_one(catalogue):
     [
         ("{serial: 7, bag: x, date: yesterday}", "x: date 'yesterday' is not ISO 8601, such as 2026-05-31"),
         ("{serial: Z, bag: x, date: 2026-01-01}", "no robot has the serial Z; add it"),
-        (
-            "{serial: 7, bag: x, date: 2026-01-01, payload: ball}",
-            "payload 'ball' is not known; describe it in payloads",
-        ),
+        ("{serial: 7, bag: x, date: 2026-01-01, payload: ball}",
+            "payload 'ball' is not known; describe it in payloads"),
         ("{serial: 7, bag: later, date: 2026-01-01}", "is listed twice for 7 and would count twice"),
         ("{serial: 7, bag: x}", "bags, number 4: date is missing"),
         ("{serial: 7, bag: x, date: 2026-01-01, weight: 3}", "weight is not an option"),

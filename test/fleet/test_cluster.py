@@ -29,10 +29,8 @@ def test_what_fails_fails_alone_and_a_worker_that_dies_costs_its_own_task(monkey
 
 def test_no_scheduler_is_one_line(monkeypatch):
     monkeypatch.setattr(module, "_TIMEOUT_S", 1)
-    with (
-        pytest.raises(FleetError, match="tcp://127.0.0.1:9: no Dask scheduler answers there"),
-        cluster("tcp://127.0.0.1:9"),
-    ):
+    with (pytest.raises(FleetError, match="tcp://127.0.0.1:9: no Dask scheduler answers there"),
+            cluster("tcp://127.0.0.1:9")):
         pass
 
 

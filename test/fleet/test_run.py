@@ -56,7 +56,7 @@ def test_everything_is_computed_once_and_estimated(first):
     assert outcome.computed_bags == ROBOTS * BAGS
     assert not outcome.failed and not outcome.rejected
     for estimate in outcome.estimates.values():
-        values = {row["parameter"]: row["value"] for row in estimate.rows}
+        values = {row["parameter"]: row["value"] for row in estimate["rows"]}
         assert values["joint0.coulomb"] == pytest.approx(0.3, abs=0.02)
         assert values["joint1.viscous"] == pytest.approx(0.4, abs=0.02)
 
@@ -148,10 +148,8 @@ def test_known_payloads_are_taken_off(later):
     write_catalogue(folder, content)
     outcome, done = run(folder)
     assert done["bag_job"] == BAGS
-    moments = {
-        serial: {row["parameter"]: row["value"] for row in estimate.rows}["link1.mcx"]
-        for serial, estimate in outcome.estimates.items()
-    }
+    moments = {serial: {row["parameter"]: row["value"] for row in estimate["rows"]}["link1.mcx"]
+        for serial, estimate in outcome.estimates.items()}
     others = np.mean([moments[serial] for serial in ("R1", "R2")])
     # Nothing was held in truth, so that what is taken off is missing.
     assert moments["R0"] == pytest.approx(others - 0.05 * 0.3, abs=0.005)

@@ -15,7 +15,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.identification.drive_terms import DriveTermFit, DriveTermTest
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.model import load_model
 
@@ -26,7 +26,7 @@ FIT = IdentifyOptions(fit_stribeck_speed=True)
 def _robot(speeds=(0.03, 0.4, 0.1), stribeck=2.0, noise=0.05):
     rng = np.random.default_rng(2)
     model = random_model(rng, 3, branched=False, drive_terms=TERMS)
-    real = model.with_stribeck_speeds(np.array(speeds))
+    real = model.with_layout(stribeck_speeds=tuple(speeds), without_stribeck=())
     drives = {"viscous": 1.0, "coulomb": 1.5, "stribeck": stribeck, "offset": 0.2}
     truth = np.concatenate([1.2 * model.body_prior.ravel(), *[np.full(3, drives[term]) for term in TERMS]])
     states = random_states(rng, model, 3000)
@@ -128,7 +128,7 @@ def test_the_direction_turns_within_the_noise_of_velocity():
     assert disturbed.layout.transition_speed == pytest.approx(np.sqrt(np.pi / 2) * samples.noise)
     assert (disturbed.layout.transition_speed > 2e-3).all()
     assert disturbed.drive("coulomb") == pytest.approx(np.full(3, 1.5), rel=0.05)
-    known = model.with_transition_speeds(np.full(3, 0.01))
+    known = model.with_layout(transition_speeds=(0.01,) * 3)
     assert (identify(known, [samples]).layout.transition_speed == 0.01).all(), "given ones stay"
 
 
@@ -161,8 +161,7 @@ def test_noise_alone_passes_as_rarely_as_it_should():
     test, rng = DriveTermTest(np.ones(6), np.full(6, 1e3), np.ones(6)), np.random.default_rng(0)
     passed = [
         test.passed_together(DriveTermFit(np.zeros(0), np.diag(rng.uniform(0.1, 10, 6)), rng.normal(size=6)))
-        for _ in range(4000)
-    ]
+        for _ in range(4000)]
     assert 0.006 < np.mean(passed) < 0.014
 
 

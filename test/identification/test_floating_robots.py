@@ -14,7 +14,7 @@ from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
 from inertid_ros.identification.identify import IdentifyOptions, identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.information.information_file import read_information, write_information
+from inertid_ros.identification.information.information_file import information_bytes, information_from_bytes
 from inertid_ros.identification.least_squares import least_squares
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
@@ -27,8 +27,7 @@ def exact(model, found):
     measured_side[:, 3:] = -found.speeds @ model.wheels.axes
     rates = np.hstack([found.twist, found.v])
     return Samples(
-        found.time, np.hstack([found.pose, found.q]), rates, np.zeros_like(rates), measured_side, every, every[:, 0]
-    )
+        found.time, np.hstack([found.pose, found.q]), rates, np.zeros_like(rates), measured_side, every, every[:, 0])
 
 
 def test_all_52_values_of_the_space_robot_by_least_squares():
@@ -36,18 +35,14 @@ def test_all_52_values_of_the_space_robot_by_least_squares():
     robot, guess = space_robot(TRUE), space_robot(OFFSET)
     rng = np.random.default_rng(0)
     run = IntervalMotion(
-        direction_combinations([3, 0, 1, 5, 2, 4, 8, 6, 7], 64),
-        np.concatenate([rng.uniform(-2, 2, 6), np.zeros(3)]),
-        np.concatenate([np.full(6, 0.04), np.full(3, WHEEL_RANGE)]),
-        1.0,
-    )
+        direction_combinations([3, 0, 1, 5, 2, 4, 8, 6, 7], 64), np.concatenate([rng.uniform(-2, 2, 6), np.zeros(3)]),
+        np.concatenate([np.full(6, 0.04), np.full(3, WHEEL_RANGE)]), 1.0)
     found = float_freely(robot, bodies(TRUE), run.trajectory, 20.0)
     for name in ("ols", "wls"):
         estimate = least_squares(equations_of(guess, "momentum"), [exact(robot, found)], ESTIMATORS[name])
         base = closed_form_base_parameters(robot)
         np.testing.assert_allclose(
-            base.projection @ estimate.parameters, base.projection @ robot.prior, rtol=1e-9, atol=1e-9
-        )
+            base.projection @ estimate.parameters, base.projection @ robot.prior, rtol=1e-9, atol=1e-9)
         assert estimate.base.count == 52
 
 
@@ -60,14 +55,9 @@ def test_other_shapes_need_no_other_code(make, equation_type):
     start = np.array([0.2, 0.1, -0.3, 0.1, -0.05, 0.2]) if equation_type == "momentum_change" else None
     recordings = [
         measured(
-            model,
-            float_freely(model, model.body_prior, motion(model, 40, seed).trajectory, 50.0, start),
-            RateNoise(1e-4, 1e-4, 1e-4),
-            np.random.default_rng(seed),
-            f"flight {seed}",
-        )
-        for seed in range(2)
-    ]
+            model, float_freely(model, model.body_prior, motion(model, 40, seed).trajectory, 50.0, start),
+            RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(seed), f"flight {seed}")
+        for seed in range(2)]
     train, held_out = (prepare(r, guess, equation_type=equation_type) for r in recordings)
     equations = equations_of(guess, equation_type)
     estimate = identify(equations, [train], IdentifyOptions(equations=equation_type))
@@ -81,13 +71,13 @@ def test_other_shapes_need_no_other_code(make, equation_type):
     assert result.calibrated.relative_error < 0.1 * result.prior.relative_error
 
 
-def test_information_of_momentum_survives_a_file(tmp_path):
+def test_information_of_momentum_survives_a_file():
     model = satellite(np.random.default_rng(0), 3)
     found = float_freely(model, model.body_prior, motion(model, 16).trajectory, 50.0)
     recording = measured(model, found, RateNoise(), np.random.default_rng(0), "flight")
     equations = equations_of(model, "momentum")
     information = compress(equations, [prepare(recording, model, equation_type="momentum")])
-    again = read_information(write_information(information, tmp_path / "information.npz"))
+    again = information_from_bytes(information_bytes(information), "copy")
     np.testing.assert_array_equal(again.noise, information.noise)
     both = information + again
     np.testing.assert_allclose(both.noise, information.noise)

@@ -44,8 +44,7 @@ class Tree:
                 f'<joint name="joint{index}" type="{"prismatic" if self.prismatic[index] else "revolute"}">'
                 f'<parent link="{parent}"/><child link="link{index}"/><axis xyz="{_text(self.axes[index])}"/>'
                 f'<origin xyz="{_text(placement.translation)}" rpy="{_text(pin.rpy.matrixToRpy(placement.rotation))}"/>'
-                '<limit lower="-3" upper="3" velocity="3" effort="3"/></joint>',
-            ]
+                '<limit lower="-3" upper="3" velocity="3" effort="3"/></joint>']
         text = f'<robot name="r">{"".join(elements)}</robot>'
         return load_model(text, RobotOptions(drive_terms=TERMS, gravity=tuple(self.gravity)))
 
@@ -66,9 +65,7 @@ def _random_tree(rng: np.random.Generator, joints: int, sliding: bool) -> Tree:
         placements=[pin.SE3(_rotation(rng), 0.4 * rng.normal(size=3)) for _ in range(joints)],
         axes=axes / np.linalg.norm(axes, axis=1, keepdims=True),
         prismatic=rng.random(joints) < 0.3 if sliding else np.zeros(joints, dtype=bool),
-        bodies=random_bodies(rng, joints),
-        gravity=np.array([0.0, 0.0, -9.81]),
-    )
+        bodies=random_bodies(rng, joints), gravity=np.array([0.0, 0.0, -9.81]))
 
 
 def _ordered(tree: Tree) -> Tree:
@@ -76,12 +73,8 @@ def _ordered(tree: Tree) -> Tree:
     order = [int(name.removeprefix("joint")) for name in tree.model().joint_names]
     return Tree(
         [order.index(tree.parents[i]) if tree.parents[i] >= 0 else -1 for i in order],
-        [tree.placements[i] for i in order],
-        tree.axes[order],
-        tree.prismatic[order],
-        tree.bodies[order],
-        tree.gravity,
-    )
+        [tree.placements[i] for i in order], tree.axes[order], tree.prismatic[order], tree.bodies[order],
+        tree.gravity)
 
 
 def _experiment(seed: int, sliding: bool, joints: int = 4):
@@ -102,16 +95,12 @@ def test_pounds_and_inches(seed, regularizer):
     tree, model, samples = _experiment(seed, sliding=seed % 2 == 1)
     length = FOOT ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
     other = replace(
-        tree,
-        placements=[pin.SE3(p.rotation, FOOT * p.translation) for p in tree.placements],
-        bodies=POUND * length * tree.bodies,
-        gravity=FOOT * tree.gravity,
-    ).model()
+        tree, placements=[pin.SE3(p.rotation, FOOT * p.translation) for p in tree.placements],
+        bodies=POUND * length * tree.bodies, gravity=FOOT * tree.gravity).model()
     motion = np.where(tree.prismatic, FOOT, 1.0)
     effort = POUND * FOOT**2 / motion
     converted = replace(
-        samples, q=motion * samples.q, v=motion * samples.v, a=motion * samples.a, tau=effort * samples.tau
-    )
+        samples, q=motion * samples.q, v=motion * samples.v, a=motion * samples.a, tau=effort * samples.tau)
     options = IdentifyOptions(regularizer=regularizer)
     estimate, theirs = identify(model, [samples], options), identify(other, [converted], options)
     unit = {"offset": effort, "coulomb": effort}
@@ -139,13 +128,9 @@ def test_link_frames(seed, regularizer):
         bodies=np.array(
             [
                 transform(pi, m.rotation.T, -m.rotation.T @ m.translation)
-                for pi, m in zip(tree.bodies, moved, strict=True)
-            ]
-        ),
-    ).model()
+                for pi, m in zip(tree.bodies, moved, strict=True)])).model()
     np.testing.assert_allclose(
-        predict_torque(other, other.prior, samples), predict_torque(model, model.prior, samples), rtol=1e-8, atol=1e-9
-    )
+        predict_torque(other, other.prior, samples), predict_torque(model, model.prior, samples), rtol=1e-8, atol=1e-9)
     options = IdentifyOptions(regularizer=regularizer)
     estimate, theirs = identify(model, [samples], options), identify(other, [samples], options)
     parameters = theirs.parameters.copy()

@@ -18,8 +18,8 @@ from inertid_ros.identification.assessment.validation import torque_errors, vali
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.least_squares import least_squares
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.coordinates import prior_coordinates, scaling_matrix
+from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.identification.solvers.coordinates import prior_coordinates, scaling_matrix
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque
 from inertid_ros.robot.body_changes import perturb
@@ -57,7 +57,7 @@ def _stacked(model: RobotModel, samples: Samples) -> tuple[np.ndarray, np.ndarra
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_base_parameters_are_exact_without_noise(name, seed):
     model, samples, truth, _ = _robot(seed)
     estimate = least_squares(model, [samples], ESTIMATORS[name])
@@ -163,8 +163,7 @@ def test_weights_pay_where_joints_are_unequally_noisy():
             covariance = B @ estimate.covariance @ B.T
             errors[name].append(miss @ np.linalg.solve(covariance, miss) / len(miss))
             scores[name].append(
-                np.sum((predict_torque(model, estimate.parameters, samples) - samples.tau) ** 2, axis=0)
-            )
+                np.sum((predict_torque(model, estimate.parameters, samples) - samples.tau) ** 2, axis=0))
         levels.append(estimate.residual_deviation)
     quiet = [np.mean(scores[name], axis=0)[1:].sum() for name in ("ols", "wls")]
     assert quiet[1] < 0.5 * quiet[0]
@@ -178,8 +177,7 @@ def test_residual_deviation_counts_degrees_of_freedom():
     model, samples, _, rng = _robot(5, joints=3, count=20)
     squares = [
         least_squares(model, compress(model, [_noisy(samples, rng, 1.0)]), ESTIMATORS["ols"]).residual_deviation ** 2
-        for _ in range(40)
-    ]
+        for _ in range(40)]
     np.testing.assert_allclose(np.mean(squares), 1.0, atol=0.15)
 
 
@@ -262,15 +260,9 @@ def test_columns_scaled_by_the_prior_and_truncated():
 @pytest.mark.parametrize(
     "options",
     [
-        ESTIMATORS["wls"],
-        ESTIMATORS["truncated"],
-        ESTIMATORS["reduced"],
-        ESTIMATORS["huber"],
-        LeastSquaresOptions(scaling="prior", rank="gcv"),
-        LeastSquaresOptions(rank="held_out"),
-    ],
-    ids=lambda options: f"{options.loss}-{options.scaling}-{options.rank}",
-)
+        ESTIMATORS["wls"], ESTIMATORS["truncated"], ESTIMATORS["reduced"], ESTIMATORS["huber"],
+        LeastSquaresOptions(scaling="prior", rank="gcv"), LeastSquaresOptions(rank="held_out")],
+    ids=lambda options: f"{options.loss}-{options.scaling}-{options.rank}")
 def test_units_do_not_matter(options):
     model, samples, _, rng = _robot(9, joints=3, count=60)
     samples = _noisy(samples, rng, 0.3 * np.sqrt(np.mean(samples.tau**2, axis=0)))
@@ -291,9 +283,7 @@ def test_information_and_recordings_agree():
     samples = _noisy(samples, rng, 0.3)
     options = LeastSquaresOptions(rank="gcv", independent=True)
     whole, compressed = (
-        least_squares(model, [samples], options),
-        least_squares(model, compress(model, [samples]), options),
-    )
+        least_squares(model, [samples], options), least_squares(model, compress(model, [samples]), options))
     np.testing.assert_allclose(whole.parameters, compressed.parameters, rtol=1e-9)
     np.testing.assert_allclose(whole.effective_counts, len(samples))
 
@@ -324,12 +314,10 @@ def test_identify_takes_estimators_by_name(name):
     ("change", "options", "message"),
     [
         (lambda s: [], LeastSquaresOptions(), "no recordings"),
-        (lambda s: [_first(s, 1)], LeastSquaresOptions(), "as many parameters to fit"),
-        (lambda s: [_first(s, 3)], LeastSquaresOptions(rank="held_out"), "as many parameters to fit"),
+        (lambda s: [s.select(slice(1))], LeastSquaresOptions(), "as many parameters to fit"),
+        (lambda s: [s.select(slice(3))], LeastSquaresOptions(rank="held_out"), "as many parameters to fit"),
         (lambda s: [replace(s, tau=0 * s.tau)], LeastSquaresOptions(), "effort is zero"),
-        (lambda s: [replace(s, mask=s.mask & False)], LeastSquaresOptions(), "no usable sample"),
-    ],
-)
+        (lambda s: [replace(s, mask=s.mask & False)], LeastSquaresOptions(), "no usable sample")])
 def test_useless_data_is_refused(change, options, message):
     model, samples, _, _ = _robot(13, joints=2, count=100)
     with pytest.raises(IdentificationError, match=message):
@@ -358,11 +346,6 @@ def test_constant_torque_of_a_robot_that_stands_still():
     assert estimate.standard_deviation[0] > 0.1 * model.prior[0]
 
 
-def _first(samples: Samples, count: int) -> Samples:
-    names = ("time", "q", "v", "a", "tau", "mask", "usable")
-    return replace(samples, **{name: getattr(samples, name)[:count] for name in names})
-
-
 def test_real_arm(datasets):
     """KUKA LWR4: fewer directions help where runs 1 and 2, which are one motion, leave least squares at a loss."""
     folder = datasets / "kuka_lwr4"
@@ -371,7 +354,7 @@ def test_real_arm(datasets):
     errors = {
         name: validate(least_squares(model, fitted, options), [tested]).calibrated.relative_error
         for name, options in ESTIMATORS.items()
-    }
+        if name in ("ols", "wls", "reduced", "truncated", "wls_rc")}
     assert errors["reduced"] < 0.6 * errors["ols"]
     assert min(errors.values()) > validate(identify(model, fitted), [tested]).calibrated.relative_error
 

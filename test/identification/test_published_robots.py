@@ -23,13 +23,8 @@ def benchmark():
 @pytest.mark.parametrize(
     ("urdf", "case"),
     [
-        (XARM, "noise-free"),
-        (BOLT, "noise-free"),
-        (TWO_DOFS, "noise-free"),
-        (XARM, "one weak joint"),
-        (UR5, "efforts rounded to 1 %"),
-    ],
-)
+        (XARM, "noise-free"), (BOLT, "noise-free"), (TWO_DOFS, "noise-free"), (XARM, "one weak joint"),
+        (UR5, "efforts rounded to 1 %")])
 def test_first_recordings(benchmark, urdf, case):
     model = benchmark.published_robot(example_urdf(urdf))
     with warnings.catch_warnings():

@@ -9,8 +9,7 @@ from support.robots.random_robots import random_model, random_states
 from inertid_ros.config.identification import ESTIMATORS, LeastSquaresOptions
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.information.residuals import HUBER_TUNING
-from inertid_ros.identification.least_squares import least_squares, robust_fit
+from inertid_ros.identification.least_squares import HUBER_TUNING, least_squares, robust_fit
 from inertid_ros.identification.linear_fit import LinearProblem
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations, predict_torque

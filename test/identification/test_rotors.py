@@ -8,7 +8,7 @@ from support.robots.cheetah_leg import JOINTS, LINKS, ROTORS, bodies, bounds, le
 from support.robots.random_robots import random_states
 
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
 
 

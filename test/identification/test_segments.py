@@ -10,7 +10,7 @@ from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.assessment.validation import torque_errors
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.body_equations import BodySegmentEquations, body_segment_model, segment_samples
 
 

@@ -44,7 +44,7 @@ def test_terms_that_are_there_stay_and_others_go():
     error = estimate.parameters[columns] - truth[model.layout.term(0)]
     assert (np.abs(error) < 4 * estimate.standard_deviation[columns]).all()
     assert np.abs(estimate.residual_deviation / NOISE - 1).max() < 0.1
-    without = identify(model.with_terms(()), [samples])
+    without = identify(model.with_layout(terms=()), [samples])
     assert without.train_relative_error > 1.5 * estimate.train_relative_error
 
 
@@ -59,7 +59,7 @@ def test_a_term_that_explains_nothing_rarely_stays():
 def test_known_values_are_held_and_terms_kept_always_stay():
     known = replace(SPRING, values=(12.0, -5.0))
     model, _, samples = experiment((SPRING, DRAG), (12.0, -5.0, 0.0))
-    estimate = identify(model.with_terms((known, replace(DRAG, always=True))), [samples])
+    estimate = identify(model.with_layout(terms=(known, replace(DRAG, always=True))), [samples])
     np.testing.assert_allclose(estimate.parameters[-3:-1], (12.0, -5.0), rtol=1e-9)
     np.testing.assert_allclose(estimate.standard_deviation[-3:-1], 0.0, atol=1e-6)
     assert [choice.kept for choice in estimate.term_choices] == [True, True]
@@ -81,17 +81,13 @@ def upright_arm() -> str:
         f' izz="{size}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
         for name, com, mass, size in (
             ("base", "0 0 0", 30, 1), ("column", "0 0 0.2", 20, 0.5), ("upper", "0.3 0 0", 12, 0.3),
-            ("lower", "0.25 0 0", 6, 0.1),
-        )
-    ]  # fmt: skip
+            ("lower", "0.25 0 0", 6, 0.1))]
     joints = [
         f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/><origin xyz="{place}"/>'
         f'<axis xyz="{axis}"/><limit lower="-2" upper="2" velocity="3" effort="900"/></joint>'
         for name, parent, child, place, axis in (
             ("turn", "base", "column", "0 0 0.3", "0 0 1"), ("shoulder", "column", "upper", "0.1 0 0.2", "0 1 0"),
-            ("elbow", "upper", "lower", "0.6 0 0", "0 1 0"),
-        )
-    ]  # fmt: skip
+            ("elbow", "upper", "lower", "0.6 0 0", "0 1 0"))]
     return f'<robot name="upright">{"".join(links + joints)}</robot>'
 
 
@@ -114,7 +110,7 @@ def test_a_counterbalance_that_a_link_could_make_is_told_by_the_bodies(size, the
     upper = estimate.bodies[1]
     assert upper[1] / upper[0] == pytest.approx(bodies[1, 1] / bodies[1, 0], abs=0.15)
     if there:
-        without = identify(model.with_terms(()), [replace(samples, tau=tau)])
+        without = identify(model.with_layout(terms=()), [replace(samples, tau=tau)])
         assert without.bodies[1, 1] < 0  # its centre of mass lies behind the shoulder
         assert without.train_relative_error < 1.1 * estimate.train_relative_error
 

@@ -38,8 +38,9 @@ def blocks(recording: Recording, size: int = 37, velocity: bool = True):
     stamps = 10**18 + np.round(1e9 * recording.time).astype(np.int64)
     for start in range(0, len(stamps), size):
         rows = slice(start, start + size)
-        speed = recording.velocity[rows] if velocity else None
-        yield Block(recording.joint_names, stamps[rows], recording.position[rows], speed, recording.effort[rows])
+        names = ("position", "effort", "velocity") if velocity else ("position", "effort")
+        channels = {name: recording.channels[name][rows] for name in names}
+        yield Block(recording.joint_names, stamps[rows], channels)
 
 
 def shares(live: LiveCoverage) -> np.ndarray:
@@ -80,9 +81,9 @@ def test_other_names_sizes_and_unmeasured_efforts():
     for size in (1, 1000):
         live = LiveCoverage(model)
         for block in blocks(made, size):
-            effort = np.where(np.arange(model.joints) == 1, np.nan, block.effort)[:, ::-1]
-            live.add(replace(block, joint_names=names, position=block.position[:, ::-1],
-                             velocity=block.velocity[:, ::-1], effort=effort))  # fmt: skip
+            effort = np.where(np.arange(model.joints) == 1, np.nan, block.channels["effort"])
+            channels = {key: values[:, ::-1] for key, values in {**block.channels, "effort": effort}.items()}
+            live.add(replace(block, joint_names=names, channels=channels))
         found.append(shares(live))
     assert found[0] == pytest.approx(found[1], rel=1e-6) and np.isfinite(found).all()
 

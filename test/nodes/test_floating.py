@@ -5,8 +5,7 @@ from pathlib import Path
 
 import attrs
 import numpy as np
-import pytest
-from support.nodes.ros_client import ros_client_in
+from support.nodes.ros_client import FLOWS, ros_client_in
 from support.robots.floating_robots import motion, satellite, with_prior
 
 from inertid_ros.action import Identify
@@ -18,32 +17,51 @@ from inertid_ros.config.robot import RobotOptions, WheelOptions
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
-from inertid_ros.robot.model import load_model
+from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf_writing import write_urdf
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
 from inertid_ros.simulation.free_floating import RateNoise, float_freely, measured
 
+pytestmark = FLOWS
 WHEELS = {f"wheel_{axis}": WheelOptions(0.1, "L0", tuple(row)) for axis, row in zip("xyz", np.eye(3), strict=True)}
 
 
-@pytest.mark.parametrize("source", ["odometry", "twist"])
-def test_momentum_through_topics_gives_what_the_bag_gives(source: str, tmp_path: Path) -> None:
+def bag_of(truth: RobotModel, path: Path, **changes: None) -> Path:
+    """A bag of a motion; ``changes`` leave channels out."""
+    found = float_freely(truth, truth.body_prior, motion(truth, 24, 0).trajectory, 50.0)
+    recording = measured(truth, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(0), "float")
+    return write_bag(replace(recording, **changes), path)
+
+
+def test_odometry_is_recorded_as_it_was_replayed(tmp_path: Path) -> None:
+    bag = bag_of(satellite(np.random.default_rng(0), 3), tmp_path / "bag")
+    with ros_client_in(tmp_path) as ros:
+        own = {"directory": str(tmp_path / "recordings"), "odometry": "/odometry", "min_free_mb": 1}
+        ros.start("recorder", own)
+        replay = ros.start("replay", {"bag": str(bag), "rate": 8.0, "record": True})
+        ros.until(lambda: replay.ended, "end of the replay", 40.0)
+        assert replay.process.returncode == 0, replay.log()
+    topics = RecordingTopics(odometry="/odometry")
+    recorded, replayed = (
+        load_recording(path, topics) for path in (tmp_path / "recordings" / "recording_001", bag)
+    )
+    for channel in ("position", "velocity", "base_pose", "base_twist"):
+        np.testing.assert_array_equal(getattr(recorded, channel), getattr(replayed, channel))
+
+
+def test_momentum_through_topics_gives_what_the_bag_gives(tmp_path: Path) -> None:
     truth = satellite(np.random.default_rng(0), 3)
     given = with_prior(truth, np.random.default_rng(1))
     urdf = tmp_path / "given.urdf"
     urdf.write_text(write_urdf(truth, given.body_prior))
-    found = float_freely(truth, truth.body_prior, motion(truth, 24, 0).trajectory, 50.0)
-    recording = measured(truth, found, RateNoise(1e-4, 1e-4, 1e-4), np.random.default_rng(0), "float")
-    if source == "twist":
-        recording = replace(recording, base_pose=None)
-    bag = write_bag(recording, tmp_path / "bag")
+    bag = bag_of(truth, tmp_path / "bag", base_pose=None)
     robot = {"robot.base": "free", "robot.wheel_names": list(WHEELS), "robot.gravity": (0.0, 0.0, 0.0)}
     for name, wheel in WHEELS.items():
         robot |= {f"robot.wheels.{name}.{key}": value for key, value in attrs.asdict(wheel).items()}
     momentum = {"identify.equations": "momentum"}
     with ros_client_in(tmp_path) as ros:
         ros.start("identifier", {"urdf": str(urdf), "output_directory": "", **robot, **momentum})
-        ros.start("recorder", {"directory": str(tmp_path / "recordings"), source: f"/{source}", "min_free_mb": 1})
+        ros.start("recorder", {"directory": str(tmp_path / "recordings"), "twist": "/twist", "min_free_mb": 1})
         parameters = ros.listen(InertialParameters, "identifier/parameters")
         status = ros.listen(IdentifierStatus, "identifier/status")
         replay = ros.start("replay", {"bag": str(bag), "rate": 8.0, "record": True})
@@ -54,7 +72,7 @@ def test_momentum_through_topics_gives_what_the_bag_gives(source: str, tmp_path:
         ros.until(lambda: parameters, "parameters")
     options = RobotOptions(base="free", wheels=WHEELS, gravity=(0.0, 0.0, 0.0))
     wanted = Configuration(robot=options, identify=IdentifyOptions(equations="momentum"))
-    read = load_recording(bag, RecordingTopics(**{source: f"/{source}"}))
+    read = load_recording(bag, RecordingTopics(twist="/twist"))
     offline = calibrate(load_model(urdf, options), [read], configuration=wanted)
     received = from_inertial_parameters(parameters[-1])
     expected = offline.estimate.bodies

@@ -31,7 +31,7 @@ from inertid_ros.nodes import MODULES  # noqa: E402
 from inertid_ros.ros.parameters import check_given_parameters, declare  # noqa: E402
 
 SEEDS = st.integers(0, 2**32 - 1)
-DRAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
+DRAWS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 PLACES = [(kind, entry) for kind in NODES for entry in declared(kind)]
 CONTRADICTIONS = [
     (kind, effect, option)
@@ -118,7 +118,7 @@ def test_a_slip_in_the_parameter_file_of_a_node(nodes, tmp_path, place, to_all, 
         check_given_parameters(nodes[kind], ["node", "--ros-args", "--params-file", str(file)])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 @given(case=st.sampled_from(CONTRADICTIONS), seed=SEEDS)
 def test_a_parameter_without_effect_beside_another_one(context, case, seed):
     kind, effect, option = case

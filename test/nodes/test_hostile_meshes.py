@@ -33,15 +33,16 @@ def described(folder: Path, mesh: str) -> str:
     return text.replace(f'filename="{mesh}"', f'filename="file://{folder / mesh}"')
 
 
-@pytest.mark.parametrize("name", ["excitation", "identifier", "adaptation"])
-def test_no_description_ends_a_node(name: str, tmp_path: Path) -> None:
+def test_no_description_ends_a_node(tmp_path: Path) -> None:
     with ros_client_in(tmp_path) as ros:
-        node = ros.start(name, {"output_directory": ""} if name == "identifier" else {})
+        nodes = [ros.start("excitation"), ros.start("adaptation"), ros.start("identifier", {"output_directory": ""})]
         publisher = ros.node.create_publisher(String, "robot_description", LATCHED)
+        ros.until(lambda: {node.name for node in nodes} <= set(ros.node.get_node_names()), "nodes")
         for mesh in MESHES:
             publisher.publish(String(data=described(tmp_path, mesh)))
             ros.spin(1.0)
-        assert not node.ended, node.log()
+        for node in nodes:
+            assert not node.ended, node.log()
 
 
 @pytest.mark.parametrize("mesh", MESHES)

@@ -12,7 +12,7 @@ from support.nodes.local_nodes import local_nodes  # noqa: E402
 from inertid_ros.action import Identify  # noqa: E402
 from inertid_ros.identification.assessment.gate import Verdict  # noqa: E402
 from inertid_ros.msg import IdentifierStatus  # noqa: E402
-from inertid_ros.nodes.identifier import node  # noqa: E402
+from inertid_ros.nodes import identifier as node  # noqa: E402
 
 
 def test_verdicts_of_one_node_may_differ() -> None:

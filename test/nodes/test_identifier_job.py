@@ -1,34 +1,24 @@
-"""What a goal of the identifier asks for, without ROS: sources of recordings, and where the result is written."""
+"""What a goal of the identifier asks for: sources of recordings, and where the result is written."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.nodes.two_links import two_links
 
-from inertid_ros.calibration.calibrate import IdentificationJob
-from inertid_ros.config.configuration import Configuration
-from inertid_ros.core.errors import InertidError, OutputError
-from inertid_ros.data.assembly import Block
-from inertid_ros.data.blocks import ReceivedRecordings
-from inertid_ros.data.recording import Recording
-from inertid_ros.nodes.identifier.recordings import identification_job
+pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
+
+from support.nodes.two_links import two_links  # noqa: E402
+
+from inertid_ros.action import Identify  # noqa: E402
+from inertid_ros.calibration.calibrate import IdentificationJob  # noqa: E402
+from inertid_ros.config.configuration import Configuration  # noqa: E402
+from inertid_ros.core.errors import InertidError, OutputError  # noqa: E402
+from inertid_ros.data.assembly import Block  # noqa: E402
+from inertid_ros.data.blocks import ReceivedRecordings  # noqa: E402
+from inertid_ros.data.recording import Recording  # noqa: E402
+from inertid_ros.nodes.identifier import identification_job  # noqa: E402
 
 MODEL = two_links()[0]
-
-
-@dataclass
-class Request:
-    """The fields of the action's goal."""
-
-    train: list[str] = field(default_factory=list)
-    validation: list[str] = field(default_factory=list)
-    output_directory: str = ""
-    previous: str = ""
-    rounds: int = 0
-    wanted_deviation: float = 0.0
-    least_gain: float = 0.0
 
 
 @pytest.fixture
@@ -36,14 +26,15 @@ def recordings() -> ReceivedRecordings:
     """Two complete recordings and one that is still being made."""
     received = ReceivedRecordings()
     values = np.arange(40.0).reshape(20, 2)
-    block = Block(("shoulder", "elbow"), np.arange(1, 21) * 5_000_000, values, values, values)
+    channels = dict.fromkeys(("position", "effort", "velocity"), values)
+    block = Block(("shoulder", "elbow"), np.arange(1, 21) * 5_000_000, channels)
     for name, last in (("recording_001", True), ("recording_002", True), ("recording_003", False)):
         received.add(name, 0, last, block)
     return received
 
 
 def job(recordings: ReceivedRecordings, default_output: str = "", **fields: object) -> IdentificationJob:
-    return identification_job(Request(**fields), MODEL, Configuration(), recordings, default_output)
+    return identification_job(Identify.Goal(**fields), MODEL, Configuration(), recordings, default_output)
 
 
 def test_without_names_every_complete_recording_is_fitted(recordings: ReceivedRecordings) -> None:

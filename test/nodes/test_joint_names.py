@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from support.nodes.ros_client import ros_client_in
+from support.nodes.ros_client import FLOWS, ros_client_in
 from support.recordings.synthetic_calibration import synthetic_case
 
 from inertid_ros.action import Identify
@@ -13,6 +13,8 @@ from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
+
+pytestmark = FLOWS
 
 
 def test_a_bag_with_other_names_from_replay_to_result(tmp_path: Path) -> None:

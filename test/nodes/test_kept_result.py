@@ -21,8 +21,8 @@ from inertid_ros.config.robot import DRIVE_TERMS  # noqa: E402
 from inertid_ros.core.errors import OutputError, RecordingError  # noqa: E402
 from inertid_ros.data.files.loading import write_npz  # noqa: E402
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters  # noqa: E402
-from inertid_ros.nodes.identifier.publication import KeptResult, kept_file, load, save  # noqa: E402
 from inertid_ros.ros.parameter_messages import known_parameters  # noqa: E402
+from inertid_ros.ros.result_publication import KeptResult, kept_file, load, save  # noqa: E402
 from inertid_ros.ros.topics import LATCHED  # noqa: E402
 
 CASE = synthetic_case(joints=2, duration=10.0)

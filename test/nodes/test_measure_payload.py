@@ -10,7 +10,7 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
 from geometry_msgs.msg import InertiaStamped  # noqa: E402
 from support.nodes.processes import raise_priority  # noqa: E402
 from support.nodes.quick_parameters import MANY_NODES  # noqa: E402
-from support.nodes.ros_client import ros_client_in  # noqa: E402
+from support.nodes.ros_client import FLOWS, ros_client_in  # noqa: E402
 from support.nodes.two_links import TRUE_URDF, two_links, write_plan  # noqa: E402
 
 from inertid_ros.calibration.calibrate import calibrate  # noqa: E402
@@ -22,6 +22,7 @@ from inertid_ros.ros.topics import COMMAND  # noqa: E402
 from inertid_ros.simulation.plan_recording import simulate  # noqa: E402
 from inertid_ros.simulation.simulated_robot import SimulatedRobot  # noqa: E402
 
+pytestmark = FLOWS
 MASS, FORWARD = 1.0, 0.25  # kg, m
 RATE = 100.0  # Hz
 

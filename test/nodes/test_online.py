@@ -18,7 +18,7 @@ from rcl_interfaces.srv import SetParameters  # noqa: E402
 from rclpy.action import ActionClient  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from support.latencies import Latencies  # noqa: E402
-from support.nodes.ros_client import RosClient, ros_client_in  # noqa: E402
+from support.nodes.ros_client import FLOWS, RosClient, ros_client_in  # noqa: E402
 from support.recordings.simulated_arms import simulated_case  # noqa: E402
 from support.recordings.synthetic_calibration import synthetic_case  # noqa: E402
 from support.robots.quick_plans import FINGERS, PANDA_START  # noqa: E402
@@ -35,8 +35,9 @@ from inertid_ros.report.results import Result  # noqa: E402
 from inertid_ros.ros.conversions import NANOSECONDS, to_joint_trajectory, to_nanoseconds  # noqa: E402
 from inertid_ros.ros.parameter_messages import from_inertial_parameters  # noqa: E402
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE  # noqa: E402
-from inertid_ros.simulation.plan_recording import Box  # noqa: E402
+from inertid_ros.simulation.plan_recording import homogeneous_box  # noqa: E402
 
+pytestmark = FLOWS
 LINK, MASS, BLOCK_S = "panda_link8", 2.0, 0.125
 
 
@@ -103,7 +104,7 @@ def test_a_payload_grasped_in_motion_is_told_and_identified(
     assert received.message.verdict == InertialParameters.USE_WITH_CARE
     assert len(parameters[-1].covariance) == len(parameters[-1].parameter_names) ** 2
 
-    box, known = Box.random(rng, MASS), len(truth)
+    box, known = homogeneous_box(rng, MASS), len(truth)
     ros.until(lambda: "Filter restarts" in status["online: joint states"][-1][1], "status")
     before = int(status["online: joint states"][-1][1]["Filter restarts"])
     began = time.monotonic()

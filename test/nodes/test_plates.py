@@ -74,7 +74,7 @@ def test_a_biped_is_recorded_with_its_base_and_both_plates(ros: RosClient) -> No
     assert ros.trigger("recorder/stop").success
     ros.until(lambda: batches and batches[-1].last, "last batch")
     blocks = [from_batch(batch) for batch in batches]
-    whole = np.concatenate([block.base["base_pose"] for block in blocks if len(block)])
+    whole = np.concatenate([block.channels["base_pose"] for block in blocks if len(block)])
     options = load_configuration(CONFIG)
     (bag,) = (ros.folder / "recordings").iterdir()
     recording = read_bag(bag, options.topics)
@@ -128,7 +128,7 @@ def test_what_an_idle_plate_measures_becomes_its_zero(ros: RosClient) -> None:
     ros.spin(0.5)
     assert ros.trigger("recorder/stop").success
     ros.until(lambda: batches and batches[-1].last, "last batch")
-    live = np.concatenate([from_batch(batch).wrenches["plate"] for batch in batches if len(batch.stamps)])
+    live = np.concatenate([from_batch(batch).channels["wrench/plate"] for batch in batches if len(batch.stamps)])
     (bag,) = (ros.folder / "recordings").iterdir()
     recorded = read_bag(bag, RecordingTopics(wrenches={"plate": WrenchTopic("/plate")})).wrenches["plate"]
     assert len(live) == len(recorded) > 20

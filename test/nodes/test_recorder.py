@@ -102,7 +102,7 @@ def test_recording_counts_what_it_refuses_and_bag_and_batches_agree(ros: RosClie
     assert ros.trigger("recorder/stop").success
     ros.until(lambda: batches and batches[-1].last, "last batch")
     assert [batch.sequence for batch in batches] == list(range(len(batches)))
-    position = np.concatenate([from_batch(batch).position for batch in batches])
+    position = np.concatenate([from_batch(batch).channels["position"] for batch in batches])
     recording = load_recording(ros.folder / "recordings" / "recording_001")
     assert recording.notices == ()
     np.testing.assert_array_equal(recording.position, position)

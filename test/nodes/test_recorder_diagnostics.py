@@ -10,8 +10,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from inertid_ros.config.nodes import RecorderOptions  # noqa: E402
 from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED  # noqa: E402
 from inertid_ros.data.screening.live_watch import StreamReport  # noqa: E402
-from inertid_ros.nodes.recorder.node import TopicState, disk_status, topic_status  # noqa: E402
-from inertid_ros.nodes.recorder.session import Source  # noqa: E402
+from inertid_ros.nodes.recorder import TopicState, disk_status, topic_status  # noqa: E402
+from inertid_ros.nodes.recording_session import Source  # noqa: E402
 from inertid_ros.ros.conversions import stamp_of_serialized  # noqa: E402
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN  # noqa: E402
 

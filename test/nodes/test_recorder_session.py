@@ -10,7 +10,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.mcap_format import Topic
 from inertid_ros.data.messages import JOINT_STATE
-from inertid_ros.nodes.recorder.session import RecordingSession, SessionState, Source
+from inertid_ros.nodes.recording_session import RecordingSession, SessionState, Source
 
 STEP_NS = 5_000_000
 EPOCH_NS = 1_800_000_000_000_000_000  # system clock minus steady clock
@@ -72,7 +72,7 @@ class Recorder:
             self.session.poll(self.now_ns)
 
     def recorded(self) -> list[float]:
-        return [float(value) for batch in self.batches for value in batch.block.position[:, 0]]
+        return [float(value) for batch in self.batches for value in batch.block.channels["position"][:, 0]]
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_start_without_samples_fails_after_its_timeout_and_leaves_no_bag(tmp_pat
     assert recorder.session.state is SessionState.STARTING
     recorder.run(1, receiving=False)
     assert recorder.session.state is SessionState.FAILED
-    assert recorder.session.message == "not recording: no samples arrive"
+    assert recorder.session.message == "not recording: no samples arrive; check the driver"
     assert list(tmp_path.iterdir()) == []
     recorder.start()
     recorder.run(20)

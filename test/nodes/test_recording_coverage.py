@@ -7,8 +7,8 @@ from support.nodes.two_links import two_links
 pytest.importorskip("rclpy")
 
 from inertid_ros.data.blocks import Block  # noqa: E402
+from inertid_ros.monitoring.live_coverage import RecordingCoverage  # noqa: E402
 from inertid_ros.msg import IdentifierStatus  # noqa: E402
-from inertid_ros.nodes.identifier.recordings import RecordingCoverage  # noqa: E402
 
 MODEL, _ = two_links()
 
@@ -16,7 +16,8 @@ MODEL, _ = two_links()
 def block(names: tuple[str, ...] = MODEL.joint_names, start: float = 0.0) -> Block:
     time = start + np.arange(0.0, 5.0, 0.005)
     q = np.sin(np.outer(time, [2.0, 3.0]))
-    return Block(names, 10**18 + np.round(1e9 * time).astype(np.int64), q, None, 10 * q)
+    stamps = 10**18 + np.round(1e9 * time).astype(np.int64)
+    return Block(names, stamps, {"position": q, "effort": 10 * q})
 
 
 def filled(coverage: RecordingCoverage) -> IdentifierStatus:

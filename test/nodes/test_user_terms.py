@@ -47,13 +47,13 @@ def test_the_controller_computes_what_was_validated():
     message, estimate, samples = message_and_estimate()
     assert [term.name for term in message.terms] == ["spring", "drag", "gear"]
     assert message.terms[2].standard_deviation[0] == 0.0
-    controller = subscriber(estimate.model.with_terms(()))
+    controller = subscriber(estimate.model.with_layout(terms=()))
     state = samples.q[7], samples.v[7], samples.a[7]
     np.testing.assert_array_equal(controller.terms(*state), np.zeros(2))
     controller._receive(message)
     assert controller.update()
     equations = ForceEquations(replace(estimate.model, fitted_bodies=estimate.bodies))
-    without = ForceEquations(estimate.model.with_terms(()))
+    without = ForceEquations(estimate.model.with_layout(terms=()))
     expected = equations.predict(estimate.parameters, samples) - without.predict(
         estimate.parameters[: estimate.layout.term_start], samples
     )
@@ -76,6 +76,6 @@ def test_terms_that_cannot_be_computed_are_refused(damage):
         term.values = [1.0]
     else:
         term.values = [float("nan"), 1.0]
-    controller = subscriber(estimate.model.with_terms(()))
+    controller = subscriber(estimate.model.with_layout(terms=()))
     controller._receive(message)
     assert controller.refused == 1 and not controller.update()

@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 from support.paths import ROOT
+from support.sources import IN_ONE_PROCESS, nodes
 
 from inertid_ros.core.findings import CAUSES, SYMPTOMS, remedy_for
 
+pytestmark = IN_ONE_PROCESS
 PAGE = (ROOT / "docs" / "guides" / "bad_result.md").read_text(encoding="utf-8")
 LIBRARY = ROOT / "inertid_ros"
 
@@ -31,7 +33,7 @@ def test_remedies_of_messages_come_from_the_table() -> None:
         text = file.read_text(encoding="utf-8")
         if not re.search(r"^from inertid_ros\.core\.findings import .*\bFinding\b", text, re.M):
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(file):
             given = None
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding" and len(node.args) > 3:
                 given = node.args[3]
@@ -51,7 +53,7 @@ def test_a_remedy_is_filled_in() -> None:
 def test_every_remedy_that_the_library_asks_for_exists() -> None:
     asked = set()
     for file in LIBRARY.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in nodes(file):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "remedy_for":
                 words = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
                 if words and words[0] in CAUSES and len(words) == len(node.args):

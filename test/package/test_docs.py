@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
+from support.sources import IN_ONE_PROCESS, tree
 
-ROOT = Path(__file__).resolve().parents[2]
+pytestmark = IN_ONE_PROCESS
 CITATION = re.compile(r"\[([A-Za-z]+\d{4}[a-z]?)\]_(?!\w)")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 IMPORT = re.compile(r"^from (inertid_ros[\w.]*) import (\([^)]*\)|.+)$", re.M)
@@ -26,9 +28,8 @@ def public_definitions(private: bool = False) -> Iterator[tuple[str, Definition]
     """Modules, classes, functions and methods of the package, with a place to report; of private ones if asked for."""
     for file in sources("inertid_ros"):
         place = str(file.relative_to(ROOT))
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        yield place, tree
-        for node in tree.body:
+        yield place, tree(file)
+        for node in tree(file).body:
             if isinstance(node, DEFINED) and (private or not node.name.startswith("_")):
                 yield f"{place}:{node.lineno} {node.name}", node
                 for inner in node.body if isinstance(node, ast.ClassDef) else ():

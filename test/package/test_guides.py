@@ -4,13 +4,18 @@ import html
 import os
 import re
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
 from support.guides import FIRST, NOT_RUN, PAGES, begin, blocks, run
 from support.paths import ROOT
+from support.quick_outputs import drawn
 from support.recordings.synthetic_calibration import calibrated_case
 from support.robots.example_robots import without_geometry
 
+from inertid_ros.calibration import planning
+from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.report.pages import render_page
 from inertid_ros.report.report_content import report_content
 
@@ -33,9 +38,10 @@ ASKED_FOR = {
 def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder in which the commands of the first guide have run."""
     folder = tmp_path_factory.mktemp("first_result")
-    for block in blocks(FIRST):
-        if not block.reason:
-            run(block, folder)
+    with drawn():
+        for block in blocks(FIRST):
+            if not block.reason:
+                run(block, folder)
     return folder
 
 
@@ -46,6 +52,12 @@ def test_the_first_guide_comes_to_a_result_that_may_be_used(arm: Path) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if page != FIRST], ids=lambda page: page.name)
 def test_what_a_page_shows_runs(page: Path, arm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})  # plan in this process, the answer is the same
+    plan = planning.plan_excitation
+
+    def plan_quickly(model: Any, limits: Any, start: Any, options: ExcitationOptions, *further: Any) -> Any:
+        return plan(model, limits, start, attrs.evolve(options, starts=4, improved=1, iterations=5), *further)
+
+    monkeypatch.setattr(planning, "plan_excitation", plan_quickly)
     begin(page, arm, tmp_path)
     for urdf in tmp_path.glob("*.urdf"):  # without distances a motion is planned in a fifth of the time
         urdf.write_text(without_geometry(urdf.read_text(encoding="utf-8")), encoding="utf-8")

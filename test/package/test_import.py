@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from support.paths import ROOT
+from support.sources import IN_ONE_PROCESS, nodes, tree
 
 import inertid_ros
+
+pytestmark = IN_ONE_PROCESS
 
 LIBRARY = ROOT / "inertid_ros"
 ROS_LAYERS = {"ros", "nodes"}
@@ -60,7 +63,7 @@ assert not set(slow) & set(sys.modules), sorted(set(slow) & set(sys.modules))
 def imported(file: Path) -> dict[str, int]:
     """Top-level names of the foreign modules that a file imports, with the line."""
     found: dict[str, int] = {}
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             found |= {alias.name.split(".")[0]: node.lineno for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -99,8 +102,8 @@ def test_numerics_import_without_ros():
 
 
 def test_public_names_exist_and_are_typed():
-    tree = ast.parse((LIBRARY / "__init__.py").read_text(encoding="utf-8"))
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != "importlib"]
+    found = nodes(LIBRARY / "__init__.py")
+    imports = [node for node in found if isinstance(node, ast.ImportFrom) and node.module != "importlib"]
     typed = {
         alias.asname: f"{node.module}.{alias.name}".removeprefix("inertid_ros.")
         for node in imports
@@ -195,7 +198,7 @@ def test_optional_packages_are_imported_where_they_are_used():
     early = []
     for file in sorted(LIBRARY.rglob("*.py")):
         optional = OPTIONAL if file.relative_to(LIBRARY).parts[0] in ROS_LAYERS else OPTIONAL | OF_ROS
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        for node in tree(file).body:
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
             early += [f"{file.name}: {m}" for m in modules if m.split(".")[0] in optional]

@@ -41,18 +41,19 @@ class Tool:
         amplitude, phase = self.rng.uniform(0.4, 1.2, (3, 6)), self.rng.uniform(0, 6.3, (3, 6))
         hz = base_hz * np.array([1.0, 1.7, 2.3])[:, None]
 
-        def pose(at: float) -> pin.SE3:
-            values = np.sum(amplitude * np.sin(2 * np.pi * hz * at + phase), axis=0)
-            return pin.SE3((Rotation.from_rotvec(values[3:]) * mount).as_matrix(), 0.1 * values[:3])
+        def moved(shift: float) -> list[pin.SE3]:
+            values = np.sum(amplitude * np.sin(2 * np.pi * hz * (time + shift)[:, None, None] + phase), axis=1)
+            turns = (Rotation.from_rotvec(values[:, 3:]) * mount).as_matrix()
+            return [pin.SE3(turn, 0.1 * row[:3]) for turn, row in zip(turns, values, strict=True)]
 
-        wrench = []
-        for at in time:
-            before, now, after = (pose(at + shift) for shift in (-step, 0.0, step))
+        wrench, places = [], moved(0.0)
+        for before, now, after in zip(moved(-step), places, moved(step), strict=True):
             backward, forward = (pin.log6(a.actInv(b)).vector / step for a, b in ((before, now), (now, after)))
             q = pin.SE3ToXYZQUAT(now)
             wrench.append(pin.rnea(model, data, q, 0.5 * (backward + forward), (forward - backward) / step))
         measured = sign * np.array(wrench) + self.bias + NOISE * self.rng.normal(size=(len(time), 6))
-        poses = [pin.SE3ToXYZQUAT(pose(at) * pin.SE3(mount.inv().as_matrix(), np.zeros(3))) for at in time]
+        unmounted = pin.SE3(mount.inv().as_matrix(), np.zeros(3))
+        poses = [pin.SE3ToXYZQUAT(place * unmounted) for place in places]
         still = np.zeros((len(time), 1))
         channels = {"wrenches": {"ft": measured}, "base_pose": np.array(poses)}
         return Recording(("jaw",), time, still, still, name="turned", **channels)

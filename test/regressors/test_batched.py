@@ -18,12 +18,9 @@ from inertid_ros.robot.kinematics import BATCH
 from inertid_ros.robot.model import RobotModel, load_model
 
 ARMS = (
-    "ur_description/urdf/ur10_robot.urdf",
-    "kinova_description/robots/kinova.urdf",
-    "double_pendulum_description/urdf/double_pendulum.urdf",
-    "allegro_hand_description/urdf/allegro_left_hand.urdf",
-    "hyq_description/robots/hyq_no_sensors.urdf",
-)
+    "ur_description/urdf/ur10_robot.urdf", "kinova_description/robots/kinova.urdf",
+    "double_pendulum_description/urdf/double_pendulum.urdf", "allegro_hand_description/urdf/allegro_left_hand.urdf",
+    "hyq_description/robots/hyq_no_sensors.urdf")
 
 
 def _pinocchio_regressor(model: RobotModel, samples) -> np.ndarray:
@@ -38,7 +35,7 @@ def _tree(seed: int, joints: int | None = None, **options) -> tuple[np.random.Ge
     return rng, random_model(rng, joints or int(rng.integers(1, 10)), branched=bool(seed % 2), **options)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_regressor_equals_pinocchio_entry_by_entry(seed):
     rng, model = _tree(seed)
     samples = random_states(rng, model, 30)
@@ -69,7 +66,7 @@ def test_samples_beyond_one_batch():
     assert joint_torque_regressor(model, *np.zeros((3, 0, model.joints))).shape[0] == 0
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_inverse_dynamics_equals_pinocchio(seed):
     rng, model = _tree(seed, gravity=tuple(np.random.default_rng(seed).normal(size=3)))
     samples = random_states(rng, model, 20)
@@ -92,7 +89,7 @@ def test_wrench_table_equals_pinocchio():
     np.testing.assert_allclose(regressor, pin.bodyRegressor(velocity, acceleration), atol=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_regrouped_columns_span_all_of_them(seed):
     rng, model = _tree(seed)
     samples = random_states(rng, model, 20)
@@ -128,13 +125,12 @@ def _plain(model: RobotModel, samples) -> list[np.ndarray]:
     return [r_factor(np.vstack([np.column_stack(chunk[joint]) for chunk in chunks])) for joint in joints]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_compression_equals_qr_of_all_rows(seed):
     model, samples = _measured(seed, 700)
     information = compress(model, [samples])
     for channel, columns, expected in zip(
-        information.channels, ForceEquations(model).columns, _plain(model, samples), strict=True
-    ):
+            information.channels, ForceEquations(model).columns, _plain(model, samples), strict=True):
         np.testing.assert_array_equal(channel.columns, columns)
         np.testing.assert_array_equal(channel.r_factor, np.triu(channel.r_factor))
         gram = expected.T @ expected
@@ -148,8 +144,7 @@ def test_compression_over_batches_and_recordings():
     cuts = [0, 1, 40, BATCH + 50, len(samples)]
     parts = [
         replace(samples, **{name: getattr(samples, name)[start:end] for name in names})
-        for start, end in zip(cuts[:-1], cuts[1:], strict=True)
-    ]
+        for start, end in zip(cuts[:-1], cuts[1:], strict=True)]
     whole, merged = compress(model, [samples]), compress(model, iter(parts))
     for first, second in zip(whole.channels, merged.channels, strict=True):
         gram = first.r_factor.T @ first.r_factor

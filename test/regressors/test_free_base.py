@@ -23,12 +23,9 @@ from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.rotors import Rotor
 
 HUMANOIDS = (
-    "talos_data/robots/talos_full_v2.urdf",
-    "g1_description/urdf/g1_29dof_rev_1_0.urdf",
-    "anymal_b_simple_description/robots/anymal.urdf",
-    "simple_humanoid_description/urdf/simple_humanoid.urdf",
-    "human_description/robots/human.urdf",
-)
+    "talos_data/robots/talos_full_v2.urdf", "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+    "anymal_b_simple_description/robots/anymal.urdf", "simple_humanoid_description/urdf/simple_humanoid.urdf",
+    "human_description/robots/human.urdf")
 
 
 def _rnea(model: RobotModel, bodies: np.ndarray, samples: Samples) -> np.ndarray:
@@ -37,7 +34,7 @@ def _rnea(model: RobotModel, bodies: np.ndarray, samples: Samples) -> np.ndarray
     return np.array([pin.rnea(kinematics, data, *row) for row in zip(samples.q, samples.v, samples.a, strict=True)])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_generalized_force_of_random_trees_is_that_of_pinocchio(seed):
     rng, model = np.random.default_rng(seed), free_model(seed, 1 + 2 * seed)
     samples, bodies = random_flight(rng, model, 20), random_bodies(rng, len(model.link_names))

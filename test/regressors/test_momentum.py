@@ -25,8 +25,7 @@ def free_model(seed: int, joints: int = 5) -> RobotModel:
     text = random_model(rng, joints).urdf.replace(
         '<link name="base"/>',
         '<link name="base"><inertial><mass value="5"/>'
-        '<inertia ixx="1" ixy="0" ixz="0" iyy="1.2" iyz="0" izz="0.9"/></inertial></link>',
-    )
+        '<inertia ixx="1" ixy="0" ixz="0" iyy="1.2" iyz="0" izz="0.9"/></inertial></link>')
 
 
     return load_model(text, RobotOptions(base="free", drive_terms=(), gravity=(0.0, 0.0, 0.0)))
@@ -41,7 +40,7 @@ def states(model: RobotModel, rng: np.random.Generator, count: int) -> Samples:
                    every[:, 0])
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_equals_momentum_of_pinocchio(seed):
     model, rng = free_model(seed), np.random.default_rng(seed + 50)
     samples, bodies = states(model, rng, 20), random_bodies(rng, model.joints + 1)
@@ -49,8 +48,7 @@ def test_equals_momentum_of_pinocchio(seed):
     data = kinematics.createData()
     in_base = momentum_regressor(model.tree, samples.v[:, :6], samples.q[:, 7:], samples.v[:, 6:])
     in_world = momentum_regressor(
-        model.tree, samples.v[:, :6], samples.q[:, 7:], samples.v[:, 6:], samples.q[:, :7]
-    )
+        model.tree, samples.v[:, :6], samples.q[:, 7:], samples.v[:, 6:], samples.q[:, :7])
     for row, (q, v) in enumerate(zip(samples.q, samples.v, strict=True)):
         pin.computeCentroidalMomentum(kinematics, data, q, v)
         expected = data.hg.vector.copy()

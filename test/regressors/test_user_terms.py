@@ -15,10 +15,8 @@ from inertid_ros.robot.layout import UserTerm
 from inertid_ros.robot.model import load_model
 
 TERMS = (
-    UserTerm("spring", "joint1", ("sin(q)", "cos(q)")),
-    UserTerm("cable", "joint2", ('q["joint1"] - q', "v**2")),
-    UserTerm("gear", "joint1", ("abs(load)*direction",), non_negative=True),
-)
+    UserTerm("spring", "joint1", ("sin(q)", "cos(q)")), UserTerm("cable", "joint2", ('q["joint1"] - q', "v**2")),
+    UserTerm("gear", "joint1", ("abs(load)*direction",), non_negative=True))
 
 
 @pytest.mark.parametrize("base", ["fixed", "free"])
@@ -27,8 +25,7 @@ def test_columns_times_parameters_are_the_torque(base):
     model = free_model(3, 4, terms=TERMS) if base == "free" else random_model(rng, 4, terms=TERMS)
     layout = model.layout
     assert layout.names[-5:] == (
-        "spring.sin(q)", "spring.cos(q)", 'cable.q["joint1"] - q', "cable.v**2", "gear.abs(load)*direction",
-    )  # fmt: skip
+        "spring.sin(q)", "spring.cos(q)", 'cable.q["joint1"] - q', "cable.v**2", "gear.abs(load)*direction")
     assert layout.non_negative[-1] == layout.size - 1
     assert set(range(layout.size - 5, layout.size - 1)) <= set(layout.of_any_size)
     samples = (random_flight if base == "free" else random_states)(rng, model, 30)
@@ -38,7 +35,7 @@ def test_columns_times_parameters_are_the_torque(base):
     for chunk in dense_equations(equations, samples):
         for channel, (rows, _) in enumerate(chunk):
             np.testing.assert_allclose(rows @ parameters[equations.columns[channel]], predicted[:, channel], atol=1e-9)
-    without = ForceEquations(model.with_terms(()))
+    without = ForceEquations(model.with_layout(terms=()))
     added = predicted - without.predict(parameters[: layout.term_start], samples)
     first = model.velocities - model.joints
     one, two = (model.joint_names.index(name) for name in ("joint1", "joint2"))
@@ -54,7 +51,7 @@ def test_columns_times_parameters_are_the_torque(base):
 def test_base_parameters_know_user_terms():
     model = random_model(np.random.default_rng(3), 3, branched=False, terms=TERMS[:1])
     base = base_parameters_of_robot(model)
-    assert base.count == base_parameters_of_robot(model.with_terms(())).count + 2
+    assert base.count == base_parameters_of_robot(model.with_layout(terms=())).count + 2
 
 
 def test_configured_terms():
@@ -64,11 +61,9 @@ def test_configured_terms():
     assert first == UserTerm("a", "joint0", ("abs(v)*v",), non_negative=True)
     assert second == UserTerm("b", "joint1", ("v**3",))
     for wrong, reason in (
-        ({"shape": "counterbalance", "expressions": ("q",)}, "give one of the two"),
-        ({}, "give one of the two"),
-        ({"expressions": ("x*q",)}, "uses x"),
-        ({"shape": "counterbalance", "values": (1.0,)}, "one for each of 2 formulas"),
-    ):
+            ({"shape": "counterbalance", "expressions": ("q",)}, "give one of the two"), ({}, "give one of the two"),
+            ({"expressions": ("x*q",)}, "uses x"),
+            ({"shape": "counterbalance", "values": (1.0,)}, "one for each of 2 formulas")):
         with pytest.raises(ConfigurationError, match=reason):
             TermOptions("joint0", **wrong)
 

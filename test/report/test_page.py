@@ -17,10 +17,8 @@ from inertid_ros.report.pages import render_page
 from inertid_ros.report.plots import prediction_plots
 from inertid_ros.report.report_content import Curves, read_curves, report_content
 
-SECTIONS = (
-    "verdict", "errors", "ellipsoids", "links", "predictions", "friction", "coverage", "feasibility", "urdf", "health",
-    "provenance", "glossary",
-)  # fmt: skip
+SECTIONS = ("verdict", "errors", "ellipsoids", "links", "predictions", "friction", "coverage", "feasibility", "urdf",
+    "health", "provenance", "glossary")
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
 

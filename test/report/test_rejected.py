@@ -10,7 +10,7 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.identification.assessment.assess import assess
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import CALIBRATED_URDF, Result
 

@@ -29,10 +29,8 @@ from inertid_ros.report.report_content import report_content
 from inertid_ros.report.results import Result, ResultError
 from inertid_ros.robot.model import load_model
 
-FILES = [
-    ".inertid.json", "calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html",
-    "report.json",
-]  # fmt: skip
+FILES = [".inertid.json", "calibrated.urdf", "curves.npz", "information.npz", "parameters.yaml", "report.html",
+    "report.json"]
 
 
 @pytest.fixture(scope="module")
@@ -219,12 +217,8 @@ def test_a_failure_in_between_leaves_nothing(outcome, tmp_path, monkeypatch):
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut", "other", "binary"])
 def test_a_damaged_result_is_one_line(name, damage, directory):
     path = directory / name
-    content = {
-        "empty": b"",
-        "cut": path.read_bytes()[:700],
-        "other": b"[1, 2]" if name != "calibrated.urdf" else b"<robot name='r'><link name='l'/></robot>",
-        "binary": b"\xff\xfe\x00",
-    }
+    other = b"[1, 2]" if name != "calibrated.urdf" else b"<robot name='r'><link name='l'/></robot>"
+    content = {"empty": b"", "cut": path.read_bytes()[:700], "other": other, "binary": b"\xff\xfe\x00"}
     path.unlink()
     if damage != "missing":
         path.write_bytes(content[damage])

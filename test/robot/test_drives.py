@@ -29,8 +29,8 @@ def test_the_regressor_predicts_what_controllers_compute():
     rng = np.random.default_rng(0)
     coupling = Coupling("wrist", ("joint0", "joint2"), (1.0, -0.5))
     model = random_model(rng, 3, drive_terms=TERMS, couplings=(coupling,))
-    model = model.with_stribeck_speeds(np.array([0.1, 0.5, 2.0])).with_stribeck_of(np.array([True, False, True]))
-    model = model.with_transition_speeds(np.array([0.3, 0.0, 0.4]))
+    model = model.with_layout(stribeck_speeds=(0.1, 0.5, 2.0), without_stribeck=model.joint_names[1:2])
+    model = model.with_layout(transition_speeds=(0.3, 0.0, 0.4))
     terms = {term: rng.uniform(1.0, 2.0, 3) for term in TERMS}
     wrist = {"rotor_inertia": 0.0, "viscous": 0.7, "coulomb": 0.9}
     parameters = np.concatenate([np.zeros(30), *terms.values(), list(wrist.values())])

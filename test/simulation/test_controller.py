@@ -5,15 +5,15 @@ import pytest
 
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motions import QuinticRamp
-from inertid_ros.simulation.controller import CommandedTrajectory, Follower
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.simulation.controller import Follower
 
 RAMP = QuinticRamp(np.zeros(2), np.array([1.0, -0.5]), 2.0)
 TIMES = np.linspace(0, 2, 41)
 
 
-def points(times=TIMES, with_acceleration=True):
-    q, v, a = RAMP.sample(times)
-    return CommandedTrajectory(times, q, v, a if with_acceleration else None)
+def points(times=TIMES):
+    return PiecewiseQuintic(times, *RAMP.sample(times))
 
 
 def trace(follower, begin, end, step=0.001):
@@ -22,31 +22,22 @@ def trace(follower, begin, end, step=0.001):
     return times, *(np.array(column) for column in zip(*rows, strict=True))
 
 
-@pytest.mark.parametrize("with_acceleration", [True, False])
-def test_points_are_joined_by_splines_and_the_last_is_held(with_acceleration):
+def test_points_are_joined_by_splines_and_the_last_is_held():
     follower = Follower(np.zeros(2))
-    follower.follow(points(with_acceleration=with_acceleration), now=5.0, start=5.0)
+    follower.follow(points(), now=5.0, start=5.0)
     times, q, v, a = trace(follower, 5.0, 8.0)
     wanted = RAMP.sample(times - 5.0)
     assert q == pytest.approx(wanted[0], abs=1e-5)
-    assert v == pytest.approx(wanted[1], abs=1e-2 if not with_acceleration else 1e-4)
+    assert v == pytest.approx(wanted[1], abs=1e-4)
     assert follower.desired(9.0)[0] == pytest.approx([1.0, -0.5])
     assert np.abs(follower.desired(9.0)[1]).max() == 0
-
-
-def test_positions_alone_are_joined_by_lines():
-    follower = Follower(np.zeros(2))
-    follower.follow(CommandedTrajectory(np.array([1.0, 2.0]), np.array([[1.0, 2.0], [1.0, 0.0]])), 0.0, 0.0)
-    assert follower.desired(0.25)[0] == pytest.approx([0.25, 0.5])
-    assert follower.desired(0.25)[1] == pytest.approx([1.0, 2.0])
-    assert follower.desired(1.5)[0] == pytest.approx([1.0, 1.0])
 
 
 def test_a_new_trajectory_replaces_the_old_one_smoothly():
     follower = Follower(np.zeros(2))
     follower.follow(points(), 0.0, 0.0)
     before = follower.desired(0.7)
-    back = CommandedTrajectory(np.array([1.0]), np.array([[0.2, 0.2]]), np.zeros((1, 2)), np.zeros((1, 2)))
+    back = PiecewiseQuintic(np.array([1.0]), np.array([[0.2, 0.2]]), np.zeros((1, 2)), np.zeros((1, 2)))
     follower.follow(back, 0.7, 0.7)
     for old, new in zip(before, follower.desired(0.7), strict=True):
         assert new == pytest.approx(old, abs=1e-9)
@@ -68,25 +59,11 @@ def test_a_start_in_the_future_is_approached_from_where_the_robot_is():
     assert follower.desired(2.0)[0] == pytest.approx([0.5, -0.25], abs=1e-6)
 
 
-def test_an_empty_trajectory_holds_what_is_desired_now():
-    follower = Follower(np.zeros(2))
-    follower.follow(points(), 0.0, 0.0)
-    here = follower.desired(1.0)[0]
-    empty = np.zeros((0, 2))
-    follower.follow(CommandedTrajectory(np.zeros(0), empty, empty, empty), 1.0, 1.0)
-    assert follower.desired(3.0)[0] == pytest.approx(here)
-
-
 @pytest.mark.parametrize(
     ("trajectory", "start", "words"),
     [
         (points(), -5.0, "ended 3.000 s ago"),
-        (CommandedTrajectory(TIMES[:2], np.zeros((2, 3))), 0.0, "position is not 2 x 2"),
-        (CommandedTrajectory(TIMES[:2], np.full((2, 2), np.nan)), 0.0, "finite numbers"),
-        (CommandedTrajectory(np.array([1.0, 1.0]), np.zeros((2, 2))), 0.0, "not increasing"),
-        (CommandedTrajectory(np.array([-1.0, 1.0]), np.zeros((2, 2))), 0.0, "not increasing"),
-        (CommandedTrajectory(np.array([np.nan]), np.zeros((1, 2))), 0.0, "not increasing"),
-        (CommandedTrajectory(np.array([1.0]), np.zeros((1, 2)), np.array([[0.1, 0]])), 0.0, "not at rest"),
+        (PiecewiseQuintic(np.ones(1), *np.full((3, 1, 2), 0.1)), 0.0, "not at rest"),
     ],
 )
 def test_bad_trajectories_are_refused_and_change_nothing(trajectory, start, words):

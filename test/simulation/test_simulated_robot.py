@@ -15,13 +15,14 @@ from inertid_ros.config.simulation import (
     SimulationOptions,
 )
 from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.core.samples import StateSample
 from inertid_ros.excitation.plan import slower
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import load_model
 from inertid_ros.robot.urdf_writing import write_urdf
-from inertid_ros.simulation.controller import CommandedTrajectory
 from inertid_ros.simulation.mujoco_model import build_mujoco, import_mujoco, set_bodies
 from inertid_ros.simulation.plan_recording import simulate
-from inertid_ros.simulation.sensors import FaultyChannel, StateSample
+from inertid_ros.simulation.sensors import FaultyChannel
 from inertid_ros.simulation.simulated_robot import Drives, SimulatedRobot
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install mujoco)")
@@ -244,7 +245,7 @@ def test_a_trajectory_takes_over_from_efforts_without_a_jump(model):
     here = robot.true_state().position
     assert np.abs(here - PANDA_START).max() > 0.01
     zero = np.zeros((1, 7))
-    robot.follow(CommandedTrajectory(np.array([2.0]), PANDA_START[None], zero, zero))
+    robot.follow(PiecewiseQuintic(np.array([2.0]), PANDA_START[None], zero, zero))
     assert robot.desired()[0] == pytest.approx(here)
     robot.step(3000)
     assert robot.true_state().position == pytest.approx(PANDA_START, abs=5e-3)

@@ -4,22 +4,15 @@ import numpy as np
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.identification.solvers.geodesic import (
-    Hyperplanes,
-    Projections,
-    exponential,
-    logarithm,
-    matrix_root,
-    project,
-)
+from inertid_ros.identification.solvers.geodesic import Hyperplanes, Projections, matrix_function, project
 
 _MEAN_STEPS = 100
 
 
 def nearest_points(S: Array, projections: Projections) -> Array:
     """Nearest points ``(m, nb, 4, 4)`` of all hyperplanes ([Lee2019]_ eq. 3.4.41)."""
-    root = matrix_root(S)
-    return root @ exponential(-projections.distance[:, None, None, None] * projections.direction) @ root
+    root = matrix_function(S, np.sqrt)
+    return root @ matrix_function(-projections.distance[:, None, None, None] * projections.direction, np.exp) @ root
 
 
 def karcher_mean(points: Array, weights: Array, tolerance: float = 1e-12) -> Array:
@@ -47,15 +40,15 @@ def karcher_mean(points: Array, weights: Array, tolerance: float = 1e-12) -> Arr
     mean = np.einsum("m,mbij->bij", shares, points)
     length, before = 1.0, np.inf
     for _ in range(_MEAN_STEPS):
-        root = matrix_root(mean)
+        root = matrix_function(mean, np.sqrt)
         inverse = np.linalg.inv(root)
-        tangent = np.einsum("m,mbij->bij", shares, logarithm(inverse @ points @ inverse))
+        tangent = np.einsum("m,mbij->bij", shares, matrix_function(inverse @ points @ inverse, np.log))
         size = float(np.linalg.norm(tangent))
         if size <= tolerance:
             return mean
         length = length if size < before else 0.5 * length  # points far apart want shorter steps
         before = size
-        mean = root @ exponential(length * tangent) @ root
+        mean = root @ matrix_function(length * tangent, np.exp) @ root
     raise IdentificationError("geodesic mean: does not settle; the points are too far apart")
 
 

@@ -11,13 +11,15 @@ from itertools import repeat
 import numpy as np
 from support.robots.quick_plans import quick_plan, simple_limits
 
-from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.config.excitation import ExcitationOptions, MonitorOptions
 from inertid_ros.config.simulation import FaultOptions
+from inertid_ros.core.samples import StateSample
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
-from inertid_ros.simulation.controller import Cascade, CommandedTrajectory, Follower
-from inertid_ros.simulation.sensors import FaultyChannel, StateSample
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.simulation.controller import Cascade, Follower
+from inertid_ros.simulation.sensors import FaultyChannel
 
 CYCLE_S, WINDOW_S = 0.002, 0.03
 STEP_S, TICK_S, STATE_DELAY_S, COMMAND_DELAY_S = 0.001, 0.004, 0.001, 0.001
@@ -30,10 +32,10 @@ LIMITS = simple_limits(2)
 Scaling = Callable[[float], float]  # of the time since the begin of the motion
 
 
-def table(seed: int, joints: int = 2) -> HorizonTable:
+def table(seed: int, joints: int = 2, duration_s: float = 10.0) -> HorizonTable:
     """A random motion that touches its limits."""
-    limits = simple_limits(joints)
-    return HorizonTable(quick_plan(limits, np.zeros(joints), seed), limits)
+    limits, options = simple_limits(joints), ExcitationOptions(duration_s=duration_s, base_frequency_hz=1 / duration_s)
+    return HorizonTable(quick_plan(limits, np.zeros(joints), seed, options), limits)
 
 
 class ScaledController:
@@ -64,10 +66,10 @@ class ScaledController:
         self.cycled = now
         while self._arriving and self._arriving[0][0] <= now:
             _, horizon = self._arriving.pop(0)
-            points = CommandedTrajectory(
+            points = PiecewiseQuintic(
                 horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration
             )
-            if len(points.time_from_start) == 1:
+            if len(horizon) == 1:
                 self._follower.hold(position)  # a point in the future is approached from where the robot stands
             self._follower.follow(points, now, horizon.stamp - EPOCH)
         return self._follower.desired(now)[0], self._follower.desired(now, self._cycle)[0]

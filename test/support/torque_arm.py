@@ -6,17 +6,16 @@ import numpy as np
 from support.nodes.two_links import COULOMB, TRUE_URDF, VISCOUS, two_links
 
 from inertid_ros.adaptive_control.controlled_arm import (
-    ArmState,
     ControlledArm,
     FirstEstimate,
     adaptive_controller,
     first_estimate,
 )
 from inertid_ros.adaptive_control.controller import CalibratedDrives
-from inertid_ros.adaptive_control.reference import SentTrajectory
 from inertid_ros.config.excitation import EffortControlOptions, LimitOptions, MonitorOptions
 from inertid_ros.config.simulation import SimulationOptions
 from inertid_ros.core.inertial_parameters import from_mass_com_inertia
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import load_model
 from inertid_ros.simulation.simulated_robot import Drives, SimulatedRobot
 
@@ -59,7 +58,7 @@ class TorqueArm:
         self.measured = begin.effort
         self.arm = ControlledArm(
             adaptive_controller(estimate, options), self.model, LimitOptions(), options,
-            MonitorOptions(**own), ArmState(self.time, begin.position, begin.velocity, begin.effort),
+            MonitorOptions(**own), begin,
         )  # fmt: skip
 
     @property
@@ -92,7 +91,7 @@ class TorqueArm:
         bodies[1] += from_mass_com_inertia(mass, np.array([com, 0.0, 0.0]), mass * 0.1**2 / 6 * np.eye(3))
         self.robot.become(self.truth.with_prior_bodies(bodies))
 
-    def sway(self, seconds: float = 2.0, size: float = 0.4, rounds: int = 1) -> SentTrajectory:
+    def sway(self, seconds: float = 2.0, size: float = 0.4, rounds: int = 1) -> PiecewiseQuintic:
         """A trajectory from the pose at the start and back, which begins now."""
         time = np.linspace(0.0, seconds * rounds, 20 * rounds + 1)[1:]
         omega = 2 * np.pi / seconds
@@ -101,7 +100,7 @@ class TorqueArm:
         velocity = -0.5 * omega * shape * np.sin(omega * time)[:, None]
         velocity[-1] = 0.0
         acceleration = -0.5 * omega**2 * shape * np.cos(omega * time)[:, None]
-        return SentTrajectory(self.time, time, position, velocity, acceleration)
+        return PiecewiseQuintic(self.time + time, position, velocity, acceleration)
 
     def swaying(self, rounds: int = 2) -> "TorqueArm":
         """In control since a second, and in motion."""

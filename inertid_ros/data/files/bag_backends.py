@@ -34,14 +34,10 @@ class OpenBag:
 
     Attributes
     ----------
-    types : dict of str to str
-        Topic to type, ``pkg/msg/Name``.
-    counts : dict of str to int
-        Topic to number of messages.
-    start_ns, end_ns : int
-        First time of recording, and the end of the last nanosecond [ns]; meaningless without messages.
-    messages : callable
-        Messages of given topics, in the order of their times of recording.
+    types : topic to type, ``pkg/msg/Name``.
+    counts : topic to number of messages.
+    start_ns, end_ns : first time of recording, and the end of the last nanosecond [ns]; meaningless without messages.
+    messages : messages of given topics, in the order of their times of recording.
     """
 
     types: dict[str, str]
@@ -54,10 +50,7 @@ class OpenBag:
 def bag_backend() -> "Rosbag2Backend | RosbagsBackend":
     """Return the first of ``BACKENDS`` that is installed.
 
-    Raises
-    ------
-    RecordingError
-        None is installed.
+    Raises RecordingError: none is installed.
     """
     for name in BACKENDS:
         try:
@@ -66,8 +59,7 @@ def bag_backend() -> "Rosbag2Backend | RosbagsBackend":
             continue
     raise RecordingError(
         "bags need rosbag2_py, which comes with ROS 2, or the Python package rosbags; install it with: pip install"
-        " rosbags"
-    )
+        " rosbags")
 
 
 class Rosbag2Backend:

@@ -28,10 +28,7 @@ _LIBRARY_BATCH_MESSAGES = 4096
 def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
     """Topic to ``(type, number of messages)`` of a bag.
 
-    Raises
-    ------
-    RecordingError
-        No bag, or unreadable.
+    Raises RecordingError: no bag, or unreadable.
     """
     bag = StoredBag(Path(path))
     for _ in bag.messages({}):
@@ -42,10 +39,7 @@ def bag_topics(path: str | Path) -> dict[str, tuple[str, int]]:
 def open_playback(path: str | Path, topics: tuple[str, ...] = ()) -> OpenBag:
     """Open a bag to play ``topics``, or all topics; a damaged one raises RecordingError while messages are read.
 
-    Raises
-    ------
-    RecordingError
-        No such bag, no library for bags is installed, unreadable, or a topic is not in it.
+    Raises RecordingError: no such bag, no library for bags is installed, unreadable, or a topic is not in it.
     """
     path, backend = Path(path).expanduser(), bag_backend()
     if not path.exists():
@@ -78,8 +72,7 @@ class StoredBag:
 
     Attributes
     ----------
-    types, counts : dict
-        Topic to type, and to number of messages; complete once all messages were read.
+    types, counts : topic to type, and to number of messages; complete once all messages were read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -119,10 +112,7 @@ class StoredBag:
     def messages(self, types: Mapping[str, str]) -> Iterator[tuple[str, RawMessages]]:
         """Yield messages of topics with their types in pieces, in the order of writing, up to damage in each file.
 
-        Raises
-        ------
-        RecordingError
-            Nothing can be read, or a package that decompresses it is not installed.
+        Raises RecordingError: nothing can be read, or a package that decompresses it is not installed.
         """
         if self._is_compressed:
             yield from self._by_library(types)
@@ -193,12 +183,9 @@ def _unreadable(path: Path, error: Exception) -> RecordingError:
 def _check_storage(path: Path) -> None:
     """Check a bag directory, or a file of a bag, before a library opens it.
 
-    Raises
-    ------
-    FormatError
-        Metadata are not those of a bag or name files elsewhere; see also :func:`check_chunks`, :func:`check_tables`.
-    OSError
-        A file cannot be read.
+    Raises FormatError: metadata are not those of a bag or name files elsewhere; see also :func:`check_chunks`,
+    :func:`check_tables`.
+    Raises OSError: a file cannot be read.
     """
     files = [path]
     if path.is_dir():
@@ -216,12 +203,8 @@ def _check_storage(path: Path) -> None:
 def _information(path: Path) -> dict[str, Any]:
     """Metadata of a bag directory.
 
-    Raises
-    ------
-    FormatError
-        They are not those of a bag, or name files elsewhere.
-    RecordingError
-        The file holds something else (a git-lfs pointer, an HTML page).
+    Raises FormatError: they are not those of a bag, or name files elsewhere.
+    Raises RecordingError: the file holds something else (a git-lfs pointer, an HTML page).
     """
     if foreign := foreign_content(_head(path / METADATA)):
         raise RecordingError(f"{path}: {METADATA} {foreign}")

@@ -1,6 +1,6 @@
 """Recordings from rosbag2 bags, as a whole or in parts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +17,8 @@ from .bag_opening import StoredBag
 from .column_reading import Columns, TopicColumns
 
 PART_SAMPLES = 20_000  # joint states of a part: 20 s at 1 kHz
-_TOPIC_OPTIONS = {
-    msg.JOINT_STATE: "joint_states", msg.ODOMETRY: "odometry", msg.POSE_STAMPED: "pose", msg.TWIST_STAMPED: "twist",
-    msg.IMU: "imu",
-}  # fmt: skip
+_TOPIC_OPTIONS = {msg.JOINT_STATE: "joint_states", msg.ODOMETRY: "odometry", msg.POSE_STAMPED: "pose",
+    msg.TWIST_STAMPED: "twist", msg.IMU: "imu"}
 _FROZEN_CLOCK_SHARE = 0.05  # of stamps that differ; with fewer the clock stands still
 _MAX_ZERO_STAMPS_SHARE = 0.5
 _PAUSE_PERIODS = 4.0  # longer steps are gaps, no jitter
@@ -34,13 +32,8 @@ class OnlyWholeError(Exception):
     """A bag can only be read as a whole: messages are not in order, or a tare applies to all of them."""
 
 
-def read_bag(
-    path: str | Path,
-    topics: RecordingTopics | None = None,
-    joints: Sequence[str] = (),
-    stamps: str = "header",
-    longest: int | None = None,
-) -> Recording:
+def read_bag(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = (),
+        stamps: str = "header", longest: int | None = None) -> Recording:
     """Recording of a rosbag2 directory or of a bare ``.mcap`` or ``.db3`` file, named by its path.
 
     Time is the header stamp relative to the first. Stamps that crossed are put in order, repeats and a few of another
@@ -48,147 +41,132 @@ def read_bag(
     was not closed, or an MCAP file that is cut short, everything readable is taken, with a line in
     :attr:`Recording.notices`.
 
+    Raises RecordingError: no bag, unreadable, a topic is missing or of another type, or the messages make no recording.
+
     Parameters
     ----------
-    path : str or Path
-    topics : RecordingTopics, optional
-    joints : sequence of str
-        Joints of the robot, as a hint: if several publishers share the topic, messages with none of these joints (a
-        gripper's) are skipped. ``topics.joints`` overrides it.
-    stamps : str
-        "header", or "arrival" for the times at which the messages were recorded.
-    longest : int, optional
-        Maximal number of joint states of one publisher; TooLongError if there are more.
-
-    Raises
-    ------
-    RecordingError
-        No bag, unreadable, a topic is missing or of another type, or the messages make no recording.
+    joints : joints of the robot, as a hint: if several publishers share the topic, messages with none of these joints
+        (a gripper's) are skipped. ``topics.joints`` overrides it.
+    stamps : "header", or "arrival" for the times at which the messages were recorded.
+    longest : maximal number of joint states of one publisher; TooLongError if there are more.
     """
-    name, topics, arrival = str(path), topics or RecordingTopics(), stamps == "arrival"
-    bag, collected = StoredBag(Path(path)), _collected(str(path), topics, arrival)
-    for columns, _ in _added(bag, collected):
+    source = _Source(path, topics, stamps)
+    for columns, _ in source.read():
         if longest is not None and columns.type == msg.JOINT_STATE and columns.samples > longest:
             raise TooLongError
-    _check_topics(name, bag.types, msg.wanted_topics(topics))
-    parts = [part for columns in collected.values() for part in columns.columns()]
-    recording = _recording(name, topics, parts, joints, arrival, bag.notices)
-    return _with_arrival_jitter(recording) if arrival else recording
+    recording = _recording(source, joints)
+    return _with_arrival_jitter(recording) if source.arrival else recording
 
 
-def bag_parts(
-    path: str | Path,
-    topics: RecordingTopics | None = None,
-    joints: Sequence[str] = (),
-    stamps: str = "header",
-    size: int = PART_SAMPLES,
-) -> Iterator[Recording]:
+def bag_parts(path: str | Path, topics: RecordingTopics | None = None, joints: Sequence[str] = (),
+        stamps: str = "header", size: int = PART_SAMPLES) -> Iterator[Recording]:
     """Yield consecutive parts of the recording of a bag; together they hold what :func:`read_bag` reads.
 
     Time of all parts counts from the first stamp of the bag. All are named by its path.
+
+    Raises OnlyWholeError: it must be read as a whole, which may raise RecordingError.
 
     Parameters
     ----------
     path, topics, joints, stamps
         As for :func:`read_bag`.
-    size : int
-        Approximate samples of a part; the last one has up to twice as many.
-
-    Raises
-    ------
-    OnlyWholeError
-        It must be read as a whole, which may raise RecordingError.
+    size : approximate samples of a part; the last one has up to twice as many.
     """
-    name, topics, arrival = str(path), topics or RecordingTopics(), stamps == "arrival"
-    assembler = _assembler(name, topics, topics.joints, () if topics.joints else joints)
     ready: list[Block] = []
     following: list[Block] = []
     first_ns: int | None = None
     try:
-        bag = StoredBag(Path(path))
-        for block in _blocks(bag, assembler, topics, arrival, size):
+        source = _Source(path, topics, stamps)
+        assembler = source.assembler(source.topics.joints, () if source.topics.joints else joints)
+        for block in _blocks(source, assembler, size):
             first_ns = int(block.stamps_ns[0]) if first_ns is None else first_ns
             following.append(block)
             if sum(map(len, following)) >= size:
                 if ready:
-                    yield _part(name, ready, first_ns, arrival, last=False)
+                    yield _part(source, ready, first_ns, last=False)
                 ready, following = following, []
         if first_ns is None:
             raise OnlyWholeError
-        part = _part(name, [*ready, *following], first_ns, arrival, last=True)
+        part = _part(source, [*ready, *following], first_ns, last=True)
     except RecordingError:
         raise OnlyWholeError from None
-    yield replace(part, notices=(*part.notices, *bag.notices, *assembler.notices))
+    yield replace(part, notices=(*part.notices, *source.bag.notices, *assembler.notices))
 
 
-def _blocks(
-    bag: StoredBag, assembler: RecordingAssembler, topics: RecordingTopics, arrival: bool, size: int
-) -> Iterator[Block]:
+class _Source:
+    """A bag, whose messages on the topics that make a recording, and tares, are collected in columns."""
+
+    def __init__(self, path: str | Path, topics: RecordingTopics | None, stamps: str) -> None:
+        self.name, self.topics, self.arrival = str(path), topics or RecordingTopics(), stamps == "arrival"
+        self.bag, self.wanted = StoredBag(Path(path)), msg.wanted_topics(self.topics)
+        frames = {wrench.topic: wrench.frame for wrench in self.topics.wrenches.values()}
+        types = self.wanted | {msg.tare_topic(topic): msg.WRENCH_STAMPED for topic in frames}
+        self._columns = {
+            topic: TopicColumns(self.name, topic, types[topic], self.arrival, frames.get(topic, "")) for topic in types}
+
+    def read(self) -> Iterator[tuple[TopicColumns, int]]:
+        """Yield the columns to which messages were added, and the number of these; RecordingError without a topic."""
+        for topic, messages in self.bag.messages({topic: columns.type for topic, columns in self._columns.items()}):
+            self._columns[topic].add(messages)
+            yield self._columns[topic], len(messages)
+        _check_topics(self.name, self.bag.types, self.wanted)
+
+    def take(self) -> list[Columns]:
+        """Columns of every source of messages since the last call."""
+        return [part for columns in self._columns.values() for part in columns.columns()]
+
+    def assembler(self, joints: Sequence[str], expected: Sequence[str] = ()) -> RecordingAssembler:
+        channels = [f"{WRENCH_PREFIX}{wrench.frame}" for wrench in self.topics.wrenches.values() if wrench.frame]
+        for message_type in msg.base_topics(self.topics).values():
+            channels += msg.CHANNELS[message_type]
+        return RecordingAssembler(self.name, joints, channels, self.topics.max_wrench_gap_s, expected)
+
+
+def _blocks(source: _Source, assembler: RecordingAssembler, size: int) -> Iterator[Block]:
     """Yield the samples of a bag after about every ``size`` joint states; RecordingError or OnlyWholeError."""
-    collected, states = _collected(assembler.name, topics, arrival), 0
-    wanted = msg.wanted_topics(topics)
-    for columns, count in _added(bag, collected):
-        if columns.topic not in wanted or not columns.is_in_order:
+
+    def taken(final: bool) -> Iterator[Block]:
+        _add(assembler, source.take())
+        block = assembler.take(final, patient=True)
+        if block is not None and len(block):
+            yield block
+
+    states = 0
+    for columns, count in source.read():
+        if columns.topic not in source.wanted or not columns.is_in_order:
             raise OnlyWholeError
         states += count if columns.type == msg.JOINT_STATE else 0
         if states >= size:
             states = 0
-            _add(assembler, [part for columns in collected.values() for part in columns.columns()])
-            block = assembler.take(patient=True)
-            if block is not None and len(block):
-                yield block
-    _check_topics(assembler.name, bag.types, wanted)
-    _add(assembler, [part for columns in collected.values() for part in columns.columns()])
-    block = assembler.take(final=True)
-    if block is not None and len(block):
-        yield block
+            yield from taken(final=False)
+    yield from taken(final=True)
 
 
-def _collected(name: str, topics: RecordingTopics, arrival: bool) -> dict[str, TopicColumns]:
-    """Topic to its columns, for all that make a recording, and tares."""
-    frames = {wrench.topic: wrench.frame for wrench in topics.wrenches.values()}
-    types = msg.wanted_topics(topics) | {msg.tare_topic(topic): msg.WRENCH_STAMPED for topic in frames}
-    return {topic: TopicColumns(name, topic, types[topic], arrival, frames.get(topic, "")) for topic in types}
-
-
-def _added(bag: StoredBag, collected: Mapping[str, TopicColumns]) -> Iterator[tuple[TopicColumns, int]]:
-    """Yield the columns to which messages were added, and the number of these."""
-    for topic, messages in bag.messages({topic: columns.type for topic, columns in collected.items()}):
-        collected[topic].add(messages)
-        yield collected[topic], len(messages)
-
-
-def _recording(
-    name: str,
-    topics: RecordingTopics,
-    parts: Sequence[Columns],
-    joints: Sequence[str],
-    arrival: bool,
-    notices: tuple[str, ...],
-) -> Recording:
+def _recording(source: _Source, joints: Sequence[str]) -> Recording:
     """Recording of all messages as they are, or, if it has stamps of several clocks or joints, with them in order."""
 
     def assembled(parts: Sequence[Columns], joints: Sequence[str], expected: Sequence[str] = ()) -> RecordingAssembler:
-        assembler = _assembler(name, topics, joints, expected)
+        assembler = source.assembler(joints, expected)
         _add(assembler, parts)
         return assembler
 
-    expected = () if topics.joints else tuple(joints)
+    name, notices, named = source.name, source.bag.notices, source.topics.joints
+    parts, expected = source.take(), () if named else tuple(joints)
     reason = RecordingError(f"{name}: joint states have stamps of two clocks; check the publisher")
     try:
-        assembler = assembled(parts, topics.joints, expected)
+        assembler = assembled(parts, named, expected)
         if expected and not assembler.joint_names:  # another robot's bag; the caller's check names its joints
-            assembler = assembled(parts, topics.joints)
+            assembler = assembled(parts, named)
         recording = assembler.recording(notices)
         if on_one_clock(recording.time).all():
             return recording
     except (JointsError, StampOrderError) as error:
         reason = error
-    parts, repairs = _by_stamps(name, parts, arrival)
+    parts, repairs = _by_stamps(name, parts, source.arrival)
     if repairs.too_many_elsewhere:
         raise reason
     recorded = dict.fromkeys(joint for part in _joint_states(parts) for joint in part.source)
-    chosen = topics.joints or tuple(joint for joint in joints if joint in recorded)
+    chosen = named or tuple(joint for joint in joints if joint in recorded)
     try:
         recording = assembled(parts, chosen or tuple(recorded)).recording(notices)
     except JointsError:
@@ -203,10 +181,7 @@ def _recording(
 def _by_stamps(name: str, parts: Sequence[Columns], arrival: bool) -> tuple[list[Columns], StampRepairs]:
     """Sort every source by its stamps, without the messages that :func:`.in_order` drops.
 
-    Raises
-    ------
-    RecordingError
-        The publisher of the joint states does not stamp them.
+    Raises RecordingError: the publisher of the joint states does not stamp them.
     """
     ordered, repairs = [], StampRepairs()
     for part in parts:
@@ -251,8 +226,7 @@ def _check_stamps(name: str, stamps: np.ndarray) -> None:
     if what:
         raise RecordingError(
             f"{name}: stamps of joint states {what}; the publisher must stamp them, or take the times at"
-            " which they were recorded by prepare.stamps: arrival"
-        )
+            " which they were recorded by prepare.stamps: arrival")
 
 
 def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> None:
@@ -263,27 +237,17 @@ def _check_topics(name: str, types: dict[str, str], wanted: dict[str, str]) -> N
             raise RecordingError(f"{name}: has no topic {topic}; it has {there}; set {key}")
         if types[topic] != message_type:
             raise RecordingError(
-                f"{name}: topic {topic} is {types[topic]}, expected {message_type}; choose another topic"
-            )
+                f"{name}: topic {topic} is {types[topic]}, expected {message_type}; choose another topic")
 
 
-def _part(name: str, blocks: Sequence[Block], first_ns: int, arrival: bool, last: bool) -> Recording:
+def _part(source: _Source, blocks: Sequence[Block], first_ns: int, last: bool) -> Recording:
     stamps = np.concatenate([block.stamps_ns for block in blocks])
     if not on_one_clock(stamps).all():
         raise OnlyWholeError
-    recording = recording_from_blocks(name, blocks)
     continued = (int(stamps[0]) > first_ns, not last)
+    recording = recording_from_blocks(source.name, blocks)
     recording = replace(recording, time=(stamps - first_ns) * 1e-9, continued=continued)
-    return _with_arrival_jitter(recording) if arrival else recording
-
-
-def _assembler(
-    name: str, topics: RecordingTopics, joints: Sequence[str], expected: Sequence[str]
-) -> RecordingAssembler:
-    channels = [f"{WRENCH_PREFIX}{wrench.frame}" for wrench in topics.wrenches.values() if wrench.frame]
-    for message_type in msg.base_topics(topics).values():
-        channels += msg.channels_of(message_type)
-    return RecordingAssembler(name, joints, channels, topics.max_wrench_gap_s, expected)
+    return _with_arrival_jitter(recording) if source.arrival else recording
 
 
 def _with_arrival_jitter(recording: Recording) -> Recording:

@@ -18,13 +18,8 @@ _OUTPUT_KIND = "recording"
 _WORLD_FRAME, _BASE_FRAME, _IMU_FRAME = "world", "base", "imu"  # frame names in the messages
 
 
-def write_bag(
-    recording: Recording,
-    path: str | Path,
-    storage: Storage = "mcap",
-    start_ns: int = 10**18,
-    overwrite: bool = False,
-) -> Path:
+def write_bag(recording: Recording, path: str | Path, storage: Storage = "mcap", start_ns: int = 10**18,
+        overwrite: bool = False) -> Path:
     """Write a recording as a rosbag2 directory ``path``, which appears when it is complete.
 
     Topics are ``/joint_states``, ``/wrench/<frame>`` for every wrench, and for a free base ``/odometry`` (or ``/pose``
@@ -32,12 +27,8 @@ def write_bag(
     not written. Header stamps are ``start_ns`` plus the time from the first sample; ``overwrite`` replaces a bag that
     this function wrote.
 
-    Raises
-    ------
-    OutputError
-        ``path`` cannot be written, or holds something else.
-    RecordingError
-        No library for bags is installed.
+    Raises OutputError: ``path`` cannot be written, or holds something else.
+    Raises RecordingError: no library for bags is installed.
     """
     path, backend = Path(path), bag_backend()
     check_bag(path, overwrite or None)

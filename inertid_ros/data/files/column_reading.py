@@ -20,16 +20,12 @@ class Columns:
 
     Attributes
     ----------
-    source : tuple of str
-        Joints of joint states, or the frame of wrenches.
-    place : tuple of int
-        Time of recording of the first of the source [ns], and its place in memory.
-    indices : ndarray, shape (N,)
-        Of the messages among all of the topic.
+    source : joints of joint states, or the frame of wrenches.
+    place : time of recording of the first of the source [ns], and its place in memory.
+    indices : (N,), of the messages among all of the topic.
     times_ns, stamps_ns : ndarray of int64, shape (N,)
         Times of recording, and header stamps, or times of recording if the caller wants these [ns].
-    values : dict of str to ndarray, shape (N, k)
-        Channel to values.
+    values : channel to values ``(N, k)``.
     """
 
     topic: str
@@ -63,17 +59,13 @@ class TopicColumns:
 
     Parameters
     ----------
-    bag : str
-        Name in errors.
-    arrival : bool
-        Whether stamps are times of recording.
-    frame : str
-        Frame of wrenches; empty takes that of the messages.
+    bag : name in errors.
+    arrival : whether stamps are times of recording.
+    frame : frame of wrenches; empty takes that of the messages.
 
     Attributes
     ----------
-    is_in_order : bool
-        Whether no message was recorded before an earlier one.
+    is_in_order : whether no message was recorded before an earlier one.
     """
 
     def __init__(self, bag: str, topic: str, message_type: str, arrival: bool, frame: str = "") -> None:
@@ -127,8 +119,7 @@ class TopicColumns:
             stamps = times if self._arrival else layout.stamps(rows)
             values, indices = layout.values(rows), chosen + self._count
             group.pieces.append(
-                Columns(self.topic, self.type, group.source, group.place, indices, times, stamps, values)
-            )
+                Columns(self.topic, self.type, group.source, group.place, indices, times, stamps, values))
             group.count += len(chosen)
         return rest[~fits]
 
@@ -156,8 +147,7 @@ class TopicColumns:
                 channels[channel].append(rows if is_ordered else rows[:, order])
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(piece, name) for piece in pieces])
-            for name in ("indices", "times_ns", "stamps_ns")
-        }
+            for name in ("indices", "times_ns", "stamps_ns")}
         values = {channel: np.concatenate(rows) for channel, rows in channels.items()}
         joined = replace(pieces[0], place=min(piece.place for piece in pieces), **arrays, values=values)
         if self.is_in_order and (np.diff(joined.indices) > 0).all():

@@ -49,12 +49,8 @@ class LiveBag:
 
     ``messages`` counts the committed ones.
 
-    Raises
-    ------
-    OutputError
-        The path is in use or cannot be written.
-    RecordingError
-        The disk is nearly full or fails.
+    Raises OutputError: the path is in use or cannot be written.
+    Raises RecordingError: the disk is nearly full or fails.
     """
 
     def __init__(self, path: str | Path, topics: list[mcap.Topic], options: BagWritingOptions | None = None) -> None:
@@ -83,18 +79,14 @@ class LiveBag:
         if len(data) > self.options.max_message_mb * _MIB:
             raise RecordingError(
                 f"{self._topics[topic].name}: message of {len(data)} bytes is above {self.options.max_message_mb} MiB;"
-                " record it with another tool or raise max_message_mb"
-            )
+                " record it with another tool or raise max_message_mb")
         self._records += mcap.message(topic, self._taken.counts[topic], stamp_ns, data)
         self._taken.add(topic, stamp_ns)
 
     def commit(self) -> None:
         """Hand all messages so far to the operating system; the file is valid before and after.
 
-        Raises
-        ------
-        RecordingError
-            The disk is full or fails; the file then ends with the last commit and stays readable.
+        Raises RecordingError: the disk is full or fails; the file then ends with the last commit and stays readable.
         """
         if not self._records:
             return
@@ -133,10 +125,8 @@ class LiveBag:
     def close(self) -> None:
         """Commit, write summary and final ``metadata.yaml``, and synchronise all of it to the disk.
 
-        Raises
-        ------
-        RecordingError
-            The disk is full or fails; committed messages stay readable, and the bag is marked not finalised.
+        Raises RecordingError: the disk is full or fails; committed messages stay readable, and the bag is marked not
+        finalised.
         """
         if self._descriptor < 0:
             return
@@ -209,29 +199,16 @@ def _metadata(file: str, topics: Sequence[mcap.Topic], statistics: _Statistics, 
     """Content of ``metadata.yaml`` for a bag of one MCAP file."""
 
     def extent() -> dict[str, object]:  # new objects each time: YAML would write a second use as a reference
-        return {
-            "starting_time": {"nanoseconds_since_epoch": statistics.start_ns},
-            "duration": {"nanoseconds": statistics.end_ns - statistics.start_ns},
-            "message_count": statistics.total,
-        }
+        return {"starting_time": {"nanoseconds_since_epoch": statistics.start_ns},
+            "duration": {"nanoseconds": statistics.end_ns - statistics.start_ns}, "message_count": statistics.total}
 
     topic_counts = []
     for topic, count in zip(topics, statistics.counts, strict=True):
-        described = {
-            "name": topic.name, "type": topic.type, "serialization_format": "cdr", "offered_qos_profiles": [],
-            "type_description_hash": "",
-        }  # fmt: skip
+        described = {"name": topic.name, "type": topic.type, "serialization_format": "cdr", "offered_qos_profiles": [],
+            "type_description_hash": ""}
         topic_counts.append({"topic_metadata": described, "message_count": count})
-    content = {
-        "version": 9,
-        "storage_identifier": "mcap",
-        "relative_file_paths": [file],
-        **extent(),
-        "topics_with_message_count": topic_counts,
-        "compression_format": "",
-        "compression_mode": "",
-        "files": [{"path": file, **extent()}],
-        "custom_data": {FINALISED_KEY: str(finalised).lower()},
-        "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
-    }
+    content = {"version": 9, "storage_identifier": "mcap", "relative_file_paths": [file], **extent(),
+        "topics_with_message_count": topic_counts, "compression_format": "", "compression_mode": "",
+        "files": [{"path": file, **extent()}], "custom_data": {FINALISED_KEY: str(finalised).lower()},
+        "ros_distro": os.environ.get("ROS_DISTRO", "unknown")}
     return yaml.safe_dump({INFORMATION_KEY: content}, sort_keys=False)

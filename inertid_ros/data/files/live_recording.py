@@ -34,28 +34,18 @@ class LiveRecording:
 
     Parameters
     ----------
-    assembler : RecordingAssembler
-        Synchronises the channels; also an attribute.
-    bag : LiveBag, optional
-        Where accepted messages are written as they came.
-    max_gap_periods : float
-        A step between stamps above this many median steps is a gap.
-    prelude : sequence of tuple of int and bytes
-        Topic index and content of messages that the bag holds before all others.
+    assembler : synchronises the channels; also an attribute.
+    bag : where accepted messages are written as they came.
+    max_gap_periods : a step between stamps above this many median steps is a gap.
+    prelude : topic index and content of messages that the bag holds before all others.
 
     Attributes
     ----------
-    last_error : str
-        Why the last message was rejected; empty if none was.
+    last_error : why the last message was rejected; empty if none was.
     """
 
-    def __init__(
-        self,
-        assembler: RecordingAssembler,
-        bag: LiveBag | None = None,
-        max_gap_periods: float = 4.0,
-        prelude: Sequence[tuple[int, bytes]] = (),
-    ) -> None:
+    def __init__(self, assembler: RecordingAssembler, bag: LiveBag | None = None, max_gap_periods: float = 4.0,
+            prelude: Sequence[tuple[int, bytes]] = ()) -> None:
         self.bag = bag
         self.counts = MessageCounts()
         self.last_error = ""
@@ -81,14 +71,8 @@ class LiveRecording:
         """Rate of the joint states by the median of recent stamp steps; 0 while unknown."""
         return 1e9 / float(np.median(self._steps)) if self._steps else 0.0
 
-    def add_joint_state(
-        self,
-        topic: int,
-        data: bytes,
-        names: list[str],
-        stamp_ns: int,
-        channels: tuple[ArrayLike, ArrayLike, ArrayLike],
-    ) -> bool:
+    def add_joint_state(self, topic: int, data: bytes, names: list[str], stamp_ns: int,
+            channels: tuple[ArrayLike, ArrayLike, ArrayLike]) -> bool:
         """Take one joint state; False if it was rejected (:attr:`last_error`).
 
         ``topic`` is the index of the topic in the bag, ``data`` the serialised message, and ``channels`` are position,
@@ -139,14 +123,12 @@ class LiveRecording:
             self._gap_stamps = [stamp for stamp in self._gap_stamps if stamp > int(block.stamps_ns[-1])]
         return block, gaps
 
-    def _check(
-        self, names: tuple[str, ...], stamp_ns: int, position: NDArray[np.float64], effort: NDArray[np.float64]
-    ) -> None:
+    def _check(self, names: tuple[str, ...], stamp_ns: int, position: NDArray[np.float64],
+            effort: NDArray[np.float64]) -> None:
         if stamp_ns <= 0:
             raise RecordingError(
                 f"{self.name}: header.stamp is {stamp_ns} ns; the publisher must stamp joint states, or take the times"
-                " at which they arrive (stamps: arrival of the recorder; of its bags prepare.stamps: arrival)"
-            )
+                " at which they arrive (stamps: arrival of the recorder; of its bags prepare.stamps: arrival)")
         if not np.isfinite(position).all():
             raise RecordingError(f"{self.name}: position is not finite; check the driver")
         if len(effort) != len(names):

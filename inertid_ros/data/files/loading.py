@@ -1,4 +1,4 @@
-"""Recordings from and to files: NumPy's ``.npz``, and bags, told apart by their content."""
+"""Recordings from and to files: NumPy's ``.npz``, tables and bags, told apart by their content."""
 
 import io
 import re
@@ -12,65 +12,59 @@ from inertid_ros.core.errors import FormatError, RecordingError
 from inertid_ros.core.formats import HEAD, foreign_content, read_arrays
 from inertid_ros.core.outputs import write_file
 from inertid_ros.data.long_recording import LongRecording
-from inertid_ros.data.recording import OPTIONAL_CHANNELS, WRENCH_PREFIX, Recording, StampRepairs, in_order, renamed
+from inertid_ros.data.recording import (
+    OPTIONAL_CHANNELS,
+    WRENCH_PREFIX,
+    Recording,
+    StampRepairs,
+    in_order,
+    renamed,
+    split_wrenches,
+)
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 from .bag_reading import OnlyWholeError, TooLongError, bag_parts, read_bag
 from .mcap_format import MCAP_MAGIC
 from .sqlite_format import SQLITE_MAGIC
+from .table_reading import read_table
 
-ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
+ACCEPTED = "an .npz or .csv recording, a rosbag2 directory, or a .mcap or .db3 file"
 MAX_SAMPLES_AT_ONCE = 300_000  # of a recording that is read as a whole: five minutes at 1 kHz
 _NPZ_MAGIC = b"PK\x03\x04"
 _ROS1_MAGIC = b"#ROSBAG V"
-_TABLE_LINE = re.compile(rb"[\x20-\x7e\t]+[,;\t][\x20-\x7e\t]*(\r?\n|$)")
+_TABLE_LINE = re.compile(rb"[\x20-\x7e\x80-\xff\t]+[,;\t][\x20-\x7e\x80-\xff\t]*(\r?\n|$)")
 _REQUIRED_KEYS = ("joint_names", "time", "position", "effort")
 _MAX_JOINTS = 10_000
 _BASE_KEYS = ("base_pose", "base_twist", "imu")
 
 
-def load_recording(
-    path: str | Path,
-    topics: RecordingTopics | None = None,
-    joints: RecordedJoints | None = None,
-    stamps: str = "header",
-    longest: int | None = None,
-) -> Recording:
-    """Load an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file; its content decides the format.
+def load_recording(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
+        stamps: str = "header", longest: int | None = None) -> Recording:
+    """Load an ``.npz`` file, a table of text, a bag directory, or a bare ``.mcap`` or ``.db3`` file, by its content.
+
+    Raises RecordingError: another format, or unreadable; see :func:`read_npz`, :func:`.table_reading.read_table` and
+    :func:`.bag_reading.read_bag`.
 
     Parameters
     ----------
-    path : str or Path
-    topics : RecordingTopics, optional
-        Topics of a bag, and joints by their names in it; ignored for npz.
-    joints : RecordedJoints, optional
-        Joints of the robot and their names in recordings: the result has those of the URDF. Messages of a bag with
+    topics : topics of a bag, and joints by their names in it; ignored for other files.
+    joints : joints of the robot and their names in recordings: the result has those of the URDF. Messages of a bag with
         none of them are skipped.
-    stamps : str
-        Time of the messages of a bag: "header", or "arrival" if headers are empty.
-    longest : int, optional
-        Maximal number of samples of a bag that can be read in parts; TooLongError if it has more.
-
-    Raises
-    ------
-    RecordingError
-        Another format, or unreadable; see :func:`read_npz` and :func:`.bag_reading.read_bag`.
+    stamps : time of the messages of a bag: "header", or "arrival" if headers are empty.
+    longest : maximal number of samples of a bag that can be read in parts; TooLongError if it has more.
     """
     path, joints = Path(path), joints or RecordedJoints()
-    if not path.is_dir() and file_format(path) == "npz":
-        return renamed(read_npz(path), joints)
+    read = None if path.is_dir() else {"npz": read_npz, "table": _read_table}.get(file_format(path))
+    if read is not None:
+        return renamed(read(path), joints)
     return renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
 
 
-def load_any_length(
-    path: str | Path,
-    topics: RecordingTopics | None = None,
-    joints: RecordedJoints | None = None,
-    stamps: str = "header",
-) -> Recording | LongRecording:
+def load_any_length(path: str | Path, topics: RecordingTopics | None = None, joints: RecordedJoints | None = None,
+        stamps: str = "header") -> Recording | LongRecording:
     """Load a recording like :func:`load_recording`, a bag of more than :data:`MAX_SAMPLES_AT_ONCE` samples in parts.
 
-    An ``.npz`` file, and a bag whose messages must be put in order, is read as a whole at any length.
+    An ``.npz`` file, a table, and a bag whose messages must be put in order, is read as a whole at any length.
     """
     path, joints = Path(path), joints or RecordedJoints()
     try:
@@ -79,8 +73,7 @@ def load_any_length(
         pass
     try:
         return LongRecording.from_parts(
-            lambda: (renamed(part, joints) for part in bag_parts(path, topics, _hint(joints), stamps))
-        )
+            lambda: (renamed(part, joints) for part in bag_parts(path, topics, _hint(joints), stamps)))
     except OnlyWholeError:
         return load_recording(path, topics, joints, stamps)
 
@@ -90,12 +83,9 @@ def _hint(joints: RecordedJoints) -> tuple[str, ...]:
 
 
 def file_format(path: Path) -> str:
-    """Return ``npz``, ``mcap`` or ``sqlite3``, by the first bytes of the file.
+    """Return ``npz``, ``mcap``, ``sqlite3`` or ``table``, by the first bytes of the file.
 
-    Raises
-    ------
-    RecordingError
-        No such file, empty, or another format.
+    Raises RecordingError: no such file, empty, or another format.
     """
     try:
         with path.open("rb") as file:
@@ -111,25 +101,17 @@ def file_format(path: Path) -> str:
             return name
     if head.startswith(_ROS1_MAGIC):
         raise RecordingError(
-            f"{path}: is a bag of ROS 1; convert it with 'rosbags-convert --src {path} --dst {path.with_suffix('')}'"
-        )
+            f"{path}: is a bag of ROS 1; convert it with 'rosbags-convert --src {path} --dst {path.with_suffix('')}'")
     if _TABLE_LINE.match(head):
-        raise RecordingError(
-            f"{path}: is a table; read it in Python and write its columns with"
-            " numpy.savez('run.npz', joint_names=, time=, position=, effort=), whose units and shapes are in"
-            " docs/conventions.md"
-        )
+        return "table"
     raise RecordingError(f"{path}: is not a recording; give {ACCEPTED}")
 
 
 def read_npz(path: str | Path) -> Recording:
     """Read an ``.npz`` file; keys outside the format are ignored.
 
-    Raises
-    ------
-    RecordingError
-        No such file, not an npz archive, a key is missing or of a wrong type, or the content makes no
-        :class:`~inertid_ros.data.recording.Recording`.
+    Raises RecordingError: no such file, not an npz archive, a key is missing or of a wrong type, or the content makes
+    no :class:`~inertid_ros.data.recording.Recording`.
     """
     path = Path(path)
     try:
@@ -149,8 +131,16 @@ def read_npz(path: str | Path) -> Recording:
     if missing:
         raise RecordingError(
             f"{path}: lacks {', '.join(missing)} (it has {', '.join(sorted(content)) or 'no known key'});"
-            f" a recording holds {', '.join(_REQUIRED_KEYS)}"
-        )
+            f" a recording holds {', '.join(_REQUIRED_KEYS)}")
+    return _recording(path, content)
+
+
+def _read_table(path: Path) -> Recording:
+    return _recording(path, read_table(path))
+
+
+def _recording(path: Path, content: dict[str, np.ndarray]) -> Recording:
+    """Recording of the arrays of a file, in the order of their stamps."""
     names = content.pop("joint_names")
     if names.ndim != 1 or names.dtype.kind not in "US":
         raise RecordingError(f"{path}: joint_names is not a list of names; save it as an array of strings")
@@ -159,10 +149,7 @@ def read_npz(path: str | Path) -> Recording:
     text = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in names.tolist()]
     content.setdefault("effort", np.full(content["position"].shape, np.nan))
     content, repairs = _in_order(content)
-    frames = [key for key in content if key.startswith(WRENCH_PREFIX)]
-    wrenches = {key.removeprefix(WRENCH_PREFIX): content.pop(key) for key in frames}
-    channels: dict[str, Any] = content
-    return Recording(joint_names=tuple(text), **channels, wrenches=wrenches, name=str(path), repairs=repairs)
+    return Recording(tuple(text), **split_wrenches(content), name=str(path), repairs=repairs)
 
 
 def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], StampRepairs]:
@@ -180,22 +167,12 @@ def _in_order(content: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], St
 def write_npz(recording: Recording, path: str | Path, overwrite: bool = True) -> Path:
     """Write a recording to ``path``, atomically; ``overwrite`` replaces a regular file.
 
-    Raises
-    ------
-    OutputError
-        It cannot be written.
+    Raises OutputError: it cannot be written.
     """
-    path = Path(path)
-    content: dict[str, Any] = {"joint_names": np.array(recording.joint_names), "time": recording.time}
-    for key in ("position", "effort", *OPTIONAL_CHANNELS):
-        value = getattr(recording, key)
-        if value is not None:
-            content[key] = value
-    content |= {f"{WRENCH_PREFIX}{frame}": values for frame, values in recording.wrenches.items()}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **content)
+    buffer, content = io.BytesIO(), dict[str, Any](recording.channels)
+    np.savez_compressed(buffer, joint_names=np.array(recording.joint_names), **content)
     write_file(path, buffer.getvalue(), overwrite or None)
-    return path
+    return Path(path)
 
 
 def _known(key: str) -> bool:

@@ -103,18 +103,13 @@ class McapFile:
 
     Parameters
     ----------
-    path : Path
-    topics : collection of str
-        Topics to read, which must be CDR; messages of all others are only counted.
+    topics : topics to read, which must be CDR; messages of all others are only counted.
 
     Attributes
     ----------
-    types : dict of str to str
-        Topic to type of all topics so far.
-    counts : dict of str to int
-        Topic to number of messages so far.
-    is_damaged : bool
-        Whether the file lacks its end, or damage was met so far.
+    types : topic to type of all topics so far.
+    counts : topic to number of messages so far.
+    is_damaged : whether the file lacks its end, or damage was met so far.
     """
 
     def __init__(self, path: Path, topics: Collection[str]) -> None:
@@ -128,12 +123,8 @@ class McapFile:
     def batches(self) -> Iterator[tuple[str, RawMessages]]:
         """Yield topics and messages of consecutive pieces of the file; damaged content never raises.
 
-        Raises
-        ------
-        OSError
-            The file cannot be read at all.
-        RecordingError
-            A topic is not CDR; MissingPackageError.
+        Raises OSError: the file cannot be read at all.
+        Raises RecordingError: a topic is not CDR; MissingPackageError.
         """
         try:
             yield from self._batches()
@@ -157,8 +148,7 @@ class McapFile:
             _release(pages)
             chunks = [
                 content[records.offsets[index] : records.offsets[index] + records.lengths[index]]
-                for index in np.flatnonzero(records.opcodes == CHUNK)
-            ]
+                for index in np.flatnonzero(records.opcodes == CHUNK)]
             for inside in ahead(lambda chunk: self._decompressed(chunk, budget), chunks, _CHUNKS_AHEAD):
                 for inner in scan(inside, 0, len(inside)):
                     if (inner.opcodes == CHUNK).any():
@@ -203,7 +193,9 @@ class McapFile:
             if self.types.setdefault(topic, message_type) != message_type:
                 raise ValueError("holds a topic of two types")
             if topic in self._topics and encoding != "cdr":
-                raise RecordingError(f"{self._path}: topic {topic} is encoded as {encoding}, not cdr; record it again")
+                raise RecordingError(
+                    f"{self._path}: topic {topic} is encoded as {encoding}, and not as CDR by ROS 2; open the file with"
+                    f" 'plotjuggler -d {self._path}' and export its joint states as CSV")
             self._channels[key] = topic
 
     def _decompressed(self, chunk: Bytes, budget: Budget) -> Bytes:
@@ -216,8 +208,7 @@ class McapFile:
             package = _DECOMPRESSION_PACKAGES[compression]
             raise MissingPackageError(
                 f"{self._path}: is damaged, and recovering its {compression} chunks needs the Python package {package};"
-                f" install it with: pip install {package}"
-            ) from error
+                f" install it with: pip install {package}") from error
         if len(inside) > size:
             raise ValueError("holds a chunk of another size than it declares")
         if len(inside) < size:
@@ -230,10 +221,8 @@ class McapFile:
 def check_chunks(path: Path) -> None:
     """Check an MCAP file before a library reads it.
 
-    Raises
-    ------
-    FormatError
-        Chunks expand to more than a :class:`.Budget` allows or than they declare, or a channel is too large.
+    Raises FormatError: chunks expand to more than a :class:`.Budget` allows or than they declare, or a channel is too
+    large.
     """
     size, position = path.stat().st_size, len(MCAP_MAGIC)
     budget = Budget(size)
@@ -334,10 +323,7 @@ class Records(NamedTuple):
 def scan(content: Bytes, start: int, stop: int) -> Iterator[Records]:
     """Yield all records from ``start`` to ``stop``, or to the end of the data section.
 
-    Raises
-    ------
-    ValueError
-        A record is longer than its file. What is there of it is yielded before if it is a chunk.
+    Raises ValueError: a record is longer than its file. What is there of it is yielded before if it is a chunk.
     """
     position, singles = start, _MIN_SINGLE_RECORDS
     while position < stop:
@@ -389,8 +375,7 @@ def _repeating(heads: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _predicted(
-    content: Bytes, position: int, stop: int, pattern: list[tuple[int, int]], most: int
-) -> tuple[Records, bool]:
+        content: Bytes, position: int, stop: int, pattern: list[tuple[int, int]], most: int) -> tuple[Records, bool]:
     """Next records as far as they repeat a pattern, and whether the whole prediction was right."""
     lengths = np.array([length for _, length in pattern], dtype=np.int64)
     within = np.concatenate([[0], np.cumsum(_RECORD_HEAD.size + lengths)])

@@ -30,12 +30,8 @@ class SqliteFile:
     def batches(self) -> Iterator[tuple[str, RawMessages]]:
         """Yield topics and messages in the order of writing.
 
-        Raises
-        ------
-        FormatError
-            The file is cut short, or not a database of messages.
-        RecordingError
-            A topic is not CDR.
+        Raises FormatError: the file is cut short, or not a database of messages.
+        Raises RecordingError: a topic is not CDR.
         """
         check_tables(self._path)
         try:
@@ -70,10 +66,8 @@ class SqliteFile:
 def check_tables(path: Path) -> None:
     """Check a database before it is read.
 
-    Raises
-    ------
-    FormatError
-        It cannot be read or is cut short, a table is computed, or the name or type of a topic is not text.
+    Raises FormatError: it cannot be read or is cut short, a table is computed, or the name or type of a topic is not
+    text.
     """
     with path.open("rb") as content:
         head = content.read(32)

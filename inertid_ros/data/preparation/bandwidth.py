@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.core.samples import LITTLE_LEAKAGE
 
-from .filtering import StampedChannels, resample
+from .filtering import resample
+from .recorded_channels import CleanChannels
 
 _log = NoticeLogger(__name__)
 MAX_CUTOFF_PER_RATE = 0.4  # the filter still falls below half of the sample rate
@@ -39,9 +39,6 @@ _MAX_FASTER_RATIO = 8.0  # of a joint's frequency over that of the middle one; a
 _PRODUCT_BAND_RATIO = 5.0  # band of products of velocities, and of gravity, over the frequency of a motion
 _BASE_BAND_RATIO = 3.0  # least band of a noisy free base over the frequency of its motion
 _LINEAR_AMPLITUDE = 0.02  # rad or m, root mean square; torque is linear in a smaller motion, and passes the filter
-# Gaps that are bridged.
-_BRIDGED_CUTOFF_PERIODS = 0.25  # what passes the filter is nearly straight for so long
-_BRIDGED_MOTION_PERIODS = 0.05  # a motion differs by 1 % from a straight line for so long
 
 
 class Spectrum(NamedTuple):
@@ -49,16 +46,14 @@ class Spectrum(NamedTuple):
 
     Attributes
     ----------
-    motion_hz : ndarray, shape (n,)
-        Below it lie 99 % of the velocity power above the noise [Hz], or 95 % if the rest lies ten times higher; 0 for a
-        joint at rest.
+    motion_hz : (n,), below it lie 99 % of the velocity power above the noise [Hz], or 95 % if the rest lies ten times
+        higher; 0 for a joint at rest.
     amplitude : (n,), root mean square of the position above the noise, without its mean and trend [rad or m].
     noise_hz : (n,), where the spectrum falls to the noise floor [Hz].
     noise_density : (n,), one-sided noise floor of the position [rad^2/Hz], taken as white below the cutoff.
     acceleration_power : (n,), mean square of the acceleration up to ``noise_hz`` [rad^2/s^4].
-    power_hz : ndarray, shape (n,)
-        Below it lie 99 % of the acceleration power beyond the motion [Hz]: the band of a recording that was low-passed
-        before, the whole band otherwise.
+    power_hz : (n,), below it lie 99 % of the acceleration power beyond the motion [Hz]: the band of a recording that
+        was low-passed before, the whole band otherwise.
     tail_hz : ndarray, shape (n,)
         Up to here the acceleration beyond five times the motion has a twentieth of the power of that below [Hz].
     rate_hz : lowest sample rate of the pieces [Hz].
@@ -254,7 +249,7 @@ def _fastest(motion_hz: Array) -> float:
     return float(motion_hz[motion_hz <= _MAX_FASTER_RATIO * usual].max())
 
 
-def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
+def spectra(recordings: Sequence[CleanChannels], base: str | None = None) -> tuple[Spectrum, Spectrum | None]:
     """Spectra of the joint positions, and of the channel ``base`` of a free base, over all recordings together.
 
     Positions that keep their values go up in stairs, whose steps would look like motion of a high frequency: their
@@ -278,10 +273,7 @@ def spectra(recordings: Sequence[StampedChannels], base: str | None = None) -> t
 def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum | None = None) -> float:
     """Cutoff of the low-pass [Hz]: the configured one, or if ``wanted_hz`` is 0, see :func:`automatic_cutoff`.
 
-    Raises
-    ------
-    RecordingError
-        The wanted cutoff is not below half the sample rate; ``name`` is that of the recording.
+    Raises RecordingError: the wanted cutoff is not below half the sample rate; ``name`` is that of the recording.
     """
     if wanted_hz == 0.0:
         if not joints.motion_hz.any():
@@ -290,14 +282,5 @@ def checked_cutoff(name: str, wanted_hz: float, joints: Spectrum, base: Spectrum
     if wanted_hz >= 0.5 * joints.rate_hz:
         raise RecordingError(
             f"{name}: prepare.cutoff_hz is {wanted_hz:g} but the sample rate is {joints.rate_hz:.1f} Hz;"
-            f" choose it below {MAX_CUTOFF_PER_RATE * joints.rate_hz:.1f}, or 0 for automatic"
-        )
+            f" choose it below {MAX_CUTOFF_PER_RATE * joints.rate_hz:.1f}, or 0 for automatic")
     return wanted_hz
-
-
-def longest_gap(period: float, cutoff: float, joints: Spectrum, options: PrepareOptions) -> float:
-    """Longest step of the stamps that is bridged [s]: the longest of a quarter of a period of the cutoff, a twentieth
-    of a period of the motion, and the configured number of sample periods."""
-    fastest = float(joints.motion_hz.max())
-    straight = _BRIDGED_MOTION_PERIODS / fastest if fastest > 0 else 0.0
-    return max(options.max_gap_periods * period, _BRIDGED_CUTOFF_PERIODS / cutoff, straight)

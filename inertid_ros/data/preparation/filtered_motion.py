@@ -1,21 +1,21 @@
 """Motion of joints and of a free base, every channel through the same low-pass; where drives slide, and transients."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import BASE_MOTION_SOURCES, BaseMotionOptions, PrepareOptions
+from inertid_ros.config.recordings import BaseMotionOptions, PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import body_rate, checked_quaternions, rotate_back
-from inertid_ros.data.recording import WRENCH_PREFIX, Recording
+from inertid_ros.core.rotations import body_rate, rotate_back
+from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 from .filtering import Segment, derivatives, hardly_interpolated, low_pass, usable_samples
+from .recorded_channels import BASE_SOURCES
 
 _MAX_TWIST_ERROR_SHARE = 0.25  # squared error of a twist over the squared velocity
 _NOISE_SPEED = 0.01  # m/s or rad/s; slower differences are noise
@@ -25,9 +25,6 @@ _MAX_SLOW_WEIGHT = 0.5  # of slow samples in a filtered one; with more, friction
 _CENTRE_SHARES = (0.2, 0.8)  # of the recording's duration
 _TRANSIENT_RATIO = 3.0  # acceleration of a transient over the largest one of the centre
 _MOVING_ACCELERATION_SHARE = 0.02  # of a joint's largest acceleration; with less in the centre it rests there
-_SOURCE_CHANNELS = {
-    "pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration"),
-}  # fmt: skip
 
 
 class FilteredMotion(NamedTuple):
@@ -61,14 +58,11 @@ class FilteredMotion(NamedTuple):
 
 
 def filter_motion(
-    name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions
-) -> FilteredMotion:
+        name: str, segment: Segment, cutoff: float, model: RobotModel, options: PrepareOptions) -> FilteredMotion:
     """Low-pass motion and forces of one piece at a cutoff [Hz], without phase.
 
-    Raises
-    ------
-    RecordingError
-        The robot lacks the frame of the inertial measurement unit, or the base's channels contradict each other.
+    Raises RecordingError: the robot lacks the frame of the inertial measurement unit, or the base's channels contradict
+    each other.
     """
     smooth = {
         channel: low_pass(values, segment.period, cutoff, options.filter_order)
@@ -107,48 +101,12 @@ def _imu_placement(model: RobotModel, frame: str, name: str) -> tuple[Array, Arr
     if sensor.parentJoint != 1:
         raise RecordingError(
             f"{name}: prepare.base.imu_frame '{frame}' is carried by joint '{kinematics.names[sensor.parentJoint]}';"
-            " only a sensor that is fixed to the root link measures how the base moves"
-        )
+            " only a sensor that is fixed to the root link measures how the base moves")
     return np.array(sensor.placement.rotation), np.array(sensor.placement.translation)
 
 
-def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], NDArray[np.bool_]]:
-    """Raw channels of the base that are to be filtered, and flags ``(N,)`` of samples with an invalid pose.
-
-    The quaternions of the pose ``(N, 7)`` are units whose signs do not jump.
-
-    Raises
-    ------
-    RecordingError
-        The pose or the chosen channel was not recorded, or the pose has no unit quaternions.
-    """
-    if recording.base_pose is None:
-        raise RecordingError(
-            f"{recording.name}: base_pose was not recorded, which a free base needs; name its topic in"
-            " topics.odometry or topics.pose"
-        )
-    orientation, invalid = checked_quaternions(recording.base_pose[:, 3:], recording.name)
-    channels = {"base_pose": np.hstack([recording.base_pose[:, :3], orientation])}
-    recorded = {key for keys in _SOURCE_CHANNELS.values() for key in keys if getattr(recording, key) is not None}
-    for key in _SOURCE_CHANNELS[options.motion_from]:
-        if key not in recorded:
-            possible = [source for source in BASE_MOTION_SOURCES if recorded.issuperset(_SOURCE_CHANNELS[source])]
-            raise RecordingError(
-                f"{recording.name}: {key} was not recorded; name its topic in topics, or set prepare.base.motion_from"
-                f" to {' or '.join(possible)}"
-            )
-        channels[key] = getattr(recording, key)
-    return channels, invalid
-
-
-def noisiest_channel(options: BaseMotionOptions) -> str:
-    """Channel that is differentiated for the acceleration of the base, whose noise that has."""
-    return (*_SOURCE_CHANNELS[options.motion_from], "base_pose")[0]
-
-
-def _base_motion(
-    name: str, smooth: Mapping[str, Array], period: float, model: RobotModel, options: BaseMotionOptions
-) -> tuple[Array, Array, Array]:
+def _base_motion(name: str, smooth: Mapping[str, Array], period: float, model: RobotModel,
+        options: BaseMotionOptions) -> tuple[Array, Array, Array]:
     """Configuration ``(N, 7)``, twist and derivative of the twist ``(N, 6)`` of the base in its frame, as in Pinocchio.
 
     ``smooth`` are filtered channels, ``period`` [s] apart. Raises RecordingError if the measured twist is not that of
@@ -158,7 +116,7 @@ def _base_motion(
     position, raw = smooth["base_pose"][:, :3], smooth["base_pose"][:, 3:]
     quaternion = raw / np.linalg.norm(raw, axis=1, keepdims=True)
     q = np.hstack([position, quaternion])
-    if "base_twist" in _SOURCE_CHANNELS[options.motion_from]:
+    if "base_twist" in BASE_SOURCES[options.motion_from]:
         twist = smooth["base_twist"]
         _check_twist(name, twist, q, period)
         if options.motion_from == "acceleration":
@@ -179,8 +137,7 @@ def _base_motion(
 
 
 def base_acceleration(
-    specific_force: Array, rate: Array, rate_derivative: Array, velocity: Array, lever_arm: Array
-) -> Array:
+        specific_force: Array, rate: Array, rate_derivative: Array, velocity: Array, lever_arm: Array) -> Array:
     """Acceleration ``(N, 6)`` of a base (derivative of the twist in its frame) less gravity, from an inertial unit.
 
     The specific force is moved to the origin of the base by the lever arm, and the turning of the frame is subtracted:
@@ -203,8 +160,7 @@ def _check_twist(name: str, twist: Array, q: Array, period: float) -> None:
             raise RecordingError(
                 f"{name}: the {what} part of base_twist is not the velocity of base_pose in the base's own axes (off by"
                 f" {np.sqrt(off / len(q)):.3g} of {np.sqrt(moved / len(q)):.3g} RMS); correct the publisher, or set"
-                " prepare.base.motion_from to pose"
-            )
+                " prepare.base.motion_from to pose")
 
 
 def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
@@ -212,37 +168,29 @@ def fast_speeds(velocities: Sequence[Array], layout: ParameterLayout) -> Array:
     return np.asarray(np.percentile(np.abs(np.concatenate(velocities) @ layout.drive_ratios.T), 99, axis=0))
 
 
-@dataclass(frozen=True)
-class FrictionDirection:
-    """Speeds ``(n + couplings,)`` above which the friction of a drive has a direction [rad/s or m/s]."""
+def sliding_speeds(fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout) -> Array:
+    """Speeds ``(n + couplings,)`` above which the friction of a drive has a direction [rad/s or m/s].
 
-    layout: ParameterLayout
-    threshold: Array
+    They are a share of its fast speed, below which it counts as resting or presliding, and above the noise of the
+    velocities, with standard deviations ``noise_deviation (n,)``.
+    """
+    noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
+    return np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED)
 
-    @classmethod
-    def from_speeds(
-        cls, fast: Array, noise_deviation: Array, low_speed_fraction: float, layout: ParameterLayout
-    ) -> "FrictionDirection":
-        """Thresholds at a share of the fast speeds ``(n + couplings,)``, and above the noise of the velocities.
 
-        ``noise_deviation (n,)`` is its standard deviation; below ``low_speed_fraction`` of its fast speed a drive
-        counts as resting or presliding.
-        """
-        noise = np.sqrt(layout.drive_ratios**2 @ noise_deviation**2)
-        return cls(layout, np.maximum(np.maximum(low_speed_fraction * fast, _NOISE_DEVIATIONS * noise), RESTING_SPEED))
+def slides(layout: ParameterLayout, threshold: Array, velocity: Array,
+        low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
+    """Flag ``(N, n)`` where all drives with friction that act on a joint slide; true if none is identified.
 
-    def defined(self, velocity: Array, low_pass: Callable[[Array], Array]) -> NDArray[np.bool_]:
-        """Flag ``(N, n)`` where all drives with friction that act on a joint slide; true if none is identified.
-
-        ``velocity (N, n)`` is that of a piece at the rate of the recording, ``low_pass`` the filter of the torque: a
-        filtered sample is a mixture, and while a drive reverses swiftly, hardly any of it is slow.
-        """
-        drives = self.layout.drive_ratios
-        with_friction = np.ones(len(drives), dtype=bool)
-        with_friction[: len(self.layout.joints)] = "coulomb" in self.layout.drive_terms
-        slow = np.abs(velocity @ drives.T) < self.threshold
-        resting = (low_pass(slow.astype(float)) > _MAX_SLOW_WEIGHT) & with_friction
-        return resting.astype(int) @ (drives != 0) == 0
+    ``velocity (N, n)`` is that of a piece at the rate of the recording, ``low_pass`` the filter of the torque: a
+    filtered sample is a mixture, and while a drive reverses swiftly, hardly any of it is slow.
+    """
+    drives = layout.drive_ratios
+    with_friction = np.ones(len(drives), dtype=bool)
+    with_friction[: len(layout.joints)] = "coulomb" in layout.drive_terms
+    slow = np.abs(velocity @ drives.T) < threshold
+    resting = (low_pass(slow.astype(float)) > _MAX_SLOW_WEIGHT) & with_friction
+    return resting.astype(int) @ (drives != 0) == 0
 
 
 def without_transients(time: Array, acceleration: Array) -> NDArray[np.bool_]:

@@ -1,7 +1,8 @@
 """Stamps with jitter to even ones, in pieces between the gaps; zero-phase low-pass and derivatives."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -13,12 +14,18 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.notices import NoticeLogger
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS
 
+from .recorded_channels import CleanChannels
+
 _log = NoticeLogger(__name__)
+BRIDGED = "bridged"  # key of flags, beside those of channels
 # Resampling.
 _EVEN_TOLERANCE_PERIODS = 0.01  # stamps this close to the grid are taken as they are
 _BURST_PERIODS = 0.25  # samples closer together measure the same moment twice and are averaged
 _MAX_INSTANTS_PER_SAMPLE = 100.0  # of the grid; with more, stamps are not instants of measurement
 _BRIDGED_DISTANCE_PERIODS = 0.99  # an instant farther from every sample lies where samples were lost
+_BRIDGED_CUTOFF_PERIODS = 0.25  # what passes the filter is nearly straight for so long
+_BRIDGED_MOTION_PERIODS = 0.05  # a motion differs by 1 % from a straight line for so long
+_SAMPLES_PER_CUTOFF_PERIOD = 10.0  # of the result: at half of that rate the low-pass lets less than 1e-5 pass
 _MIN_PIECE_SAMPLES = 16
 _MIN_PIECE_PERIODS = 4.0  # of the cutoff; a shorter piece is all filter transient
 # Low-pass.
@@ -28,80 +35,11 @@ _FORGOTTEN_SHARE = 1e-11  # of a value, left in what is filtered beyond the memo
 _MAX_INTERPOLATED_WEIGHT = 0.1  # of the filter on interpolated values
 
 
-@dataclass(frozen=True)
-class EvenGrid:
+class EvenGrid(NamedTuple):
     """Even instants, ``period`` [s] apart, from ``start`` [s] on."""
 
     start: float
     period: float
-
-    def first(self, time: float) -> int:
-        """Number of the first instant at or after ``time`` [s]."""
-        return int(np.ceil((time - self.start) / self.period - 1e-6))
-
-    def instants(self, first: int, last_time: float) -> Array:
-        """Instants ``(N,)`` from number ``first`` to ``last_time`` [s]."""
-        count = int(np.floor((last_time - self.start) / self.period + 1e-6)) + 1 - first
-        return np.asarray(self.start + self.period * np.arange(first, first + max(count, 0)))
-
-
-@dataclass(frozen=True)
-class StampedChannels:
-    """Channels at the stamps of a recording.
-
-    Attributes
-    ----------
-    time : (N,), increasing stamps [s].
-    channels : mapping of str to ndarray, shape (N, n)
-    replaced : name to bool (N, n), interpolated values of some channels.
-    held : number of samples for which positions in motion keep their values, of the middle joint; 1 if all are new.
-    slowest_hz : rate of new positions of a joint that keeps its values for longer than the others.
-    """
-
-    name: str
-    time: Array
-    channels: Mapping[str, Array]
-    replaced: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    held: int = 1
-    slowest_hz: float = np.inf
-
-    @property
-    def period(self) -> float:
-        """Median step of the stamps [s]."""
-        return float(np.median(np.diff(self.time)))
-
-    def without_ends(self, skip_start: float, skip_end: float) -> "StampedChannels":
-        """Cut the ends by so many seconds; raises RecordingError if fewer than four samples are left."""
-        time = self.time
-        keep = (time >= time[0] + skip_start) & (time <= time[-1] - skip_end)
-        if keep.sum() < 4:
-            raise RecordingError(
-                f"{self.name}: time spans {time[-1] - time[0]:.2f} s, too short to skip {skip_start + skip_end:g} s of"
-                " it; lower prepare.skip_start_s or record longer"
-            )
-        return self._select(keep)
-
-    def without_long_losses(self, longest: float) -> "StampedChannels":
-        """Cut runs of samples of interpolated motion longer than ``longest`` [s], which leaves gaps."""
-        motion = [flags.any(axis=1) for channel, flags in self.replaced.items() if channel != "effort"]
-        unknown = np.any(motion, axis=0)
-        if not unknown.any():
-            return self
-        known = np.flatnonzero(~unknown)
-        if len(known) < 4:
-            return self._select(~unknown)
-        after = np.searchsorted(known, np.arange(len(self.time)))
-        start = self.time[known[np.maximum(after - 1, 0)]]
-        end = self.time[known[np.minimum(after, len(known) - 1)]]
-        return self._select(~(unknown & (end - start > longest)))
-
-    def _select(self, keep: NDArray[np.bool_]) -> "StampedChannels":
-        return replace(
-            self,
-            time=self.time[keep],
-            channels={key: values[keep] for key, values in self.channels.items()},
-            replaced={key: flags[keep] for key, flags in self.replaced.items()},
-        )
 
 
 @dataclass(frozen=True)
@@ -113,8 +51,8 @@ class Segment:
     time : (N,), [s].
     period : sample period, the same for all segments of a recording [s].
     channels : mapping of str to ndarray, shape (N, n)
-    replaced : name to bool (N, n), values from interpolated ones, of some channels.
-    bridged : bool (N,), samples interpolated over a short gap in all channels.
+    replaced : name to bool (N, n), values from interpolated ones, of some channels, and of all of them (N, 1) over a
+        short gap (:data:`BRIDGED`).
     first : number of the first sample on the grid of a longer recording that this one continues.
     """
 
@@ -122,58 +60,85 @@ class Segment:
     period: float
     channels: Mapping[str, Array]
     replaced: Mapping[str, NDArray[np.bool_]]
-    bridged: NDArray[np.bool_]
     first: int = 0
 
     def __len__(self) -> int:
         return len(self.time)
 
-    def every(self, stride: int) -> slice:
-        """Rows of every ``stride``-th sample, the same in a part as in the whole."""
-        return slice(-self.first % stride, None, stride)
+
+def even_pieces(recorded: CleanChannels, motion_hz: float, cutoff: float, options: PrepareOptions,
+        grid: EvenGrid | None = None) -> tuple[list[Segment], list[slice]]:
+    """Even pieces that are more than filter transient, and the rows of each at the sample rate of the result.
+
+    The longest step of the stamps that is bridged is the longest of a quarter of a period of the cutoff [Hz], a
+    twentieth of a period of the fastest motion [Hz], and the configured number of sample periods.
+    """
+    straight = _BRIDGED_MOTION_PERIODS / motion_hz if motion_hz > 0 else 0.0
+    longest = max(options.max_gap_periods * recorded.period, _BRIDGED_CUTOFF_PERIODS / cutoff, straight)
+    pieces = resample(recorded, longest, grid)
+    period, rate = pieces[0].period, options.rate_hz or _SAMPLES_PER_CUTOFF_PERIOD * cutoff
+    shortest = max(_MIN_PIECE_SAMPLES * period, _MIN_PIECE_PERIODS / cutoff)
+    long = [piece for piece in pieces if len(piece) * period >= shortest]
+    if not long:
+        raise RecordingError(
+            f"{recorded.name}: time has no piece longer than {shortest:.2f} s without a gap;"
+            " record without losses, or set prepare.cutoff_hz higher")
+    if len(long) < len(pieces):
+        lost = sum(map(len, pieces)) - sum(map(len, long))
+        _log.info("%s: dropped %d samples in pieces too short to filter", recorded.name, lost)
+    stride = max(1, int(np.floor(1.0 / (period * rate) + 1e-9)))
+    return long, [slice(-piece.first % stride, None, stride) for piece in long]  # a part keeps the rows of the whole
 
 
-def resample(recorded: StampedChannels, longest_gap: float, grid: EvenGrid | None = None) -> list[Segment]:
+def resample(recorded: CleanChannels, longest_gap: float, grid: EvenGrid | None = None) -> list[Segment]:
     """Split at steps longer than ``longest_gap`` [s], and put each piece on an even grid.
 
     Interpolation is by cubic spline within a piece, after bursts of nearly equal stamps were averaged (a spline through
     them would overshoot), and by a monotone cubic where samples were lost, which stays between the values on both
     sides of the gap. The first piece of a part continues the ``grid`` of its recording.
 
-    Raises
-    ------
-    RecordingError
-        Most stamps are too close together to be instants of measurement.
+    Raises RecordingError: most stamps are too close together to be instants of measurement.
     """
     median = recorded.period
     longest_gap = max(longest_gap, 1.5 * median)
-    recorded = _average_bursts(recorded.without_long_losses(longest_gap), median)
+    recorded = _average_bursts(_without_long_losses(recorded, longest_gap), median)
     time = recorded.time
     period = _mean_period(time) if grid is None else grid.period
     longest = _MAX_INSTANTS_PER_SAMPLE * period
     if time[-1] - time[0] > _MAX_INSTANTS_PER_SAMPLE * len(time) * period and longest_gap > longest:
         raise RecordingError(
             f"{recorded.name}: most steps of time are about {period:.1g} s, the mean one is"
-            f" {(time[-1] - time[0]) / len(time):.1g} s; let the publisher stamp each state when it is measured"
-        )
+            f" {(time[-1] - time[0]) / len(time):.1g} s; let the publisher stamp each state when it is measured")
     breaks = np.flatnonzero(np.diff(time) > longest_gap) + 1
     pieces = np.split(np.arange(len(time)), breaks)
     grids = [grid or EvenGrid(time[0], period), *(EvenGrid(time[rows[0]], period) for rows in pieces[1:])]
     return [_even(recorded, rows, piece_grid) for rows, piece_grid in zip(pieces, grids, strict=True)]
 
 
-def _average_bursts(recorded: StampedChannels, period: float) -> StampedChannels:
+def _without_long_losses(recorded: CleanChannels, longest: float) -> CleanChannels:
+    """Cut runs of samples of interpolated motion longer than ``longest`` [s], which leaves gaps."""
+    motion = [flags.any(axis=1) for channel, flags in recorded.replaced.items() if channel != "effort"]
+    unknown = np.any(motion, axis=0)
+    if not unknown.any():
+        return recorded
+    known = np.flatnonzero(~unknown)
+    if len(known) < 4:
+        return recorded.select(~unknown)
+    after = np.searchsorted(known, np.arange(len(unknown)))
+    start = recorded.time[known[np.maximum(after - 1, 0)]]
+    end = recorded.time[known[np.minimum(after, len(known) - 1)]]
+    return recorded.select(~(unknown & (end - start > longest)))
+
+
+def _average_bursts(recorded: CleanChannels, period: float) -> CleanChannels:
     time = recorded.time
     starts = np.flatnonzero(np.concatenate([[True], np.diff(time) >= _BURST_PERIODS * period]))
     if len(starts) == len(time):
         return recorded
     counts = np.diff(np.append(starts, len(time)))
-    return StampedChannels(
-        recorded.name,
-        np.add.reduceat(time, starts) / counts,
-        {key: np.add.reduceat(values, starts, axis=0) / counts[:, None] for key, values in recorded.channels.items()},
-        {key: np.logical_or.reduceat(flags, starts, axis=0) for key, flags in recorded.replaced.items()},
-    )
+    means = {key: np.add.reduceat(x, starts, axis=0) / counts[:, None] for key, x in recorded.channels.items()}
+    replaced = {key: np.logical_or.reduceat(flags, starts, axis=0) for key, flags in recorded.replaced.items()}
+    return CleanChannels(recorded.name, np.add.reduceat(time, starts) / counts, means, replaced)
 
 
 def _mean_period(time: Array) -> float:
@@ -182,22 +147,23 @@ def _mean_period(time: Array) -> float:
     return float(steps[steps <= LOST_SAMPLE_PERIODS * np.median(steps)].mean())
 
 
-def _even(recorded: StampedChannels, rows: NDArray[np.intp], even: EvenGrid) -> Segment:
+def _even(recorded: CleanChannels, rows: NDArray[np.intp], even: EvenGrid) -> Segment:
     time, period = recorded.time[rows], even.period
-    first = even.first(time[0])
+    first = int(np.ceil((time[0] - even.start) / period - 1e-6))
+    count = max(int(np.floor((time[-1] - even.start) / period + 1e-6)) + 1 - first, 0)
+    grid: Array = even.start + period * np.arange(first, first + count, dtype=float)
     channels = {key: values[rows] for key, values in recorded.channels.items()}
     flags = {key: replaced[rows] for key, replaced in recorded.replaced.items()}
-    grid = even.instants(first, time[-1])
-    count = len(grid)
     if count == len(time) and np.abs(grid - time).max() <= _EVEN_TOLERANCE_PERIODS * period:
-        return Segment(grid, period, channels, flags, np.zeros(count, dtype=bool), first)
+        return Segment(grid, period, channels, flags, first)
     after = np.clip(np.searchsorted(time, grid), 1, len(time) - 1) if len(time) > 1 else np.zeros(count, dtype=int)
     before = np.maximum(after - 1, 0)
     in_gap = time[after] - time[before] > LOST_SAMPLE_PERIODS * period
     bridged = in_gap & (np.minimum(grid - time[before], time[after] - grid) > _BRIDGED_DISTANCE_PERIODS * period)
     nearest = np.where(grid - time[before] < time[after] - grid, before, after)
     interpolated = {key: _interpolated(time, values, grid, in_gap) for key, values in channels.items()}
-    return Segment(grid, period, interpolated, {key: values[nearest] for key, values in flags.items()}, bridged, first)
+    replaced = {BRIDGED: bridged[:, None], **{key: values[nearest] for key, values in flags.items()}}
+    return Segment(grid, period, interpolated, replaced, first)
 
 
 def _interpolated(time: Array, values: Array, grid: Array, in_gap: NDArray[np.bool_]) -> Array:
@@ -254,29 +220,13 @@ def derivatives(values: Array, period: float, orders: tuple[int, ...]) -> tuple[
     return tuple(spline(knots, order) / period**order for order in orders)
 
 
-def long_enough(name: str, segments: list[Segment], cutoff: float) -> list[Segment]:
-    """Select the pieces that are more than filter transient at ``cutoff`` [Hz]; raises RecordingError if none is."""
-    period = segments[0].period
-    shortest = max(_MIN_PIECE_SAMPLES * period, _MIN_PIECE_PERIODS / cutoff)
-    long = [segment for segment in segments if len(segment) * period >= shortest]
-    if not long:
-        raise RecordingError(
-            f"{name}: time has no piece longer than {shortest:.2f} s without a gap;"
-            " record without losses, or set prepare.cutoff_hz higher"
-        )
-    if len(long) < len(segments):
-        lost = sum(map(len, segments)) - sum(map(len, long))
-        _log.info("%s: dropped %d samples in pieces too short to filter", name, lost)
-    return long
-
-
 def usable_samples(segment: Segment, cutoff: float, options: PrepareOptions) -> NDArray[np.bool_]:
     """Flag ``(N,)`` the samples away from the ends of a piece, without interpolated values other than of effort."""
     edge = min(int(np.ceil(options.edge_periods / (cutoff * segment.period))), len(segment) // 3)
     usable = np.ones(len(segment), dtype=bool)
     usable[:edge] = usable[len(segment) - edge :] = False
     motion = [flags for channel, flags in segment.replaced.items() if channel != "effort"]
-    for flags in (segment.bridged[:, None], *motion):
+    for flags in motion:
         usable &= hardly_interpolated(flags, segment.period, cutoff, options.filter_order).all(axis=1)
     return usable
 
@@ -289,12 +239,3 @@ def hardly_interpolated(flags: NDArray[np.bool_], period: float, cutoff: float, 
     if not flags.any():
         return np.ones(flags.shape, dtype=bool)
     return np.abs(low_pass(flags.astype(float), period, cutoff, order)) < _MAX_INTERPOLATED_WEIGHT
-
-
-def sample_stride(period: float, cutoff: float, rate_hz: float) -> int:
-    """Stride for a sample rate of ``rate_hz``, or if it is 0, of 10 samples per period of the cutoff.
-
-    At half of that rate the low-pass lets less than 1e-5 pass.
-    """
-    rate = rate_hz or 10.0 * cutoff
-    return max(1, int(np.floor(1.0 / (period * rate) + 1e-9)))

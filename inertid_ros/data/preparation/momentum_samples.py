@@ -1,16 +1,19 @@
 """Samples for equations of momentum of a floating robot: rates of base, joints and wheels, filtered alike."""
 
+import operator
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from scipy.spatial.transform import Rotation
 
 from inertid_ros.config.recordings import PrepareOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices, skew
+from inertid_ros.core.rotations import checked_quaternions, continuous_quaternions, rotation_matrices
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.data.screening.channel_checks import revolute_joints
@@ -29,7 +32,6 @@ _STILL_SPEED_SHARE = 0.01  # of an axis's highest speed; slower counts as at res
 _MOVING_DEVIATIONS, _MOVING_SPEED_SHARE = 6.0, 0.05  # of the noise, and of the base's usual speed: faster is not rest
 _MAX_DRIFT_SHARE = 0.1  # of the range of the base's motion, between integrated twist and pose
 _TWIST_PARTS = ((slice(0, 3), "moves", "m/s"), (slice(3, 6), "turns", "rad/s"))
-_SERIES_ANGLE = 1e-4  # rad; below, series instead of quotients of small numbers
 
 
 def momentum_channels(recording: Recording, model: RobotModel, options: PrepareOptions) -> CleanChannels:
@@ -37,25 +39,20 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
 
     Velocities are taken as measured if they were recorded, else from positions.
 
-    Raises
-    ------
-    RecordingError
-        A joint, the speed of a wheel or the base twist is missing.
+    Raises RecordingError: a joint, the speed of a wheel or the base twist is missing.
     """
     columns, wheels = joint_columns(recording, model), model.wheels.names
     missing = [name for name in wheels if name not in recording.joint_names]
     if missing:
         raise RecordingError(
             f"{recording.name}: lacks the speed of wheel {', '.join(missing)} (it has"
-            f" {', '.join(recording.joint_names)}); record it as a joint of that name"
-        )
+            f" {', '.join(recording.joint_names)}); record it as a joint of that name")
     columns += [recording.joint_names.index(name) for name in wheels]
     if recording.base_twist is None:
         raise RecordingError(
             f"{recording.name}: base_twist is missing; record the base's odometry or twist, without it there is no"
-            " momentum"
-        )
-    clean = CleanChannels(recording.name, recording.time, (options.skip_start_s, options.skip_end_s))
+            " momentum")
+    clean = CleanChannels(recording.name, recording.time)
     raw = {"position": recording.position[:, columns]}
     if recording.velocity is not None and options.motion_from != "acceleration":
         raw["velocity"] = recording.velocity[:, columns]
@@ -66,17 +63,11 @@ def momentum_channels(recording: Recording, model: RobotModel, options: PrepareO
         quaternions, _ = checked_quaternions(recording.base_pose[:, 3:], recording.name)
         lost = lost | clean.add_finite("pose", np.hstack([recording.base_pose[:, :3], quaternions]))
     clean.replaced["twist"] = lost[:, None]
-    return clean
+    return clean.without_ends(options.skip_start_s, options.skip_end_s)
 
 
-def momentum_samples(
-    recorded: CleanChannels,
-    joints: Spectrum,
-    cutoff: float,
-    model: RobotModel,
-    options: PrepareOptions,
-    change: bool = False,
-) -> Samples:
+def momentum_samples(recorded: CleanChannels, joints: Spectrum, cutoff: float, model: RobotModel,
+        options: PrepareOptions, change: bool = False) -> Samples:
     """Samples for :mod:`inertid_ros.regressors.momentum_equations` (momentum as measurement), below a cutoff [Hz].
 
     The same zero-phase filter on all rates keeps them in step and removes noise, which would make least squares
@@ -84,12 +75,10 @@ def momentum_samples(
     the twist ([Naveen2019]_ sec. 7.3). ``joints`` is the spectrum of the joint positions; ``change`` selects equations
     of the change of momentum, in the world.
 
-    Raises
-    ------
-    RecordingError
-        The recording is too short, momentum is not conserved, or pose and twist contradict each other.
+    Raises RecordingError: the recording is too short, momentum is not conserved, or pose and twist contradict each
+    other.
     """
-    segments, chosen = recorded.even_pieces(joints, cutoff, options)
+    segments, chosen = filtering.even_pieces(recorded, float(joints.motion_hz.max()), cutoff, options)
     pieces = [_piece(recorded.name, segment, model, cutoff, options, change) for segment in segments]
     parts = [piece.select(rows) for piece, rows in zip(pieces, chosen, strict=True)]
     keys = ("time", "q", "v", "a", "tau", "mask", "usable")
@@ -99,9 +88,8 @@ def momentum_samples(
     return replace(samples, tau=samples.tau - samples.tau[samples.usable].mean(axis=0)) if change else samples
 
 
-def _piece(
-    name: str, segment: Segment, model: RobotModel, cutoff: float, options: PrepareOptions, change: bool
-) -> Samples:
+def _piece(name: str, segment: Segment, model: RobotModel, cutoff: float, options: PrepareOptions,
+        change: bool) -> Samples:
     period, joints = segment.period, model.joints
     smooth = partial(filtering.low_pass, period=period, cutoff_hz=cutoff, order=options.filter_order)
     q = smooth(segment.channels["position"])
@@ -124,18 +112,9 @@ def _piece(
         _check_conservation(name, segment.time[usable], twist[usable], v[usable], noise[:6])
     measured[:, 3:] = -wheels
     rates = np.hstack([twist, v[:, :joints]])
-    return Samples(
-        time=segment.time,
-        q=np.hstack([pose, q[:, :joints]]),
-        v=rates,
-        a=filtering.derivatives(rates, period, (1,))[0],
-        tau=measured,
-        mask=np.repeat(usable[:, None], 6, axis=1),
-        usable=usable,
-        name=name,
-        cutoff_hz=cutoff,
-        noise=noise[: 6 + joints],
-    )
+    return Samples(time=segment.time, q=np.hstack([pose, q[:, :joints]]), v=rates,
+        a=filtering.derivatives(rates, period, (1,))[0], tau=measured, mask=np.repeat(usable[:, None], 6, axis=1),
+        usable=usable, name=name, cutoff_hz=cutoff, noise=noise[: 6 + joints])
 
 
 def _check_conservation(name: str, time: Array, twist: Array, rates: Array, noise: Array) -> None:
@@ -158,8 +137,7 @@ def _check_conservation(name: str, time: Array, twist: Array, rates: Array, nois
             raise RecordingError(
                 f"{name}: momentum is not conserved, or not zero: the base {verb} at {speed[at]:.3g} {unit} at"
                 f" {time[at] - time[0]:.1f} s while joints and wheels stand still; keep thrusters off and external"
-                " torques away, or, if it drifted so from the start, set identify.equations to momentum_change"
-            )
+                " torques away, or, if it drifted so from the start, set identify.equations to momentum_change")
 
 
 def _check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
@@ -168,16 +146,14 @@ def _check_pose(name: str, time: Array, pose: Array, integrated: Array) -> None:
     moved, apart = (np.linalg.norm(pose[:, :3] - place, axis=1) for place in (pose[0, :3], integrated[:, :3]))
     for extents, drifts, what, unit in (
         ((turn[0].inv() * turn).magnitude(), (turn.inv() * other).magnitude(), "turns", "rad"),
-        (moved, apart, "moves", "m"),
-    ):
+        (moved, apart, "moves", "m")):
         extent, drift = float(extents.max()), float(drifts.max())
         if drift > _MAX_DRIFT_SHARE * extent and drift > 1e-6:
             raise RecordingError(
                 f"{name}: pose and twist of the base drift apart by {drift:.3g} {unit} within {time[-1] - time[0]:.0f}"
                 f" s, {100 * drift / max(extent, 1e-12):.0f} % of the {extent:.3g} {unit} that it {what}; calibrate the"
                 " rate sensor's bias, record shorter pieces, or start at zero momentum, where no pose is needed"
-                " (identify.equations: momentum)"
-            )
+                " (identify.equations: momentum)")
 
 
 def dead_reckoning(time: Array, twist: Array, start: Array) -> Array:
@@ -199,29 +175,7 @@ def fine_dead_reckoning(period: float, twist: Array, start: Array) -> Array:
 
 def _compose_twists(start: Array, steps: Array) -> Array:
     """Poses ``(N + 1, 7)`` after twists ``(N, 6)``, each held for one unit of time."""
-    first = np.eye(4)
-    first[:3, :3], first[:3, 3] = Rotation.from_quat(start[3:]).as_matrix(), start[:3]
-    transforms = np.concatenate([first[None], _exponential(steps)])
-    stride = 1
-    while stride < len(transforms):  # a scan: all products of the first k in log2 N rounds
-        transforms[stride:] = transforms[:-stride] @ transforms[stride:]
-        stride *= 2
-    turns = np.vstack([start[3:], Rotation.from_matrix(transforms[1:, :3, :3]).as_quat()])
-    return np.hstack([transforms[:, :3, 3], continuous_quaternions(turns)])
-
-
-def _exponential(twists: Array) -> Array:
-    """Exponential map of twists ``(N, 6)``, as transforms ``(N, 4, 4)``."""
-    angle = np.linalg.norm(twists[:, 3:], axis=1)
-    safe, small = np.where(angle < _SERIES_ANGLE, 1.0, angle), angle < _SERIES_ANGLE
-    first = np.where(small, 1 - angle**2 / 6, np.sin(angle) / safe)
-    second = np.where(small, 0.5 - angle**2 / 24, (1 - np.cos(angle)) / safe**2)
-    third = np.where(small, 1 / 6 - angle**2 / 120, (1 - first) / safe**2)
-    cross = skew(twists[:, 3:])
-    square = cross @ cross
-    out = np.zeros((len(twists), 4, 4))
-    out[:, :3, :3] = np.eye(3) + first[:, None, None] * cross + second[:, None, None] * square
-    translation = np.eye(3) + second[:, None, None] * cross + third[:, None, None] * square
-    out[:, :3, 3] = (translation @ twists[:, :3, None])[..., 0]
-    out[:, 3, 3] = 1.0
-    return out
+    placements = accumulate(map(pin.exp6, steps), operator.mul, initial=pin.XYZQUATToSE3(start))
+    poses = np.array([pin.SE3ToXYZQUAT(placement) for placement in placements])
+    poses[0] = start
+    return np.hstack([poses[:, :3], continuous_quaternions(poses[:, 3:])])

@@ -21,9 +21,9 @@ from inertid_ros.robot.model import RobotModel
 from . import filtered_motion
 from .bandwidth import MAX_CUTOFF_PER_RATE, Spectrum, checked_cutoff, spectra
 from .filtered_motion import FilteredMotion
-from .filtering import EvenGrid, StampedChannels, low_pass
+from .filtering import EvenGrid, even_pieces, low_pass
 from .momentum_samples import momentum_channels, momentum_samples
-from .recorded_channels import BASE_POSE, CleanChannels, force_channels
+from .recorded_channels import BASE_POSE, BASE_SOURCES, CleanChannels, force_channels
 from .wrenches import check_wrenches, slipping
 
 _log = NoticeLogger(__name__)
@@ -91,20 +91,17 @@ class Preparation:
     def base_channel(self) -> str | None:
         """Channel of a free base that shows its noise."""
         of_force = self.equation_type not in MOMENTUM_EQUATIONS
-        return filtered_motion.noisiest_channel(self.options.base) if of_force and self.model.free else None
+        return (*BASE_SOURCES[self.options.base.motion_from], BASE_POSE)[0] if of_force and self.model.free else None
 
     @cached_property
     def spectra(self) -> tuple[Spectrum, Spectrum | None]:
         """Spectra of the joint positions, and of the channel of a free base."""
-        return self.shared.spectra if self.shared else spectra([self.channels.stamped], self.base_channel)
+        return self.shared.spectra if self.shared else spectra([self.channels], self.base_channel)
 
     def samples(self, cutoff_hz: float = 0.0) -> Samples:
         """Prepare samples below a cutoff [Hz]; 0 takes the configured one, or one that suits this recording.
 
-        Raises
-        ------
-        RecordingError
-            The recording lacks channels that these equations need, or cannot be used.
+        Raises RecordingError: the recording lacks channels that these equations need, or cannot be used.
         """
         joints, base = self.spectra
         cutoff = checked_cutoff(self.recording.name, cutoff_hz or self.options.cutoff_hz, joints, base)
@@ -125,7 +122,8 @@ class Preparation:
         """
         recorded, model, options, shared = self.channels, self.model, self.options, self.shared
         # Even samples in pieces, all channels through one filter.
-        segments, chosen = recorded.even_pieces(joints, cutoff, options, shared.grid if shared else None)
+        grid, motion_hz = shared.grid if shared else None, float(joints.motion_hz.max())
+        segments, chosen = even_pieces(recorded, motion_hz, cutoff, options, grid)
         pieces = [filtered_motion.filter_motion(recorded.name, segment, cutoff, model, options) for segment in segments]
         kept = [piece.select(rows) for piece, rows in zip(pieces, chosen, strict=True)]
         motion = FilteredMotion(*map(np.concatenate, zip(*kept, strict=True)))
@@ -134,11 +132,13 @@ class Preparation:
         noise = np.sqrt(joints.noise_density * (2 * np.pi) ** 2 * cutoff**3 / 3)  # of the velocity below the cutoff
         speeds = [piece.v[:, of_joints] for piece in pieces]
         fast = shared.fast_speeds if shared else filtered_motion.fast_speeds(speeds, model.layout)
-        friction = filtered_motion.FrictionDirection.from_speeds(fast, noise, options.low_speed_fraction, model.layout)
+        sliding = filtered_motion.sliding_speeds(fast, noise, options.low_speed_fraction, model.layout)
         low_passed = partial(low_pass, period=segments[0].period, cutoff_hz=cutoff, order=options.filter_order)
-        undecimated = UndecimatedVelocity(tuple(speeds), low_passed, _kept_rows(speeds, chosen))
-        slides = np.concatenate([friction.defined(v, low_passed) for v in speeds])[undecimated.rows]
-        slides &= joints.motion_hz > 0
+        rows = np.split(np.arange(sum(map(len, speeds))), np.cumsum([len(v) for v in speeds[:-1]]))
+        kept_rows = np.concatenate([of_piece[part] for of_piece, part in zip(rows, chosen, strict=True)])
+        undecimated = UndecimatedVelocity(tuple(speeds), low_passed, kept_rows)
+        slides = np.concatenate([filtered_motion.slides(model.layout, sliding, v, low_passed) for v in speeds])
+        slides = slides[kept_rows] & (joints.motion_hz > 0)
         # Which samples, and which channels of them, are measured and usable.
         margin = 1.0 / cutoff  # as far as the filter mixes a fault into its neighbours
         faulty = {
@@ -156,17 +156,15 @@ class Preparation:
         tau = np.where(measured, on_ground(model, motion.q, tau), 0.0)
         measured[:, of_joints] &= motion.effort_measured
         mask = usable[:, None] & measured
-        mask[:, of_joints] &= slides & ~_saturated(recorded.stamped, model.joint_names, motion.time, margin)
+        mask[:, of_joints] &= slides & ~_saturated(recorded, model.joint_names, motion.time, margin)
         unused = [joint for joint, used in zip(model.joint_names, mask[:, of_joints].T, strict=True) if not used.any()]
         if unused:
             message = "%s: no usable sample of %s (it rests, or the recording is too short)"
             _log.warning(message, recorded.name, ", ".join(unused))
-        return Samples(
-            motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=recorded.name,
+        return Samples(motion.time, motion.q, motion.v, motion.a, tau, mask, usable, name=recorded.name,
             undecimated=undecimated, sliding=_of_channels(slides, model), cutoff_hz=cutoff,
             measured=None if measured.all() else measured, noise=_of_channels(noise, model),
-            findings=tuple(recorded.findings),
-        )  # fmt: skip
+            findings=tuple(recorded.findings))
 
     def _without_context(self, samples: Samples) -> Samples:
         if not any(self.recording.context):
@@ -177,9 +175,8 @@ class Preparation:
         return samples.select(slice(*np.searchsorted(samples.time, [begin, end])))
 
 
-def prepare(
-    recording: Recording, model: RobotModel, options: PrepareOptions | None = None, equation_type: str = "force"
-) -> Samples:
+def prepare(recording: Recording, model: RobotModel, options: PrepareOptions | None = None,
+        equation_type: str = "force") -> Samples:
     """Prepare samples of a robot from a recording: evenly spaced, filtered, in the order of the model.
 
     The arguments are those of :class:`Preparation`; raises RecordingError as :meth:`Preparation.samples`.
@@ -192,22 +189,19 @@ def pooled_spectra(preparations: Sequence[Preparation]) -> tuple[Spectrum, Spect
     first = preparations[0]
     if len(preparations) == 1:
         return first.spectra
-    return spectra([preparation.channels.stamped for preparation in preparations], first.base_channel)
+    return spectra([preparation.channels for preparation in preparations], first.base_channel)
 
 
 def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: float, samples: int) -> SharedByParts:
     """Compute from some parts what all parts of one long recording of forces share.
+
+    Raises RecordingError: a part cannot be used.
 
     Parameters
     ----------
     parts : parts at even distances over the recording, starting with its first one.
     cutoff_hz : cutoff for all parts [Hz].
     period, samples : sample period [s] and number of samples of the whole recording.
-
-    Raises
-    ------
-    RecordingError
-        A part cannot be used.
     """
     channels = [part.channels for part in parts]
     speeds: list[Array] = []
@@ -216,24 +210,20 @@ def shared_by_parts(parts: Sequence[Preparation], cutoff_hz: float, period: floa
         speeds += undecimated.pieces if undecimated is not None else ()
     noise = {
         name: ChannelNoise(np.median([clean.noise[name].scale for clean in channels], axis=0), samples)
-        for name in channels[0].noise
-    }
-    grid = EvenGrid(float(channels[0].stamped.time[0]), period)
+        for name in channels[0].noise}
+    grid = EvenGrid(float(channels[0].time[0]), period)
     return SharedByParts(pooled_spectra(parts), grid, filtered_motion.fast_speeds(speeds, parts[0].model.layout), noise)
 
 
 def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recording] = ()) -> float:
     """Cutoff [Hz] that suits all recordings together, so that all are filtered alike.
 
+    Raises RecordingError: a recording lacks channels that its equations need.
+
     Parameters
     ----------
     preparations : those to be fitted, of one robot and with the same options; a configured cutoff has precedence.
     others : recordings that will be filtered alike, such as held-out ones, of which only the sample rates matter.
-
-    Raises
-    ------
-    RecordingError
-        A recording lacks channels that its equations need.
     """
     first = preparations[0]
     if first.options.cutoff_hz:
@@ -244,27 +234,14 @@ def common_cutoff(preparations: Sequence[Preparation], others: Sequence[Recordin
     return min(cutoff, MAX_CUTOFF_PER_RATE / slowest) if slowest else cutoff
 
 
-def _kept_rows(pieces: Sequence[Array], chosen: Sequence[slice]) -> NDArray[np.intp]:
-    """Chosen rows of each piece, counted through all of them."""
-    ends = np.cumsum([len(piece) for piece in pieces])
-    rows = zip(ends, pieces, chosen, strict=True)
-    return np.concatenate([np.arange(end - len(piece), end)[of_piece] for end, piece, of_piece in rows])
-
-
 def _of_channels(of_joints: NDArray, model: RobotModel) -> NDArray:
     """Values ``(..., nv)`` from ``(..., n)``; a free base slides freely, and its noise is unknown."""
     base = np.full((*of_joints.shape[:-1], model.velocities - model.joints), of_joints.dtype == bool)
     return np.concatenate([base.astype(of_joints.dtype), of_joints], axis=-1)
 
 
-def _measured(
-    recorded: CleanChannels,
-    model: RobotModel,
-    motion: FilteredMotion,
-    usable: NDArray[np.bool_],
-    faulty: Mapping[str, NDArray[np.bool_]],
-    options: WrenchOptions,
-) -> NDArray[np.bool_]:
+def _measured(recorded: CleanChannels, model: RobotModel, motion: FilteredMotion, usable: NDArray[np.bool_],
+        faulty: Mapping[str, NDArray[np.bool_]], options: WrenchOptions) -> NDArray[np.bool_]:
     """Flag ``(N, nv)`` the channels with measured effort and all wrenches that act on them."""
     if options.check:
         checked = motion.select(usable & ~np.any([np.zeros_like(usable), *faulty.values()], axis=0))
@@ -277,8 +254,7 @@ def _measured(
         if slipped.any():
             _log.warning(
                 "%s: the foot on %s slips, or the pose of the base drifts, in %d samples from %.2f s on; left out",
-                recorded.name, contact.name, slipped.sum(), motion.time[slipped][0],
-            )  # fmt: skip
+                recorded.name, contact.name, slipped.sum(), motion.time[slipped][0])
         acted_on = list(ContactPath(model, contact).velocities)
         measured[:, acted_on] &= ~(faulty[contact.name] | slipped)[:, None]
         if contact.plate is not None and contact.plate.partial:
@@ -286,7 +262,7 @@ def _measured(
     return measured
 
 
-def _saturated(recorded: StampedChannels, joints: Sequence[str], instants: Array, margin: float) -> NDArray[np.bool_]:
+def _saturated(recorded: CleanChannels, joints: Sequence[str], instants: Array, margin: float) -> NDArray[np.bool_]:
     """Flag the samples into which the filter mixes saturated effort."""
     flags = saturated(recorded.channels["effort"])
     for joint, count in zip(joints, flags.sum(axis=0), strict=True):

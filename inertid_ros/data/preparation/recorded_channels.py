@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inertid_ros.config.recordings import PrepareOptions
+from inertid_ros.config.recordings import BASE_MOTION_SOURCES, BaseMotionOptions, PrepareOptions
 from inertid_ros.config.structuring import flow
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.core.notices import NoticeLogger
+from inertid_ros.core.rotations import checked_quaternions
 from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, WRENCH_PREFIX, Recording
 from inertid_ros.data.screening import channel_faults
 from inertid_ros.data.screening.channel_checks import revolute_joints
@@ -22,13 +22,13 @@ from inertid_ros.data.screening.channel_faults import ChannelNoise
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.recorded_joints import proposed_names
 
-from .bandwidth import Spectrum, longest_gap
-from .filtered_motion import base_channels
-from .filtering import EvenGrid, Segment, StampedChannels, long_enough, resample, sample_stride
 from .wrenches import measured_wrenches
 
 _log = NoticeLogger(__name__)
 BASE_POSE = "base_pose"
+BASE_SOURCES = {
+    "pose": (), "twist": ("base_twist",), "imu": ("imu",), "acceleration": ("base_twist", "base_acceleration")}
+"""Source of the motion of a free base to the channels that it needs besides the pose, the noisiest first."""
 _MOTION = ("position", "velocity", "acceleration")  # each needs those before it
 _CARE_SHARE = 0.02  # of a channel's samples replaced
 _CARE_GAP_SHARE = 0.1  # of the time of a recording in gaps
@@ -45,60 +45,61 @@ class CleanChannels:
 
     Attributes
     ----------
-    time : (N,), its stamps [s].
-    skip_s : to be cut from the start and the end [s].
+    time : (N,), increasing stamps [s].
     noise : noise of the channels of joints; taken if given, else estimated.
     channels : name to (N, n), finite values; replaced ones are interpolated linearly between their neighbours.
     replaced : name to bool (N, n), replaced values.
     faulty : name to bool (N,), samples in which the wrench of a contact, or the pose of the base, cannot be used.
     without_effort : bool (n,), joints whose effort cannot be used.
-    held, slowest_hz : as in :class:`.StampedChannels`.
+    held : number of samples for which positions in motion keep their values, of the middle joint; 1 if all are new.
+    slowest_hz : rate of new positions of a joint that keeps its values for longer than the others.
     """
 
     name: str
     time: Array
-    skip_s: tuple[float, float] = (0.0, 0.0)
-    noise: dict[str, ChannelNoise] = field(default_factory=dict)
     channels: dict[str, Array] = field(default_factory=dict)
     replaced: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    noise: dict[str, ChannelNoise] = field(default_factory=dict)
     faulty: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     without_effort: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     findings: list[Finding] = field(default_factory=list)
     held: int = 1
     slowest_hz: float = np.inf
 
-    @cached_property
-    def stamped(self) -> StampedChannels:
-        """Channels at their stamps, without the ends; raises RecordingError if nothing is left."""
-        stamped = StampedChannels(self.name, self.time, self.channels, self.replaced, self.held, self.slowest_hz)
-        return stamped.without_ends(*self.skip_s)
+    @property
+    def period(self) -> float:
+        """Median step of the stamps [s]."""
+        return float(np.median(np.diff(self.time)))
 
-    def even_pieces(
-        self, joints: Spectrum, cutoff: float, options: PrepareOptions, grid: EvenGrid | None = None
-    ) -> tuple[list[Segment], list[slice]]:
-        """Even pieces that are more than filter transient, and the rows of each at the sample rate of the result."""
-        longest = longest_gap(self.stamped.period, cutoff, joints, options)
-        segments = long_enough(self.name, resample(self.stamped, longest, grid), cutoff)
-        stride = sample_stride(segments[0].period, cutoff, options.rate_hz)
-        return segments, [segment.every(stride) for segment in segments]
+    def select(self, rows: NDArray[np.bool_]) -> "CleanChannels":
+        """Samples flagged in ``rows (N,)``."""
+        by_row: Any = {
+            key: {name: values[rows] for name, values in getattr(self, key).items()}
+            for key in ("channels", "replaced", "faulty")}
+        return replace(self, time=self.time[rows], **by_row)
 
-    def add_joints(
-        self, raw: Mapping[str, Array], joints: Sequence[str], revolute: NDArray[np.bool_], passive: bool = False
-    ) -> None:
+    def without_ends(self, skip_start: float, skip_end: float) -> "CleanChannels":
+        """Cut the ends by so many seconds; raises RecordingError if fewer than four samples are left."""
+        time = self.time
+        keep = (time >= time[0] + skip_start) & (time <= time[-1] - skip_end)
+        if keep.sum() < 4:
+            raise RecordingError(
+                f"{self.name}: time spans {time[-1] - time[0]:.2f} s, too short to skip {skip_start + skip_end:g} s of"
+                " it; lower prepare.skip_start_s or record longer")
+        return self if keep.all() else self.select(keep)
+
+    def add_joints(self, raw: Mapping[str, Array], joints: Sequence[str], revolute: NDArray[np.bool_],
+            passive: bool = False) -> None:
         """Clean channels of joints.
+
+        Raises RecordingError: a channel of the motion has hardly a value for some joint.
 
         Parameters
         ----------
-        raw : mapping of str to ndarray, shape (N, n)
-            ``position`` first, ``effort`` and others, as recorded; may hold values that are not finite.
+        raw : channel to values ``(N, n)``, ``position`` first, ``effort`` and others, as recorded, not always finite.
         joints : names of the columns.
         revolute : bool (n,), joints whose position is an angle.
         passive : whether joints may be without a drive, whose effort is always zero.
-
-        Raises
-        ------
-        RecordingError
-            A channel of the motion has hardly a value for some joint.
         """
         every = np.ones(len(joints), dtype=bool)
         self.without_effort = ~every
@@ -136,10 +137,7 @@ class CleanChannels:
     def add_finite(self, channel: str, values: Array) -> NDArray[np.bool_]:
         """Take a channel ``(N, k)`` of which only non-finite values are replaced, and flag these samples ``(N,)``.
 
-        Raises
-        ------
-        RecordingError
-            Most samples are not finite.
+        Raises RecordingError: most samples are not finite.
         """
         lost = ~np.isfinite(values)
         rows = lost.any(axis=1)
@@ -159,10 +157,8 @@ class CleanChannels:
         for flags, what in ((clipped, "is saturated"), (repeated, "repeats itself (the sensor is dead)")):
             if flags.any():
                 first, last = self.time[flags][[0, -1]] - self.time[0]
-                _log.warning(
-                    "%s: wrench/%s %s in %d samples between %.2f s and %.2f s, which are left out",
-                    self.name, contact, what, flags.sum(), first, last,
-                )  # fmt: skip
+                _log.warning("%s: wrench/%s %s in %d samples between %.2f s and %.2f s, which are left out", self.name,
+                    contact, what, flags.sum(), first, last)
         self.faulty[contact] = clipped | repeated | lost
 
     def note_gaps(self, joins: Sequence[float] = ()) -> None:
@@ -186,8 +182,7 @@ class CleanChannels:
             joint = joints[int(np.argmax(lost_shares))]
             remedy = "record it again" if channel == "position" else "set prepare.motion_from to 'position'"
             raise RecordingError(
-                f"{self.name}: {channel} of joint '{joint}' holds {lost_shares.max():.0%} NaN; {remedy}"
-            )
+                f"{self.name}: {channel} of joint '{joint}' holds {lost_shares.max():.0%} NaN; {remedy}")
 
     def _unwrapped(self, values: Array, joints: Sequence[str], revolute: NDArray[np.bool_]) -> Array:
         turned, counts = channel_faults.unwrapped(values)
@@ -224,23 +219,18 @@ class CleanChannels:
             care = counts.max() / len(flags) > _CARE_SHARE
             self._add(cause, f"{channel} {_FAULTS[cause]} {listed}", tuple(by_joint), care=care)
 
-    def _add(
-        self, cause: str, evidence: str, subjects: tuple[str, ...] = (), care: bool = False, case: str = ""
-    ) -> None:
+    def _add(self, cause: str, evidence: str, subjects: tuple[str, ...] = (), care: bool = False,
+            case: str = "") -> None:
         severity = Severity.CARE if care else Severity.NOTICE
         finding = Finding.with_remedy(cause, severity, evidence, *subjects, recording=self.name, case=case)
         self.findings.append(finding)
 
 
-def force_channels(
-    recording: Recording, model: RobotModel, options: PrepareOptions, noise: Mapping[str, ChannelNoise]
-) -> CleanChannels:
+def force_channels(recording: Recording, model: RobotModel, options: PrepareOptions,
+        noise: Mapping[str, ChannelNoise]) -> CleanChannels:
     """Clean the channels that equations of force need; noise of some channels may be known.
 
-    Raises
-    ------
-    RecordingError
-        A joint of the model or a chosen channel is missing or has hardly a value.
+    Raises RecordingError: a joint of the model or a chosen channel is missing or has hardly a value.
     """
     columns = joint_columns(recording, model)
     raw = {}
@@ -250,7 +240,7 @@ def force_channels(
             raise RecordingError(f"{recording.name}: {channel} was not recorded; set prepare.motion_from to 'position'")
         raw[channel] = values[:, columns]
     raw["effort"] = raw["effort"] * model.effort_scale
-    clean = CleanChannels(recording.name, recording.time, (options.skip_start_s, options.skip_end_s), dict(noise))
+    clean = CleanChannels(recording.name, recording.time, noise=dict(noise))
     if not recording.repairs.lost:
         clean.note_gaps(recording.repairs.joins)
     clean.add_joints(raw, model.joint_names, revolute_joints(model), passive=model.free)
@@ -258,15 +248,38 @@ def force_channels(
         clean.note_missing_efforts(model.joint_names)
         if clean.without_effort.all():
             raise RecordingError(
-                f"{recording.name}: effort is missing for every joint; enable the effort state interface of the driver"
-            )
+                f"{recording.name}: effort is missing for every joint; enable the effort state interface of the driver")
     for contact, wrench in measured_wrenches(recording, model, options.wrenches).items():
         clean.add_wrench(contact, wrench)
     if model.free:
         base, invalid = base_channels(recording, options.base)
         lost = [clean.add_finite(channel, values) for channel, values in base.items()]
         clean.faulty[BASE_POSE] = np.any([invalid, *lost], axis=0)
-    return clean
+    return clean.without_ends(options.skip_start_s, options.skip_end_s)
+
+
+def base_channels(recording: Recording, options: BaseMotionOptions) -> tuple[dict[str, Array], NDArray[np.bool_]]:
+    """Raw channels of the base that are to be filtered, and flags ``(N,)`` of samples with an invalid pose.
+
+    The quaternions of the pose ``(N, 7)`` are units whose signs do not jump.
+
+    Raises RecordingError: the pose or the chosen channel was not recorded, or the pose has no unit quaternions.
+    """
+    if recording.base_pose is None:
+        raise RecordingError(
+            f"{recording.name}: base_pose was not recorded, which a free base needs; name its topic in"
+            " topics.odometry or topics.pose")
+    orientation, invalid = checked_quaternions(recording.base_pose[:, 3:], recording.name)
+    channels = {"base_pose": np.hstack([recording.base_pose[:, :3], orientation])}
+    recorded = {key for keys in BASE_SOURCES.values() for key in keys if getattr(recording, key) is not None}
+    for key in BASE_SOURCES[options.motion_from]:
+        if key not in recorded:
+            possible = [source for source in BASE_MOTION_SOURCES if recorded.issuperset(BASE_SOURCES[source])]
+            raise RecordingError(
+                f"{recording.name}: {key} was not recorded; name its topic in topics, or set prepare.base.motion_from"
+                f" to {' or '.join(possible)}")
+        channels[key] = getattr(recording, key)
+    return channels, invalid
 
 
 def repaired(recording: Recording) -> Recording:
@@ -316,10 +329,7 @@ def _without_effort(position: Array, effort: Array, passive: bool) -> NDArray[np
 def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
     """Column in the recording of each joint of the model, matched by exact name.
 
-    Raises
-    ------
-    RecordingError
-        The model has joints that the recording lacks.
+    Raises RecordingError: the model has joints that the recording lacks.
     """
     missing = [name for name in model.joint_names if name not in recording.joint_names]
     if missing:
@@ -329,8 +339,7 @@ def joint_columns(recording: Recording, model: RobotModel) -> list[int]:
         raise RecordingError(
             f"{recording.name}: joint_names lacks {', '.join(missing)} (it has {', '.join(recording.joint_names)});"
             f" {same}record these joints, or hold them with robot.locked_joints: {{JOINT: POSITION}}"
-            " (--lock JOINT=POSITION)"
-        )
+            " (--lock JOINT=POSITION)")
     used = model.recorded_joints.joints
     extra = [name for name in recording.joint_names if name not in used]
     if extra:

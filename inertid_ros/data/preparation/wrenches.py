@@ -26,13 +26,9 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
 
     Components that a partial plate does not measure are zero.
 
-    Raises
-    ------
-    RecordingError
-        A contact of the robot was not recorded, a recorded wrench belongs to no contact, a name in the options was not
-        recorded, or a free base has no contact at all.
-    ModelError
-        A contact of a fixed base that no joint moves, whose wrench would enter no equation.
+    Raises RecordingError: a contact of the robot was not recorded, a recorded wrench belongs to no contact, a name in
+    the options was not recorded, or a free base has no contact at all.
+    Raises ModelError: a contact of a fixed base that no joint moves, whose wrench would enter no equation.
     """
     contacts = [contact.name for contact in model.contacts]
     there = ", ".join(recording.wrenches) or "none"
@@ -40,28 +36,24 @@ def measured_wrenches(recording: Recording, model: RobotModel, options: WrenchOp
         if name not in recording.wrenches:
             raise RecordingError(
                 f"{recording.name}: wrench/{name} was not recorded (there is {there}); without it no force on the robot"
-                " is known: record it, or correct robot.contacts and robot.plates"
-            )
+                " is known: record it, or correct robot.contacts and robot.plates")
     for key in ("reversed", "ignored"):
         for name in getattr(options, key):
             if name not in recording.wrenches:
                 raise RecordingError(
-                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but recorded is {there}"
-                )
+                    f"{recording.name}: prepare.wrenches.{key} names '{name}', but recorded is {there}")
     left = [name for name in recording.wrenches if name not in (*contacts, *options.ignored)]
     if left:
         raise RecordingError(
             f"{recording.name}: wrench/{left[0]} was recorded, but no contact or plate of the robot is named so;"
             " give it in robot.contacts or robot.plates, or in prepare.wrenches.ignored if it is not on the robot; of a"
-            " sensor that carries a tool, inertid force-sensor tells the tool"
-        )
+            " sensor that carries a tool, inertid force-sensor tells the tool")
     if not model.free:
         _check_moving(model)
     elif not contacts and np.any(model.options.gravity):
         raise RecordingError(
             f"{recording.name}: the base is free, but what holds the robot up is not known; measure it and name it"
-            " in robot.contacts or robot.plates"
-        )
+            " in robot.contacts or robot.plates")
     out = {name: (-1.0 if name in options.reversed else 1.0) * recording.wrenches[name] for name in contacts}
     for contact in model.contacts:
         if contact.plate is not None and contact.plate.partial:
@@ -77,25 +69,19 @@ def _check_moving(model: RobotModel) -> None:
             raise ModelError(
                 f"{key}: no joint moves its frame '{contact.frame}' while robot.base is fixed, so that nothing is"
                 f" identified from its wrench; set robot.base to free and record the pose of the base, or leave {key}"
-                " out"
-            )
+                " out")
 
 
 def check_wrenches(
-    name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
-) -> None:
+        name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]) -> None:
     """Refuse wrenches that contradict the weight of the robot; a fixed base is not checked.
+
+    Raises RecordingError: a plate pulls, the total mass comes out negative, or two plates are exchanged.
 
     Parameters
     ----------
-    motion : tuple of ndarray, shapes (N, nq), (N, nv), (N, nv)
-        Position, velocity and acceleration of usable samples.
+    motion : ``(N, nq)``, ``(N, nv)``, ``(N, nv)``: position, velocity and acceleration of usable samples.
     wrenches : contact to force [N] and torque [N m] on the robot, (N, 6).
-
-    Raises
-    ------
-    RecordingError
-        A plate pulls, the total mass comes out negative, or two plates are exchanged.
     """
     gravity = np.array(model.options.gravity)
     if not model.free or not gravity.any() or not len(motion[0]) or not wrenches:
@@ -113,14 +99,12 @@ def check_wrenches(
         raise RecordingError(
             f"{name}: plate '{plate}' pulls the robot down with {-lifts[plate].mean():.0f} N (its share of the"
             " mass comes out negative), which no ground does; its sign or frame is wrong: list it in"
-            " prepare.wrenches.reversed, or turn it in robot.plates"
-        )
+            " prepare.wrenches.reversed, or turn it in robot.plates")
     if mass <= 0:
         raise RecordingError(
             f"{name}: by its wrenches the robot weighs {mass:.1f} kg, a negative mass; they are measured on the ground"
             f" instead of the robot, or their frame points the wrong way: set prepare.wrenches.reversed to"
-            f" {', '.join(wrenches)}, or turn the plates in robot.plates"
-        )
+            f" {', '.join(wrenches)}, or turn the plates in robot.plates")
     _check_exchange(name, model, (q, v, a), wrenches)
 
 
@@ -130,9 +114,8 @@ def _pulls(lift: Array) -> bool:
     return size > 1.0 and float(lift.mean()) < -_MAX_PULL_SHARE * size
 
 
-def slipping(
-    model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array], options: WrenchOptions
-) -> dict[str, NDArray[np.bool_]]:
+def slipping(model: RobotModel, time: Array, q: Array, wrenches: Mapping[str, Array],
+        options: WrenchOptions) -> dict[str, NDArray[np.bool_]]:
     """Flag by contact where the centre of pressure of a loaded foot moves over its plate: it slips, or the pose drifts.
 
     A rolling foot also moves, but not at that point. Sensors in the robot's own frames cannot show slip. ``wrenches``
@@ -194,8 +177,7 @@ def _slip_speed(time: Array, q: Array, frames: Array, plate: Plate, wrench: Arra
 
 
 def _check_exchange(
-    name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]
-) -> None:
+        name: str, model: RobotModel, motion: tuple[Array, Array, Array], wrenches: Mapping[str, Array]) -> None:
     """Raise if the prior explains the base's wrench far better with the readings of two plates exchanged."""
     q, v, a = motion
     measured = slice(None, 6) if model.ground is None else [k for k in range(6) if k not in UNMEASURED]
@@ -217,5 +199,4 @@ def _check_exchange(
             raise RecordingError(
                 f"{name}: plates '{one}' and '{other}' are exchanged: with their readings swapped the URDF explains how"
                 f" the forces on the base vary to {exchanged:.1f}, as recorded only to {as_given:.1f} (N, N m); swap"
-                " their topics or poses, or set prepare.wrenches.check to false if the URDF is that wrong"
-            )
+                " their topics or poses, or set prepare.wrenches.check to false if the URDF is that wrong")

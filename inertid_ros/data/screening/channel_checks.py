@@ -27,6 +27,9 @@ _CARE_EXCESS = 0.25  # of the range; many URDFs state limits that their robot do
 _LOCKED_TOLERANCE = 1e-3  # rad or m; less is noise
 _CARE_TORQUE_SHARE, _REFUSE_TORQUE_SHARE = 0.002, 0.02  # change of a joint's torque; URDFs err by more
 _TORQUE_SAMPLES = 200  # some for each period of a motion
+# Efforts whose sign is read as a bit of the number.
+_MIN_GAP_SHARE = 0.05  # of a joint's range of efforts, without any value
+_MIN_SIDE_SHARE, _MIN_SIDE_SPREAD = 0.02, 0.02  # of the values, and of their range, to either side of the gap
 # Speeds.
 _SPEED_WINDOW_S = 0.05
 _SPEED_LIMIT_RATIO = 1.1  # drives exceed their limit a little
@@ -37,7 +40,7 @@ def screen_channels(recording: Recording, model: RobotModel) -> tuple[Finding, .
     stamps, findings = check_stamps(recording), check_repairs(recording)
     if stamps:
         return (*findings, *stamps)
-    checks = check_positions, check_limits, check_locked
+    checks = check_positions, check_limits, check_locked, check_sign_bits
     found = (finding for check in checks for finding in check(recording, model))
     return (*findings, *(replace(finding, recording=recording.name) for finding in found))
 
@@ -119,12 +122,42 @@ def check_locked(recording: Recording, model: RobotModel) -> tuple[Finding, ...]
         what = f"moves by {span:.3g}" if span > _LOCKED_TOLERANCE else f"rests at {np.median(values):.4g}"
         evidence = (
             f"{joint}, which is locked at {position:.4g}, {what} rad or m"
-            f" and changes the torque of a joint by {100 * share:.3g} %"
-        )
+            f" and changes the torque of a joint by {100 * share:.3g} %")
         followers = urdf_joints.followers(parsing.parse_description(model.urdf), {joint})
         words = {"case": "mimicked" if followers else "", "joint": joint, "followers": ", ".join(followers)}
         findings.append(Finding.with_remedy("locked_joint_moves", severity, evidence, joint, **words))
     return tuple(findings)
+
+
+def check_sign_bits(recording: Recording, model: RobotModel) -> tuple[Finding, ...]:
+    """Finding ``effort_magnitude`` on efforts of a bus whose sign is a bit that is read as a part of the number.
+
+    None is negative, and some have a gap: magnitudes up to the bit, which none reaches, and negative ones from it on.
+    """
+    bits = dict[str, float]()
+    if (recording.effort < 0).any():
+        return ()
+    for joint in model.joint_names:
+        if joint not in recording.joint_names:
+            continue
+        values = recording.effort[:, recording.joint_names.index(joint)]
+        values = np.sort(values[np.isfinite(values)])
+        few = round(_MIN_SIDE_SHARE * len(values))
+        if len(values) < 2 / _MIN_SIDE_SHARE:
+            continue
+        steps = np.diff(values[few:-few])
+        below = few + int(np.argmax(steps))
+        span, low, bit = values[-1] - values[0], values[below], values[below + 1]
+        apart = steps.max() > _MIN_GAP_SHARE * span and min(low - values[0], values[-1] - bit) > _MIN_SIDE_SPREAD * span
+        # A torque that changes its sign is small at times, and no magnitude reaches the bit.
+        if apart and values[few] < 0.5 * low and values[-1] < 2 * bit:
+            bits[joint] = float(bit)
+    if not bits:
+        return ()
+    joint, bit = next(iter(bits.items()))
+    evidence = f"no effort is negative, and those of {', '.join(bits)} have a gap, of {joint} before {bit:.4g}, from"
+    evidence += " where on they look like negative ones whose sign is a bit of the number"
+    return (Finding.with_remedy("effort_magnitude", Severity.REFUSE, evidence, *bits),)
 
 
 @dataclass(frozen=True)
@@ -166,8 +199,7 @@ class _Range:
     def __str__(self) -> str:
         return (
             f"position of {self.joint} goes from {self.low:.4g} to {self.high:.4g} where the URDF's limits are"
-            f" {self.lower:.4g} and {self.upper:.4g}"
-        )
+            f" {self.lower:.4g} and {self.upper:.4g}")
 
 
 def _ranges(recording: Recording, model: RobotModel) -> list[_Range]:
@@ -209,8 +241,7 @@ def _beyond(joint: _Range, others: list[_Range]) -> Finding:
             if not joint.outside(shift=np.radians(turn)):
                 return Finding.with_remedy("position_offset", Severity.CARE, str(joint), name, turn=turn, joint=name)
         partners = [
-            other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())
-        ]
+            other for other in others if not (other.at_place_of(joint).outside() or joint.at_place_of(other).outside())]
         if len(partners) == 1:
             words = {"case": "by_limits", "one": name, "other": partners[0].joint}
             return Finding.with_remedy("joint_exchange", Severity.CARE, str(joint), name, partners[0].joint, **words)

@@ -19,8 +19,7 @@ _QUANTUM_QUANTILE = 0.1  # of the steps that are not zero: one quantum if a chan
 _HALF_WINDOW = 3  # samples to either side: up to three bad values in a row stay a minority of the window
 _SAMPLES_PER_PASS = 8192  # their windows fit the cache
 _MEDIAN_NETWORK = (
-    (0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3), (3, 4),
-)  # fmt: skip
+    (0, 5), (0, 3), (1, 6), (2, 4), (0, 1), (3, 5), (2, 6), (2, 3), (3, 6), (4, 5), (1, 4), (1, 3), (3, 4))
 """Comparisons after which the median of seven stands at 3 (N. Devillard, Fast median search, 1998)."""
 _SLOPE_SHARE = 0.3  # of the step of a channel: without their slope quanta may lie exactly on a line
 # Values that are repeated, or drop to zero.

@@ -20,110 +20,25 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, from_pseudo_in
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_rows, joint_columns
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 from inertid_ros.robot.dynamics import rigid_torque
-from inertid_ros.robot.layout import ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 EFFORT_TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")  # drive terms of all joints
-EFFORT_FLOOR_SHARE = 0.1  # of a joint's effort: error that friction and elasticity beyond these models leave
-INDEPENDENT_SAMPLES = 20.0  # of a motion with few periods; errors of a model are not independent in time
+_EFFORT_FLOOR_SHARE = 0.1  # of a joint's effort: error that friction and elasticity beyond these models leave
+_INDEPENDENT_SAMPLES = 20.0  # of a motion with few periods; errors of a model are not independent in time
 URDF_SPREAD = 0.5  # prior deviation of E: half or twice the masses of the URDF are not unusual
 FREE_SPREAD = 30.0  # of a URDF that may say nothing of its bodies, as one with placeholders
 _OFFSET_SHARE = 0.3  # prior deviation of an offset, of a joint's RMS effort
 _FRICTION_RATIO = 10.0  # prior deviation of friction, of a joint's RMS effort: it only keeps proportional columns apart
+_MAX_FACTOR_DEVIATION = 0.3  # relative; with more, a joint's effort does not show its factor
 _MAX_NEWTON_STEPS = 10
 _CONVERGED_CHANGE = 1e-3  # relative change of the squared errors
 _SHARE_TO_BORDER = 0.9  # of the step at which a body would have no extension
 _RIDGE_SHARE = 1e-10  # of every column: columns may be proportional to one another
-_MOMENT_PARAMETERS = 4  # mass and first moment
 _ROWS, _COLUMNS = np.triu_indices(4)
 # Orthonormal symmetric matrices (10, 4, 4), each with one or two non-zero elements.
 _BASIS = np.zeros((len(_ROWS), 4, 4))
 _BASIS[np.arange(len(_ROWS)), _ROWS, _COLUMNS] = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(0.5))
 _BASIS = np.maximum(_BASIS, np.swapaxes(_BASIS, 1, 2))
-
-
-class BodyColumns:
-    """Columns in which the torque of the joints is linear along a motion: bodies near those of a robot's URDF."""
-
-    def __init__(self, robot: RobotModel, motion: DriveMotion) -> None:
-        self._robot, self._motion = robot, motion
-        self._regressors: dict[tuple[float, ...], Array] = {}
-
-    def deviations(self, gravity: Array) -> Array:
-        """Columns ``(n, N, 10 nb)`` of ``1 + E`` of all bodies, for a gravity ``(3,)`` [m/s^2]."""
-        columns = np.moveaxis(self._regressor(gravity), 2, 0) @ self._directions[:, None]
-        return np.moveaxis(columns, 0, 2).reshape(*columns.shape[1:3], -1)
-
-    def moments(self, body: int, gravity: Array) -> Array:
-        """Torques ``(n, N, 4)`` of mass and first moment of a body, for a gravity ``(3,)`` [m/s^2]."""
-        return self._regressor(gravity)[:, :, body, :_MOMENT_PARAMETERS]
-
-    def torque(self, gravity: Array) -> Array:
-        """Torque ``(n, N)`` of the bodies of the URDF under a gravity ``(3,)`` [m/s^2]."""
-        return np.einsum("jnbp,bp->jn", self._regressor(gravity), self._robot.consistent_body_prior)
-
-    @cached_property
-    def torque_of_urdf(self) -> Array:
-        """Torque ``(N, n)`` of the bodies of the URDF [N m or N]."""
-        return rigid_torque(self._robot, self._robot.consistent_body_prior, *self._motion[:3])
-
-    @property
-    def weight_of_urdf(self) -> Array:
-        """Torque ``(N, n)`` of the bodies of the URDF at rest [N m or N]."""
-        still = np.zeros_like(self._motion.v)
-        return rigid_torque(self._robot, self._robot.consistent_body_prior, self._motion.q, still, still)
-
-    def _regressor(self, gravity: Array) -> Array:
-        """``(n, N, nb, 10)`` torque per unit of the parameters of each body."""
-        key = tuple(gravity.tolist())
-        if key not in self._regressors:
-            regressor = joint_torque_regressor(self._robot, *self._motion[:3], gravity).swapaxes(0, 1)
-            self._regressors[key] = regressor.reshape(*regressor.shape[:2], -1, BODY_PARAMETERS)
-        return self._regressors[key]
-
-    @cached_property
-    def _directions(self) -> Array:
-        """Parameters ``(nb, 10, 10)`` of ``L E_k L^T`` for the basis ``E_k`` of symmetric matrices."""
-        roots = np.linalg.cholesky(pseudo_inertia(self._robot.consistent_body_prior))
-        turned = [from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2)) for basis in _BASIS]
-        return np.stack(turned, axis=-1)
-
-
-class DriveColumns:
-    """Columns in which the torque of the joints is linear along a motion: drives, couplings and user terms.
-
-    Attributes
-    ----------
-    indices, values : for every joint, the ``k`` parameters that act on it, and their columns ``(N, k)``.
-    shares : (d,), prior deviation of each parameter, of a joint's RMS effort.
-    either_sign : number of the parameters, the first ones, that may have either sign.
-    """
-
-    def __init__(self, layout: ParameterLayout, motion: DriveMotion, load: Array) -> None:
-        parameters = np.arange(layout.inertial_size, layout.size)
-        not_negative = np.isin(parameters, layout.non_negative)
-        order = np.argsort(not_negative, kind="stable")
-        place = np.argsort(order)
-        joints = range(len(layout.joints))
-        self.indices = [place[joint_columns(layout, joint) - layout.inertial_size] for joint in joints]
-        self.values = [np.stack(columns, axis=1) for columns in drive_rows(layout, motion, load)]
-        offsets = np.isin(parameters[order], np.r_[layout.drive("offset")])
-        self.shares = np.where(offsets, _OFFSET_SHARE, _FRICTION_RATIO)
-        self.either_sign = len(order) - np.count_nonzero(not_negative)
-        self._bases: dict[int, Array] = {}  # orthonormal columns of the drives of a joint
-
-    def torque(self, parameters: Array) -> Array:
-        """Torque ``(n, N)`` of the drives with parameters ``(d,)`` [N m or N]."""
-        return np.stack([columns @ parameters[of] for columns, of in zip(self.values, self.indices, strict=True)])
-
-    def unexplained(self, joint: int, values: Array) -> Array:
-        """Remainder of values ``(N, k)`` of a joint's torque that its drives cannot explain."""
-        if joint not in self._bases:
-            drives = self.values[joint]
-            columns, size, _ = np.linalg.svd(drives[:, np.any(drives != 0, axis=0)], full_matrices=False)
-            self._bases[joint] = columns[:, size > 1e-9 * size.max(initial=0.0)]
-        basis = self._bases[joint]
-        return np.asarray(values - basis @ (basis.T @ values))
 
 
 @dataclass(frozen=True)
@@ -135,78 +50,172 @@ class EffortFit:
     cost : negative logarithm of the likelihood of the efforts, up to a constant.
     share : (n,), RMS residual over the standard deviation of the effort.
     far : part of the cost for bodies unlike those of the URDF.
-    rigid : (n, N), torque of the fitted bodies [N m or N].
-    drives : (d,), fitted parameters of the drives.
+    parameters : (c,), fitted ``1 + E`` of the bodies, then drives.
     """
 
     cost: float
     share: Array
     far: float
-    rigid: Array
-    drives: Array
+    parameters: Array
 
 
-class _JointEquations(NamedTuple):
-    """Columns ``(c,)`` on which a joint's torque depends, Gram matrix ``(c, c)``, and products with efforts ``(c, n)``.
-    """
+class _Joint(NamedTuple):
+    """Parameters ``(c,)`` on which a joint's torque depends, its columns ``(N, c)``, and their Gram matrix."""
 
-    columns: NDArray[np.intp]
+    parameters: NDArray[np.intp]
+    columns: Array
     gram: Array
-    products: Array
-
-    def square(self, x: Array, cross: Array) -> float:
-        """``|A x|^2 - 2 b^T A x``, from the parameters of all joints and ``A^T b``."""
-        parameters = x[self.columns]
-        return float((self.gram @ parameters - 2 * cross) @ parameters)
 
 
+@dataclass(frozen=True, eq=False)
 class EffortEquations:
-    """Normal equations of all joints, for any linear combination of their efforts.
+    """Torque of the joints along a motion, linear in ``1 + E`` of the bodies and in drives, couplings and user terms.
 
-    Parameters
+    Attributes
     ----------
-    bodies : (n, N, 10 nb), columns, see :meth:`BodyColumns.deviations`.
-    efforts : (N, n), as measured [N m or N].
-    counted : bool (n,), joints whose efforts are compared.
+    gravity : (3,), m/s^2 in the root frame.
     """
 
-    def __init__(self, bodies: Array, drives: DriveColumns, efforts: Array, counted: NDArray[np.bool_]) -> None:
-        self._bodies, self._counted, self._share = bodies, np.flatnonzero(counted), drives.shares
-        size, self._rows = bodies.shape[2], len(efforts)
-        self._joints = []  # a joint's torque depends on the bodies that it moves, and on its own drives
-        for of_bodies, driven, of_drives in zip(bodies, drives.indices, drives.values, strict=True):
-            moved = np.flatnonzero(of_bodies.any(axis=0))
-            values = np.hstack([of_bodies[:, moved], of_drives])
-            self._joints.append(_JointEquations(np.append(moved, size + driven), values.T @ values, values.T @ efforts))
-        self._squares, self._mean = efforts.T @ efforts, efforts.mean(axis=0)
-        # Columns whose parameters may have either sign come first.
-        self._size, self._free = size, size + drives.either_sign
-        urdf = np.tile(np.eye(4)[_ROWS, _COLUMNS], size // BODY_PARAMETERS)
-        self._start = np.append(urdf, np.zeros(len(drives.shares)))
+    robot: RobotModel
+    motion: DriveMotion
+    gravity: Array
 
-    def fit(self, mixing: Array, spread: float = URDF_SPREAD) -> EffortFit:
-        """Fit the efforts ``mixing @ efforts``, ``(n, n)``, with bodies that deviate from the URDF's by a spread."""
-        cross = [joint.products @ row for joint, row in zip(self._joints, mixing, strict=True)]
-        squares = np.einsum("ji,ik,jk->j", mixing, self._squares, mixing) / self._rows
-        variance = np.maximum(squares - (mixing @ self._mean) ** 2, 1e-300)
-        precision = self._precision(squares)
-        error, at, x = variance.copy(), self._counted, self._start
+    @cached_property
+    def regressor(self) -> Array:
+        """``(n, N, nb, 10)`` torque per unit of the parameters of each body."""
+        regressor = joint_torque_regressor(self.robot, *self.motion[:3], self.gravity).swapaxes(0, 1)
+        return regressor.reshape(*regressor.shape[:2], -1, BODY_PARAMETERS)
+
+    @cached_property
+    def torque_of_urdf(self) -> Array:
+        """Torque ``(N, n)`` of the bodies of the URDF, in the robot's own gravity [N m or N]."""
+        return rigid_torque(self.robot, self.robot.consistent_body_prior, *self.motion[:3])
+
+    @property
+    def weight_of_urdf(self) -> Array:
+        """Torque ``(N, n)`` of the bodies of the URDF at rest [N m or N]."""
+        still = np.zeros_like(self.motion.v)
+        return rigid_torque(self.robot, self.robot.consistent_body_prior, self.motion.q, still, still)
+
+    @cached_property
+    def urdf(self) -> Array:
+        """Parameters ``(c,)`` of the URDF, without drives."""
+        layout = self.robot.layout
+        bodies = np.tile(np.eye(4)[_ROWS, _COLUMNS], len(layout.links))
+        return np.append(bodies, np.zeros(layout.size - layout.inertial_size))
+
+    def rigid(self, parameters: Array) -> Array:
+        """Torque ``(N, n)`` of the bodies [N m or N]."""
+        return (self._deviations @ parameters[: self._size]).T
+
+    def torque(self, parameters: Array) -> Array:
+        """Torque ``(N, n)`` of bodies and drives [N m or N]."""
+        return np.stack([joint.columns @ parameters[joint.parameters] for joint in self._joints], axis=1)
+
+    def fit(self, efforts: Array, counted: NDArray[np.bool_], spread: float = URDF_SPREAD) -> EffortFit:
+        """Fit efforts ``(N, n)`` of the ``counted`` joints ``(n,)``, with a prior deviation of the bodies."""
+        rows, at, x = len(efforts), np.flatnonzero(counted), self.urdf
+        cross = [joint.columns.T @ effort for joint, effort in zip(self._joints, efforts.T, strict=True)]
+        squares = np.mean(efforts**2, axis=0)
+        variance = np.maximum(squares - efforts.mean(axis=0) ** 2, 1e-300)
+        precision = self._precision(squares, rows)
+        error = variance.copy()
         for _ in range(_MAX_NEWTON_STEPS):
             # Weights that make the logarithmic cost of each joint's error a quadratic one.
             weights = np.zeros(len(error))
-            weights[at] = INDEPENDENT_SAMPLES / self._rows / (EFFORT_FLOOR_SHARE**2 * variance[at] + error[at])
-            x = self._within(x, self._solve(weights, cross, precision, x, spread))
-            explained = [joint.square(x, right) for joint, right in zip(self._joints, cross, strict=True)]
-            before, error = error, np.maximum(squares + np.array(explained) / self._rows, 0.0)
+            weights[at] = _INDEPENDENT_SAMPLES / rows / (_EFFORT_FLOOR_SHARE**2 * variance[at] + error[at])
+            x = self._within(x, self._newton_step(weights, cross, precision, x, spread))
+            before, error = error, np.empty_like(error)
+            for index, (joint, right) in enumerate(zip(self._joints, cross, strict=True)):
+                own = x[joint.parameters]
+                error[index] = max(squares[index] + (joint.gram @ own - 2 * right) @ own / rows, 0.0)
             if (np.abs(error - before) <= _CONVERGED_CHANGE * before).all():
                 break
         share = np.zeros_like(error)
         share[at] = np.sqrt(error[at] / variance[at])
-        unlikely = 0.5 * INDEPENDENT_SAMPLES * np.log1p((share[at] / EFFORT_FLOOR_SHARE) ** 2).sum()
+        unlikely = 0.5 * _INDEPENDENT_SAMPLES * np.log1p((share[at] / _EFFORT_FLOOR_SHARE) ** 2).sum()
         far = _divergence(x[: self._size]) / spread**2
         drives = 0.5 * np.sum(precision * x[self._size :] ** 2)
-        cost, rigid = float(unlikely + far + drives), self._bodies @ x[: self._size]
-        return EffortFit(cost, share, far, rigid, x[self._size :])
+        return EffortFit(float(unlikely + far + drives), share, far, x)
+
+    def cost_of_urdf(self, efforts: Array, counted: NDArray[np.bool_]) -> float:
+        """Cost with the bodies of the URDF and any friction: at most one inverse dynamics."""
+        variance, cost = np.maximum(np.var(efforts, axis=0), 1e-300), 0.0
+        rest = efforts - self.torque_of_urdf
+        for joint in np.flatnonzero(counted).tolist():
+            error = self._unexplained(joint, rest[:, joint])
+            share = np.mean(error**2) / (_EFFORT_FLOOR_SHARE**2 * variance[joint])
+            cost += 0.5 * _INDEPENDENT_SAMPLES * float(np.log1p(share))
+        return cost
+
+    def ratios(self, rigid: Array, efforts: Array, counted: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+        """Factor ``(n,)`` of each joint's effort over a torque, and whether it is determined, from ``(N, n)``."""
+        ratio, determined = np.ones(len(counted)), np.zeros(len(counted), dtype=bool)
+        for joint in np.flatnonzero(counted).tolist():
+            torque, effort = (self._unexplained(joint, values[:, joint]) for values in (rigid, efforts))
+            power = float(torque @ torque)
+            if power <= 1e-12 * float(rigid[:, joint] @ rigid[:, joint]):
+                continue
+            ratio[joint] = torque @ effort / power
+            rest = effort - ratio[joint] * torque
+            deviation = np.sqrt(float(rest @ rest) / _INDEPENDENT_SAMPLES / power)
+            determined[joint] = deviation < _MAX_FACTOR_DEVIATION * abs(ratio[joint])
+        return ratio, determined
+
+    def explained(self, columns: Array, known: Array, efforts: Array, counted: NDArray[np.bool_]) -> Array:
+        """Factors ``(p,)`` of columns ``(N, n, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""
+        count = columns.shape[2]
+        normal, right = np.zeros((count, count)), np.zeros(count)
+        for joint in np.flatnonzero(counted).tolist():
+            free = np.column_stack([columns[:, joint], efforts[:, joint] - known[:, joint]])
+            free = self._unexplained(joint, free) / max(float(np.std(efforts[:, joint])), 1e-12)
+            normal += free[:, :count].T @ free[:, :count]
+            right += free[:, :count].T @ free[:, count]
+        return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-6)[0])
+
+    def _unexplained(self, joint: int, values: Array) -> Array:
+        """Remainder of values ``(N, ...)`` of a joint's torque that its drives cannot explain."""
+        basis = self._drive_bases[joint]
+        return np.asarray(values - basis @ (basis.T @ values))
+
+    @property
+    def _size(self) -> int:
+        """Number of parameters of the bodies, which come first."""
+        return self.robot.layout.body_size
+
+    @cached_property
+    def _deviations(self) -> Array:
+        """Columns ``(n, N, 10 nb)`` of ``1 + E`` of all bodies."""
+        roots = np.linalg.cholesky(pseudo_inertia(self.robot.consistent_body_prior))
+        turned = [from_pseudo_inertia(roots @ basis @ np.swapaxes(roots, 1, 2)) for basis in _BASIS]
+        columns = np.moveaxis(self.regressor, 2, 0) @ np.stack(turned, axis=-1)[:, None]
+        return np.moveaxis(columns, 0, 2).reshape(*columns.shape[1:3], -1)
+
+    @cached_property
+    def _drives(self) -> list[Array]:
+        """Columns ``(N, k)`` of the drives, couplings and user terms of every joint."""
+        rows = drive_rows(self.robot.layout, self.motion, self.torque_of_urdf)
+        return [np.stack(columns, axis=1) for columns in rows]
+
+    @cached_property
+    def _drive_bases(self) -> list[Array]:
+        """Orthonormal columns of the drives of every joint."""
+        bases = []
+        for drives in self._drives:
+            columns, size, _ = np.linalg.svd(drives[:, np.any(drives != 0, axis=0)], full_matrices=False)
+            bases.append(columns[:, size > 1e-9 * size.max(initial=0.0)])
+        return bases
+
+    @cached_property
+    def _joints(self) -> list[_Joint]:
+        """Equations of every joint: it depends on the bodies that it moves, and on its own drives."""
+        layout, joints = self.robot.layout, []
+        for index, (bodies, drives) in enumerate(zip(self._deviations, self._drives, strict=True)):
+            moved = np.flatnonzero(bodies.any(axis=0))
+            columns = np.hstack([bodies[:, moved], drives])
+            driven = joint_columns(layout, index) - layout.inertial_size + self._size
+            joints.append(_Joint(np.append(moved, driven), columns, columns.T @ columns))
+        return joints
 
     def _within(self, before: Array, after: Array) -> Array:
         """Step every body as far as it stays a mass distribution; drives go all the way."""
@@ -219,24 +228,24 @@ class EffortEquations:
         out[:count] = before[:count] + np.repeat(share, BODY_PARAMETERS) * (after - before)[:count]
         return out
 
-    def _precision(self, squares: Array) -> Array:
+    def _precision(self, squares: Array, rows: int) -> Array:
         """Precision ``(d,)`` of the priors of the drives, by the effort that they may explain."""
-        largest = np.zeros(len(self._start))
+        layout, largest = self.robot.layout, np.zeros(len(self.urdf))
         for joint, square in zip(self._joints, squares.tolist(), strict=True):
             if square > 0:
-                size = np.sqrt(np.diagonal(joint.gram) / self._rows / square)
-                largest[joint.columns] = np.maximum(largest[joint.columns], size)
-        largest = largest[self._size :]
-        return np.asarray(np.maximum((largest / self._share) ** 2, 1e-12))
+                size = np.sqrt(np.diagonal(joint.gram) / rows / square)
+                largest[joint.parameters] = np.maximum(largest[joint.parameters], size)
+        offsets = np.isin(np.arange(layout.inertial_size, layout.size), np.r_[layout.drive("offset")])
+        share = np.where(offsets, _OFFSET_SHARE, _FRICTION_RATIO)
+        return np.asarray(np.maximum((largest[self._size :] / share) ** 2, 1e-12))
 
-    def _solve(self, weights: Array, cross: list[Array], precision: Array, before: Array, spread: float) -> Array:
-        """Take one Newton step from the parameters ``before``."""
-        size, free = self._size, self._free
+    def _newton_step(self, weights: Array, cross: list[Array], precision: Array, before: Array, spread: float) -> Array:
+        size, layout = self._size, self.robot.layout
         hessian, gradient = np.zeros((len(before), len(before))), np.zeros(len(before))
         for joint, right, weight in zip(self._joints, cross, weights.tolist(), strict=True):
             if weight:
-                hessian[np.ix_(joint.columns, joint.columns)] += weight * joint.gram
-                gradient[joint.columns] += weight * right
+                hessian[np.ix_(joint.parameters, joint.parameters)] += weight * joint.gram
+                gradient[joint.parameters] += weight * right
         curvature, right = _expanded(before[:size])
         for first, of_body in zip(range(0, size, BODY_PARAMETERS), curvature, strict=True):
             block = slice(first, first + BODY_PARAMETERS)
@@ -250,17 +259,20 @@ class EffortEquations:
         gradient *= scale
         diagonal += _RIDGE_SHARE
         # Eliminate the parameters of either sign, and solve for the others with non-negative least squares.
+        bound = np.sort(layout.non_negative) - layout.inertial_size
+        bound = size + bound[bound >= 0]
+        free = np.setdiff1d(np.arange(len(before)), bound)
+        mixed = hessian[np.ix_(free, bound)]
         _, across, singular = scipy.linalg.lapack.dposv(
-            hessian[:free, :free], np.column_stack([hessian[:free, free:], gradient[:free]])
-        )
+            hessian[np.ix_(free, free)], np.column_stack([mixed, gradient[free]]))
         if singular:
             raise np.linalg.LinAlgError("effort equations are singular")
-        reduced = hessian[free:, free:] - hessian[free:, :free] @ across[:, :-1]
-        right = gradient[free:] - hessian[free:, :free] @ across[:, -1]
+        reduced = hessian[np.ix_(bound, bound)] - mixed.T @ across[:, :-1]
+        right = gradient[bound] - mixed.T @ across[:, -1]
         root = np.linalg.cholesky(reduced + _RIDGE_SHARE * np.eye(len(reduced)))
         x = np.empty_like(gradient)
-        x[free:] = scipy.optimize.nnls(root.T, scipy.linalg.lapack.dtrtrs(root, right, lower=1)[0])[0]
-        x[:free] = across[:, -1] - across[:, :-1] @ x[free:]
+        x[bound] = scipy.optimize.nnls(root.T, scipy.linalg.lapack.dtrtrs(root, right, lower=1)[0])[0]
+        x[free] = across[:, -1] - across[:, :-1] @ x[bound]
         return np.asarray(scale * x)
 
 

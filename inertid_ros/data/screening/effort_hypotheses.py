@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, compress
-from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,8 @@ from inertid_ros.regressors.drive_regressor import DriveMotion
 from inertid_ros.robot.layout import Coupling, UserTerm
 from inertid_ros.robot.model import RobotModel
 
-from . import effort_equations as equations
 from .channel_checks import revolute_joints
-from .effort_equations import BodyColumns, DriveColumns, EffortEquations, EffortFit
+from .effort_equations import EFFORT_TERMS, URDF_SPREAD, EffortEquations, EffortFit
 
 
 class _Kind(NamedTuple):
@@ -53,13 +51,13 @@ _ZERO_TURNS_DEG = (90, -90, 180, 45, -45, 135, -135)  # by which zeros are wrong
 _LAGS_S = (0.05, 0.08, 0.12, 0.17, 0.25, 0.35, 0.5)  # shorter ones are estimated with the parameters
 _SHORTLIST_COUNT = 5  # of many similar changes: those that the URDF's bodies explain best
 _LONG_SHORTLIST_COUNT = 12  # of changes that need bodies of their own to tell them apart; arms have no more
-_MAX_FACTOR_DEVIATION = 0.3  # relative; with more, a joint's effort does not show its factor
 _COST_PER_PARAMETER = 1.5  # half the logarithm of the independent samples, as in the Bayesian information criterion
 _MAX_LOAD_DISTANCE_M = 1.0  # from the joint that carries it
 _LOAD_RADIUS_RATIO = 0.3  # of a ball, over the distance of its centre; the fit finds the inertia
 _MIN_GRAVITY_SHARE = 0.3  # of its size; a smaller estimate of gravity has no direction
 _BALANCED_WEIGHT_SHARE = 0.4  # of the largest weight on any joint; springs and counterweights carry the heaviest
 _UNITS = {1e3: "N mm or mN m", 1e-3: "kN m"}  # of torque, by the factor of their values
+_MOMENT_PARAMETERS = 4  # mass and first moment, of the parameters of a body
 _SIGN_ROUNDS = 3  # of fits with the signs of the last one
 _ONE_SIGN_SHARE = 0.02  # of a joint's largest effort; noise of magnitudes near zero
 _UNIT_LOG_SPREAD = np.log(2.0)  # factors of joints this close to a power of ten are a unit, not currents
@@ -68,14 +66,11 @@ _NOTICE_FACTOR, _CARE_FACTOR = 2.0, 3.0  # factors of efforts that wrong masses 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A cause of efforts that do not fit the motion, and robot, efforts and motion without it.
+    """A cause of efforts that do not fit the motion, as in a finding, and equations and efforts without it.
 
     Attributes
     ----------
-    cause, evidence, remedy : as in a :class:`~inertid_ros.core.findings.Finding`; empty for what was recorded.
-    robot : robot, with the loads, couplings and user terms that the robot as given lacks.
-    motion : correct motion.
-    gravity : (3,), m/s^2 in the root frame.
+    equations : of the correct motion, with the loads, couplings and user terms that the robot as given lacks.
     mixing : (n, n), from recorded to correct efforts.
     lag : how much later than the motion efforts were reported [s].
     signs : (N, n), of efforts that were recorded without them; None if they have theirs.
@@ -88,9 +83,7 @@ class Hypothesis:
     cause: str
     evidence: str
     remedy: str
-    robot: RobotModel
-    motion: DriveMotion
-    gravity: Array
+    equations: EffortEquations
     mixing: Array
     lag: float = 0.0
     signs: Array | None = None
@@ -101,19 +94,9 @@ class Hypothesis:
 
     @classmethod
     def as_recorded(cls, model: RobotModel, motion: DriveMotion) -> "Hypothesis":
-        robot = replace(model, layout=replace(model.layout, drive_terms=equations.EFFORT_TERMS))
-        return cls("", "", "", robot, motion, np.array(model.options.gravity, dtype=float), np.eye(model.joints))
-
-    def columns(self) -> tuple[BodyColumns, DriveColumns]:
-        """Columns of this robot along this motion."""
-        bodies = BodyColumns(self.robot, self.motion)
-        return bodies, DriveColumns(self.robot.layout, self.motion, bodies.torque_of_urdf)
-
-    def with_drives(self, terms: Sequence[UserTerm] = (), couplings: Sequence[Coupling] = ()) -> RobotModel:
-        """Robot with further user terms and couplings."""
-        layout = self.robot.layout
-        layout = replace(layout, terms=(*layout.terms, *terms), couplings=(*layout.couplings, *couplings))
-        return replace(self.robot, layout=layout)
+        robot = replace(model, layout=replace(model.layout, drive_terms=EFFORT_TERMS))
+        gravity = np.array(model.options.gravity, dtype=float)
+        return cls("", "", "", EffortEquations(robot, motion, gravity), np.eye(model.joints))
 
 
 @dataclass(frozen=True)
@@ -132,9 +115,14 @@ class EffortComparison:
     counted: NDArray[np.bool_]
 
     @property
+    def robot(self) -> RobotModel:
+        """Robot as given, with what the causes found so far add to it."""
+        return self.recorded.equations.robot
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the joints."""
-        return self.recorded.robot.joint_names
+        return self.robot.joint_names
 
     def corrected(self, hypothesis: Hypothesis) -> "EffortComparison":
         """Comparison of further causes with one put right."""
@@ -148,7 +136,7 @@ class EffortComparison:
     @cached_property
     def weights(self) -> tuple[Array, Array]:
         """Least and largest weight ``(n,)`` of the URDF's bodies on each joint (5th and 95th percentile)."""
-        least, most = np.percentile(np.abs(self._columns[0].weight_of_urdf), (5, 95), axis=0)
+        least, most = np.percentile(np.abs(self.recorded.equations.weight_of_urdf), (5, 95), axis=0)
         return least, most
 
     @property
@@ -156,15 +144,9 @@ class EffortComparison:
         """Largest effort ``(n,)`` of each joint (95th percentile)."""
         return np.asarray(np.percentile(np.abs(self._efforts), 95, axis=0))
 
-    def fit(self, hypothesis: Hypothesis, spread: float = equations.URDF_SPREAD) -> EffortFit:
+    def fit(self, hypothesis: Hypothesis, spread: float = URDF_SPREAD) -> EffortFit:
         """Best explanation under a hypothesis; its cost includes the penalty."""
-        recorded = self.recorded
-        unchanged = (
-            hypothesis.robot is recorded.robot and hypothesis.motion is recorded.motion
-            and hypothesis.gravity is recorded.gravity and hypothesis.lag == recorded.lag
-            and hypothesis.signs is recorded.signs
-        )  # fmt: skip
-        fit = (self._equations if unchanged else self._equations_of(hypothesis)).fit(hypothesis.mixing, spread)
+        fit = hypothesis.equations.fit(self._efforts_under(hypothesis), self.counted, spread)
         return replace(fit, cost=fit.cost + hypothesis.penalty)
 
     def hypotheses(self, joints: list[int]) -> Iterator[Hypothesis]:
@@ -182,19 +164,18 @@ class EffortComparison:
         yield from self._best([*self._joint_exchanges(joints), *self._position_offsets(), *self._position_units()])
 
     def _signs(self, joints: list[int]) -> Iterator[Hypothesis]:
-        mixing, signs = self.recorded.mixing, 1.0 - 2.0 * np.eye(len(self.names))
-        words = {"joint": "all joints", "scales": _mapping(dict.fromkeys(self._counted_names, -1.0))}
-        yield self._other("effort_sign", words, mixing=-mixing)
-        candidates = []
-        for joint in joints:
-            words = {"joint": self.names[joint], "scales": _mapping({self.names[joint]: -1.0})}
-            flipped = signs[joint][:, None] * mixing
-            candidates.append(self._other("effort_sign", words, len(self.names), mixing=flipped, joints=(joint,)))
-        yield from self._best(candidates)
+        words = {"joint": "all joints", "scales": _mapping(dict.fromkeys(compress(self.names, self.counted), -1.0))}
+        yield self._other("effort_sign", words, mixing=-self.recorded.mixing)
+        yield from self._best(self._sign(joint) for joint in joints)
+
+    def _sign(self, joint: int) -> Hypothesis:
+        words = {"joint": self.names[joint], "scales": _mapping({self.names[joint]: -1.0})}
+        mixing = self._reversal(joint) @ self.recorded.mixing
+        return self._other("effort_sign", words, len(self.names), mixing=mixing, joints=(joint,))
 
     def _magnitudes(self) -> Iterator[Hypothesis]:
         """Efforts are magnitudes; their signs are those of the torques of the URDF and of friction."""
-        efforts, torque = self._efforts, self._columns[0].torque_of_urdf
+        efforts, torque = self._efforts, self.recorded.equations.torque_of_urdf
         one_sign = efforts.min(axis=0) > -_ONE_SIGN_SHARE * efforts.max(axis=0)
         both = np.minimum(torque.max(axis=0), -torque.min(axis=0)) > _ONE_SIGN_SHARE * np.abs(torque).max(axis=0)
         unsigned = self.counted & one_sign
@@ -202,46 +183,40 @@ class EffortComparison:
             return
         signs = np.where(unsigned, np.sign(torque), 1.0)
         for _ in range(_SIGN_ROUNDS):
-            fit = self._equations_of(replace(self.recorded, signs=signs)).fit(self.recorded.mixing)
-            signs = np.where(unsigned, np.sign(fit.rigid + self._columns[1].torque(fit.drives)).T, 1.0)
-        joints = np.flatnonzero(unsigned).tolist()
-        words = {"joints": ", ".join(self.names[joint] for joint in joints)}
-        some = () if len(joints) == self.counted.sum() else tuple(joints)
+            fit = self.fit(replace(self.recorded, signs=signs))
+            signs = np.where(unsigned, np.sign(self.recorded.equations.torque(fit.parameters)), 1.0)
+        words = {"joints": ", ".join(compress(self.names, unsigned))}
+        some = () if (unsigned == self.counted).all() else tuple(np.flatnonzero(unsigned).tolist())
         yield self._other("effort_magnitude", words, signs=signs, joints=some)
 
     def _turned_axes(self) -> Iterator[Hypothesis]:
         """The URDF's axis of a joint points the other way: its position and effort have the opposite sign."""
-        coupled = {joint for coupling in self.recorded.robot.layout.couplings for joint in coupling.joints}
+        coupled = {joint for coupling in self.robot.layout.couplings for joint in coupling.joints}
         for joint in self.joints.tolist():
-            if self.names[joint] in coupled:
-                continue
-            signs = np.ones(len(self.names))
-            signs[joint] = -1.0
-            moved = self._moved(signs.__mul__)
-            directions = np.append(signs, np.ones(moved.direction.shape[1] - len(signs)))
-            moved = moved._replace(direction=directions * moved.direction, fading=signs * moved.fading)
-            mixing, words = signs[:, None] * self.recorded.mixing, {"joint": self.names[joint]}
-            yield self._other("joint_axis", words, len(self.names), motion=moved, mixing=mixing, joints=(joint,))
+            if self.names[joint] not in coupled:
+                words, change = {"joint": self.names[joint]}, self._both(self._reversal(joint))
+                yield self._other("joint_axis", words, len(self.names), joints=(joint,), **change)
 
     def _effort_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
         pairs = list(combinations(joints, 2))
         for pair in pairs:
-            mixing = self.recorded.mixing[_exchanged(len(self.names), *pair)]
+            mixing = self._exchange(*pair) @ self.recorded.mixing
             yield self._other("effort_exchange", self._pair(pair), len(pairs), mixing=mixing, joints=pair)
 
     def _factors(self) -> Iterator[Hypothesis]:
         """Efforts in another unit, motor currents, or gains: a factor for each joint whose effort shows it."""
-        rigid, factor = self._columns[0].torque(self.recorded.gravity), np.ones(len(self.names))
+        equations, factor = self.recorded.equations, np.ones(len(self.names))
+        rigid = equations.rigid(equations.urdf)
         for _ in range(3):
-            ratio, determined = self._ratios(rigid, self._efforts / factor)
+            ratio, determined = equations.ratios(rigid, self._efforts / factor, self.counted)
             if not determined.any():
                 return
             ratio = np.abs(ratio)  # signs are other causes
             common = np.exp(np.mean(np.log(ratio[determined])))
             factor = factor * np.where(determined, ratio, common)
             mixing = np.diag(1 / factor) @ self.recorded.mixing
-            rigid = self._equations.fit(mixing).rigid
-        known, names, recorded = factor[determined], self._counted_names, self.recorded.mixing
+            rigid = equations.rigid(self.fit(replace(self.recorded, mixing=mixing)).parameters)
+        known, names, recorded = factor[determined], list(compress(self.names, self.counted)), self.recorded.mixing
         power = 10.0 ** round(np.log10(float(np.median(known))))
         alike = np.mean(np.abs(np.log(known / power)) < _UNIT_LOG_SPREAD) > 0.75
         unit = {"power": power, "unit": _UNITS.get(power), "scales": _mapping(dict.fromkeys(names, 1 / power))}
@@ -253,10 +228,8 @@ class EffortComparison:
             words["times"], case = ", ".join(f"{x:.3g}" for x in known), ""
             if len(names) == len(known):
                 words["scales"], case = _mapping(dict(zip(names, 1 / known, strict=True))), "estimated"
-            yield self._other(
-                "effort_current", words, parameters=len(known), case=case, mixing=mixing,
-                gravest=Severity.REFUSE if largest >= _CARE_FACTOR else gravest,
-            )  # fmt: skip
+            yield self._other("effort_current", words, parameters=len(known), case=case, mixing=mixing,
+                gravest=Severity.REFUSE if largest >= _CARE_FACTOR else gravest)
         if power in _UNITS:
             yield self._other("effort_unit", unit, parameters=1, mixing=recorded / power)
         elif power != 1.0:
@@ -265,15 +238,18 @@ class EffortComparison:
 
     def _gravities(self) -> Iterator[Hypothesis]:
         """Gravity has been taken out of the efforts, or points elsewhere: along an axis, or anywhere."""
-        size = float(np.linalg.norm(self.recorded.gravity))
+        recorded = self.recorded.equations
+        size = float(np.linalg.norm(recorded.gravity))
         if not size:
             return
         yield self._other("gravity_compensated", gravity=np.zeros(3))
         axes = [size * sign * axis for axis in np.eye(3) for sign in (1, -1)]
-        others = [axis for axis in axes if not np.allclose(axis, self.recorded.gravity, atol=0.1 * size)]
+        others = [axis for axis in axes if not np.allclose(axis, recorded.gravity, atol=0.1 * size)]
         candidates = [(gravity, len(axes), 0) for gravity in others]
-        still, *units = (self._columns[0].torque(axis) for axis in np.vstack([np.zeros(3), np.eye(3)]))
-        fitted = self._explained(np.stack([unit - still for unit in units], axis=2), still.T)
+        under = (replace(recorded, gravity=axis) for axis in np.vstack([np.zeros(3), np.eye(3)]))
+        still, *units = (equations.rigid(equations.urdf) for equations in under)
+        columns = np.stack([unit - still for unit in units], axis=2)
+        fitted = recorded.explained(columns, still, self._efforts, self.counted)
         length = float(np.linalg.norm(fitted))
         if length > _MIN_GRAVITY_SHARE * size:
             candidates.append((size * fitted / length, 1, 2))
@@ -287,31 +263,29 @@ class EffortComparison:
             yield self._other("delay", words, lag=lag)
 
     def _couplings(self, joints: list[int]) -> Iterator[Hypothesis]:
-        recorded, motion = self.recorded, self.recorded.motion
-        for joint, before in enumerate(joint.parent for joint in recorded.robot.tree):
+        motion = self.recorded.equations.motion
+        for joint, before in enumerate(joint.parent for joint in self.robot.tree):
             if before < 0 or not {joint, before} & set(joints):
                 continue
             pair = (self.names[before], self.names[joint])
-            if any(set(other.joints) >= set(pair) for other in recorded.robot.layout.couplings):
+            if any(set(other.joints) >= set(pair) for other in self.robot.layout.couplings):
                 continue
             for ratio, speeds in ((1.0, "sum"), (-1.0, "difference")):
                 drive = f"{{wrist: {{joints: [{', '.join(pair)}], ratios: [1, {ratio:g}]}}}}"
                 sliding = np.sign(motion.v[:, before] + ratio * motion.v[:, joint])
-                yield self._other(
-                    "coupling", {**self._pair((before, joint)), "speeds": speeds, "drive": drive}, 2 * len(joints),
-                    robot=recorded.with_drives(couplings=[Coupling("coupling", pair, (1.0, ratio))]),
+                yield self._other("coupling", {**self._pair((before, joint)), "speeds": speeds, "drive": drive},
+                    2 * len(joints), robot=self._robot_with(couplings=[Coupling("coupling", pair, (1.0, ratio))]),
                     motion=motion._replace(direction=np.column_stack([motion.direction, sliding])),
-                    joints=(before, joint),
-                )  # fmt: skip
+                    joints=(before, joint))
 
     def _loads(self) -> Iterator[Hypothesis]:
         """A link at an end of the robot carries something that the URDF lacks, such as a gripper."""
-        robot = self.recorded.robot
-        ends = robot.end_bodies
-        bodies = robot.consistent_body_prior
+        robot, equations = self.robot, self.recorded.equations
+        ends, bodies = robot.end_bodies, robot.consistent_body_prior
         for end in ends:
-            moments = self._columns[0].moments(end, self.recorded.gravity)
-            mass, *moment = self._explained(moments, self._columns[0].torque_of_urdf)
+            moments = np.swapaxes(equations.regressor[:, :, end, :_MOMENT_PARAMETERS], 0, 1)
+            known = equations.torque_of_urdf
+            mass, *moment = equations.explained(moments, known, self._efforts, self.counted)
             centre = np.array(moment) / max(mass, 1e-9)
             # More than the whole robot is no load, but a fault of something else.
             if 0 < mass < bodies[:, 0].sum() and np.linalg.norm(centre) < _MAX_LOAD_DISTANCE_M:
@@ -323,66 +297,79 @@ class EffortComparison:
 
     def _counterbalances(self, joints: list[int]) -> Iterator[Hypothesis]:
         """A spring or a weight that the URDF lacks carries the load of a joint."""
-        heavy = self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max()
-        balanced = {term.joint for term in self.recorded.robot.layout.terms}
-        turning = [joint for joint in joints if heavy[joint] and self._turns[joint]]
-        turning = [joint for joint in turning if self.names[joint] not in balanced]
+        balanced = {term.joint for term in self.robot.layout.terms}
+        heavy = self._turns & (self.weights[1] > _BALANCED_WEIGHT_SHARE * self.weights[1].max())
+        turning = [joint for joint in joints if heavy[joint] and self.names[joint] not in balanced]
         for joint in turning:
             term = UserTerm("counterbalance", self.names[joint], TERM_SHAPES["counterbalance"][0])
-            words, robot = {"joint": self.names[joint]}, self.recorded.with_drives(terms=[term])
+            words, robot = {"joint": self.names[joint]}, self._robot_with(terms=[term])
             yield self._other("counterbalance", words, len(turning), joints=(joint,), robot=robot)
 
     def _joint_exchanges(self, joints: list[int]) -> Iterator[Hypothesis]:
-        n, direction = len(self.names), self.recorded.motion.direction
-        pairs = [pair for pair in combinations(range(n), 2) if self._turns[pair[0]] == self._turns[pair[1]]]
-        pairs = [pair for pair in pairs if set(pair) & set(joints)]
+        turns = self._turns
+        pairs = [pair for pair in combinations(range(len(turns)), 2) if set(pair) & set(joints)]
+        pairs = [pair for pair in pairs if turns[pair[0]] == turns[pair[1]]]
         for pair in pairs:
-            order = _exchanged(n, *pair)
-            moved = self._moved(itemgetter((slice(None), order)))
-            moved = moved._replace(direction=np.hstack([direction[:, order], direction[:, n:]]))
-            mixing = self.recorded.mixing[order]
-            yield self._other("joint_exchange", self._pair(pair), len(pairs), motion=moved, joints=pair, mixing=mixing)
+            change = self._both(self._exchange(*pair))
+            yield self._other("joint_exchange", self._pair(pair), len(pairs), joints=pair, **change)
 
     def _position_offsets(self) -> Iterator[Hypothesis]:
-        turning, motion = np.flatnonzero(self._turns).tolist(), self.recorded.motion
+        turning, motion = np.flatnonzero(self._turns).tolist(), self.recorded.equations.motion
         tried = len(_ZERO_TURNS_DEG) * len(turning)
         for joint in turning:
             for turn in _ZERO_TURNS_DEG:
                 q = motion.q.copy()
                 q[:, joint] += -np.radians(turn)
                 words = {"turn": f"{turn:g}", "further": -turn, "joint": self.names[joint]}
-                moved = motion._replace(q=q)
-                yield self._other("position_offset", words, tried, motion=moved, joints=(joint,))
+                yield self._other("position_offset", words, tried, motion=motion._replace(q=q), joints=(joint,))
 
     def _position_units(self) -> Iterator[Hypothesis]:
         if self._turns.any():
             factors = np.where(self._turns, np.pi / 180, 1.0)
-            moved = self._moved(lambda values: values * factors)
-            yield self._other("position_unit", case="by_effort", motion=moved)
+            yield self._other("position_unit", case="by_effort", motion=self._moved(np.diag(factors)))
 
-    def _moved(self, change: Callable[[Array], Array]) -> DriveMotion:
-        """Recorded motion with a change of ``q``, ``v`` and ``a``, ``(N, n)``."""
-        motion = self.recorded.motion
-        return motion._replace(q=change(motion.q), v=change(motion.v), a=change(motion.a))
+    def _reversal(self, joint: int) -> Array:
+        """Map ``(n, n)`` of values of the joints to those with one of the opposite sign."""
+        return np.diag(np.where(np.arange(len(self.names)) == joint, -1.0, 1.0))
+
+    def _exchange(self, one: int, other: int) -> Array:
+        """Map ``(n, n)`` of values of the joints to those with two exchanged."""
+        order = np.arange(len(self.names))
+        order[[one, other]] = other, one
+        return np.eye(len(order))[order]
+
+    def _both(self, change: Array) -> dict[str, Any]:
+        """Motion and mixing with positions and efforts of the joints mapped alike."""
+        return {"motion": self._moved(change), "mixing": change @ self.recorded.mixing}
+
+    def _moved(self, change: Array) -> DriveMotion:
+        """Recorded motion with the positions of the joints mapped by ``(n, n)``."""
+        (q, v, a, direction, fading), n = self.recorded.equations.motion, len(change)
+        sliding = np.hstack([direction[:, :n] @ np.sign(change).T, direction[:, n:]])
+        return DriveMotion(q @ change.T, v @ change.T, a @ change.T, sliding, fading @ change.T)
 
     def _best(self, candidates: Iterable[Hypothesis], count: int = _SHORTLIST_COUNT) -> list[Hypothesis]:
         """Candidates that the URDF's bodies explain best, and that are worth bodies of their own."""
         candidates = list(candidates)
         if len(candidates) <= count:
             return candidates
-        costs = [self._cost_of_urdf(candidate) for candidate in candidates]
+        costs = [
+            candidate.equations.cost_of_urdf(self._efforts_under(candidate), self.counted) + candidate.penalty
+            for candidate in candidates]
         return [candidates[index] for index in np.argsort(costs)[:count]]
 
-    def _other(
-        self, cause: str, words: Mapping[str, object] | None = None, tried: int = 1, parameters: int = 0,
-        case: str = "", **changes: object,
-    ) -> Hypothesis:  # fmt: skip
+    def _other(self, cause: str, words: Mapping[str, object] | None = None, tried: int = 1, parameters: int = 0,
+            case: str = "", **changes: object) -> Hypothesis:
         """The recorded state with changes; one of ``tried`` alternatives, with further fitted parameters.
 
-        ``words`` are those of the evidence, and of the remedy in a case of the cause.
+        ``words`` are those of the evidence, and of the remedy in a case of the cause; a change of robot, motion or
+        gravity is one of the equations.
         """
         kind, words = _KINDS[cause], words or {}
         penalty = float(np.log(tried)) + _COST_PER_PARAMETER * (kind.parameters + parameters)
+        of_equations: Any = {key: changes.pop(key) for key in ("robot", "motion", "gravity") if key in changes}
+        if of_equations:
+            changes["equations"] = replace(self.recorded.equations, **of_equations)
         changes = {"gravest": kind.gravest, **changes, "evidence": kind.evidence.format(**words)}
         remedy = remedy_for(cause, case, **words)
         return replace(self.recorded, cause=cause, remedy=remedy, penalty=penalty, **changes)  # type: ignore[arg-type]
@@ -390,85 +377,25 @@ class EffortComparison:
     def _pair(self, joints: tuple[int, int]) -> dict[str, str]:
         return {"one": self.names[joints[0]], "other": self.names[joints[1]]}
 
-    @property
-    def _counted_names(self) -> list[str]:
-        return list(compress(self.names, self.counted))
+    def _robot_with(self, terms: Sequence[UserTerm] = (), couplings: Sequence[Coupling] = ()) -> RobotModel:
+        layout = self.robot.layout
+        layout = replace(layout, terms=(*layout.terms, *terms), couplings=(*layout.couplings, *couplings))
+        return replace(self.robot, layout=layout)
 
     @cached_property
     def _turns(self) -> NDArray[np.bool_]:
-        return revolute_joints(self.recorded.robot)
-
-    @cached_property
-    def _columns(self) -> tuple[BodyColumns, DriveColumns]:
-        return self.recorded.columns()
-
-    @cached_property
-    def _equations(self) -> EffortEquations:
-        return self._equations_of(self.recorded)
+        return revolute_joints(self.robot)
 
     @cached_property
     def _efforts(self) -> Array:
         """Efforts ``(N, n)`` without any other change."""
-        return np.asarray(self._efforts_under(self.recorded) @ self.recorded.mixing.T)
+        return self._efforts_under(self.recorded)
 
     def _efforts_under(self, hypothesis: Hypothesis) -> Array:
-        """Efforts ``(N, n)`` with the delay and the signs of a hypothesis."""
+        """Efforts ``(N, n)`` that a hypothesis holds for correct."""
         efforts = self.efforts_after(hypothesis.lag)
-        return efforts if hypothesis.signs is None else efforts * hypothesis.signs
-
-    def _columns_of(self, hypothesis: Hypothesis) -> tuple[BodyColumns, DriveColumns]:
-        unchanged = hypothesis.robot is self.recorded.robot and hypothesis.motion is self.recorded.motion
-        return self._columns if unchanged else hypothesis.columns()
-
-    def _equations_of(self, hypothesis: Hypothesis) -> EffortEquations:
-        bodies, drives = self._columns_of(hypothesis)
-        efforts = self._efforts_under(hypothesis)
-        return EffortEquations(bodies.deviations(hypothesis.gravity), drives, efforts, self.counted)
-
-    def _cost_of_urdf(self, hypothesis: Hypothesis) -> float:
-        """Cost with the bodies of the URDF and any friction: at most one inverse dynamics."""
-        bodies, drives = self._columns_of(hypothesis)
-        efforts = self._efforts_under(hypothesis) @ hypothesis.mixing.T
-        variance = np.maximum(np.var(efforts, axis=0), 1e-300)
-        rest, cost = efforts - bodies.torque_of_urdf, hypothesis.penalty
-        for joint in self.joints.tolist():
-            error = drives.unexplained(joint, rest[:, [joint]])
-            share = np.mean(error**2) / (equations.EFFORT_FLOOR_SHARE**2 * variance[joint])
-            cost += 0.5 * equations.INDEPENDENT_SAMPLES * float(np.log1p(share))
-        return cost
-
-    def _ratios(self, rigid: Array, efforts: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Factor ``(n,)`` of each joint's effort over a torque, and whether it is determined."""
-        ratio, determined = np.ones(len(rigid)), np.zeros(len(rigid), dtype=bool)
-        for joint in self.joints.tolist():
-            both = np.column_stack([rigid[joint], efforts[:, joint]])
-            torque, effort = self._columns[1].unexplained(joint, both).T
-            power = float(torque @ torque)
-            if power <= 1e-12 * float(rigid[joint] @ rigid[joint]):
-                continue
-            ratio[joint] = torque @ effort / power
-            rest = effort - ratio[joint] * torque
-            deviation = np.sqrt(float(rest @ rest) / equations.INDEPENDENT_SAMPLES / power)
-            determined[joint] = deviation < _MAX_FACTOR_DEVIATION * abs(ratio[joint])
-        return ratio, determined
-
-    def _explained(self, columns: Array, known: Array) -> Array:
-        """Factors ``(p,)`` of columns ``(n, N, p)`` that explain, with the drives, efforts less torques ``(N, n)``."""
-        count = columns.shape[2]
-        normal, right = np.zeros((count, count)), np.zeros(count)
-        for joint in self.joints.tolist():
-            free = np.column_stack([columns[joint], self._efforts[:, joint] - known[:, joint]])
-            free = self._columns[1].unexplained(joint, free) / max(float(np.std(self._efforts[:, joint])), 1e-12)
-            normal += free[:, :count].T @ free[:, :count]
-            right += free[:, :count].T @ free[:, count]
-        return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-6)[0])
-
-
-def _exchanged(count: int, one: int, other: int) -> list[int]:
-    """Order of ``count`` joints with two of them exchanged."""
-    order = list(range(count))
-    order[one], order[other] = other, one
-    return order
+        efforts = efforts if hypothesis.signs is None else efforts * hypothesis.signs
+        return np.asarray(efforts @ hypothesis.mixing.T)
 
 
 def _mapping(values: dict[str, float]) -> str:

@@ -70,16 +70,11 @@ class StreamWatch:
         steps, delays = np.diff(receipts), delays[np.isfinite(delays)]
         # Of the standard library: the first median of NumPy imports for a tenth of a second, and watchdogs wait.
         usual = median(steps.tolist()) if len(steps) else math.nan
-        return StreamReport(
-            messages=self._messages,
-            silent=now - last > _SILENT_S,
+        return StreamReport(messages=self._messages, silent=now - last > _SILENT_S,
             rate_hz=1.0 / float(steps.mean()) if steps.any() else math.nan,
-            gaps=int((steps > _GAP_STEPS * usual).sum()),
-            longest_step_s=float(steps.max()) if len(steps) else math.nan,
+            gaps=int((steps > _GAP_STEPS * usual).sum()), longest_step_s=float(steps.max()) if len(steps) else math.nan,
             delay_s=median(delays.tolist()) if len(delays) else math.nan,
-            longest_delay_s=float(delays.max()) if len(delays) else math.nan,
-            saturated=self._saturated(),
-        )
+            longest_delay_s=float(delays.max()) if len(delays) else math.nan, saturated=self._saturated())
 
     def _saturated(self) -> tuple[int, ...]:
         """Channels that stay at the largest or smallest value of all measurements, not only of the window."""
@@ -147,10 +142,7 @@ class WrenchWatch:
     def tare(self, topics: list[str]) -> str:
         """Take the mean of the last window of every topic as its zero; return one line with the size of every zero.
 
-        Raises
-        ------
-        RecordingError
-            A topic is silent, carries load, or is not steady; nothing changes then.
+        Raises RecordingError: a topic is silent, carries load, or is not steady; nothing changes then.
         """
         means = {}
         newest = max((state.recent[-1][0] for state in self._topics.values() if state.recent), default=0)
@@ -164,8 +156,7 @@ class WrenchWatch:
             if size > self._limit:
                 raise RecordingError(
                     f"{topic}: measures {size:.0f} N, which is a load and no zero; step off before taring, or raise"
-                    f" tare_limit_n ({self._limit:g})"
-                )
+                    f" tare_limit_n ({self._limit:g})")
             if deviation > 0.2 * self._limit:
                 raise RecordingError(f"{topic}: varies by {deviation:.1f} N; leave the sensor alone while it is tared")
             means[topic] = mean

@@ -87,9 +87,8 @@ class RepeatedMotion:
     Attributes
     ----------
     share : share of the motion's energy, 0 to 1, in windows that another recording repeats.
-    difference : float
-        Root mean square of the difference in position and velocity after the best shifts, over all moving joints, as a
-        share of the motion: 0 for a repetition, 1 or more for motions that have nothing in common.
+    difference : root mean square of the difference in position and velocity after the best shifts, over all moving
+        joints, as a share of the motion: 0 for a repetition, 1 or more for motions that have nothing in common.
     by : indices of the other recordings that repeat half of it or more, or of the one that repeats most.
     """
 
@@ -128,8 +127,7 @@ def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recor
             if share >= _REPEATED_SHARE:
                 raise RecordingError(
                     f"{recording.name}: holds the samples of {fitted.name} ({100 * share:.0f} % of them), which is"
-                    " fitted and cannot validate the fit too; --validate a recording of another motion"
-                )
+                    " fitted and cannot validate the fit too; --validate a recording of another motion")
 
 
 def repeated_motion(samples: Samples, others: Sequence[Samples]) -> RepeatedMotion:

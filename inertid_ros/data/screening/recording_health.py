@@ -10,7 +10,7 @@ import scipy
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import LITTLE_LEAKAGE, Samples
-from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, OPTIONAL_CHANNELS, Recording
+from inertid_ros.data.recording import LOST_SAMPLE_PERIODS, Recording
 from inertid_ros.robot.model import RobotModel
 
 from . import channel_faults
@@ -50,24 +50,14 @@ def recording_content(parts: Iterable[Recording]) -> dict[str, Any]:
         squares = squares + np.sum(part.effort**2, axis=0)
         notices.update(dict.fromkeys((*part.notices, *map(str, check_repairs(as_measured(part))))))
     effort = np.sqrt(squares / samples)
-    measured = ["position"] if np.isnan(effort).all() else ["position", "effort"]
-    present = [channel for channel in OPTIONAL_CHANNELS if getattr(first, channel) is not None]
+    channels = [key for key in first.channels if key != "time" and not (key == "effort" and np.isnan(effort).all())]
     joints = [
         {"name": name, "lowest": low, "highest": high, "rms_effort": None if np.isnan(size) else size}
         for name, low, high, size in zip(first.joint_names, lowest, highest, effort, strict=True)
     ]
-    return {
-        "name": first.name,
-        "samples": samples,
-        "seconds": float(last) - float(first.time[0]),
-        "rate_hz": 1.0 / float(np.median(usual_steps)),
-        "shortest_step_s": shortest,
-        "longest_step_s": longest,
-        "gaps": gaps,
-        "channels": [*measured, *present, *(f"wrench/{frame}" for frame in first.wrenches)],
-        "notices": tuple(notices),
-        "joints": joints,
-    }
+    return {"name": first.name, "samples": samples, "seconds": float(last) - float(first.time[0]),
+        "rate_hz": 1.0 / float(np.median(usual_steps)), "shortest_step_s": shortest, "longest_step_s": longest,
+        "gaps": gaps, "channels": channels, "notices": tuple(notices), "joints": joints}
 
 
 @dataclass(frozen=True)
@@ -113,9 +103,8 @@ class EffortNoise:
 
     Attributes
     ----------
-    density : ndarray, shape (n,)
-        One-sided density of the upper half of the spectrum [(N m)^2/Hz or N^2/Hz]. Too small if a driver has filtered
-        the effort, zero if the effort is NaN.
+    density : (n,), one-sided density of the upper half of the spectrum [(N m)^2/Hz or N^2/Hz]. Too small if a driver
+        has filtered the effort, zero if the effort is NaN.
     rate_hz : sample rate [Hz].
     """
 
@@ -167,22 +156,14 @@ def recording_health(recording: Recording, samples: Samples, model: RobotModel) 
     if any(recording.continued):
         name += f", {time[0]:.0f} s to {time[-1]:.0f} s"
     spectrum = effort_spectrum(name, recording.time, effort, samples.cutoff_hz) if effort.any() else None
-    figures = {
-        "name": name,
-        "rate_hz": 1.0 / usual,
-        "jitter": float(np.std(steps[~lossy]) / usual),
-        "gaps": len(gaps),
+    figures = {"name": name, "rate_hz": 1.0 / usual, "jitter": float(np.std(steps[~lossy]) / usual), "gaps": len(gaps),
         "longest_gap_s": float(gaps.max(initial=0.0)),
-        "lost_share": float((gaps.sum() - len(gaps) * usual) / recording.duration),
-        "reordered": repairs.late,
-        "repeated": repairs.repeated,
-        "other_clock": repairs.elsewhere,
-        "joints": joints,
+        "lost_share": float((gaps.sum() - len(gaps) * usual) / recording.duration), "reordered": repairs.late,
+        "repeated": repairs.repeated, "other_clock": repairs.elsewhere, "joints": joints,
         "not_finite": {key: np.sum(~np.isfinite(values), axis=0) for key, values in channels.items()},
         "spikes": {key: channel_faults.spikes(x, None, stamps.get(key)).sum(axis=0) for key, x in finite.items()},
         "held": {key: channel_faults.held(x, steps=key == "effort").sum(axis=0) for key, x in finite.items()},
         "saturated": {"effort": channel_faults.saturated(effort).sum(axis=0)},
         "effort_noise": noise if noise is not None and len(noise) == len(joints) else np.full(len(joints), np.nan),
-        "cutoff_hz": None if spectrum is None else spectrum.cutoff_hz,
-    }
+        "cutoff_hz": None if spectrum is None else spectrum.cutoff_hz}
     return RecordingHealth(figures, spectrum)

@@ -49,11 +49,12 @@ _MAX_UNEVENNESS = 0.3  # difference of the steps beside one over their mean; the
 _WHOLE_TOLERANCE, _MIN_WHOLE_SHARE = 0.25, 0.8  # missing samples are whole numbers, in most of the places
 _MIN_LOST, _MAX_LOST_SHARE = 5, 0.3  # of the steps that show; fewer are chance, more another fault
 # Logs put one behind the other.
-_JUMP_STEPS = 10.0  # jump over the fast step (99th percentile) of a joint, and over the steps beside it
+_JUMP_STEPS = 3.0  # jump over the fast step (99th percentile) of a joint; a speed that turns round changes by two
 _MAX_JUMP_PERIODS = 2.5  # between the stamps beside a jump; in a longer gap the robot has moved
-_MIN_JUMPING_SHARE = 0.5  # of the joints that move; a single one jumps by a fault of its own
+_MIN_JUMPING_SHARE = 0.5  # of the joints that move; a single one of several jumps by a fault of its own
 _JOIN_GAP_S = 5.0  # to which stamps are moved apart, so that nothing is interpolated or filtered across
 _MAX_INSTANTS = 4  # in a message
+_MIN_LOG_S = 1.0  # of the logs, on average; what jumps more often is no log
 _JUMP_SIDE = 5  # samples on both sides of a jump, whose medians differ by it; a spike comes back
 
 
@@ -78,8 +79,7 @@ def check_stamps(recording: Recording) -> tuple[Finding, ...]:
             if by_velocity:
                 evidence += f", and positions that change at {np.median(ratios):.2g} of the measured velocities"
             finding = Finding.with_remedy(
-                "time_unit", Severity.REFUSE, evidence, recording=recording.name, factor=f"{1 / factor:.0f}", unit=unit
-            )
+                "time_unit", Severity.REFUSE, evidence, recording=recording.name, factor=f"{1 / factor:.0f}", unit=unit)
             return (finding,)
     return ()
 
@@ -96,8 +96,7 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
     if repairs.late or repairs.repeated:
         evidence = (
             f"of {repairs.total} stamps {repairs.late} went back by less than a few periods and were put in order, and"
-            f" {repairs.repeated} repeated others and were left out"
-        )
+            f" {repairs.repeated} repeated others and were left out")
         add("stamp_order", repairs.late + repairs.repeated > many, evidence)
     if repairs.elsewhere:
         evidence = f"of {repairs.total} stamps {repairs.elsewhere} go back or lie far off and were left out"
@@ -119,7 +118,7 @@ def check_repairs(recording: Recording) -> tuple[Finding, ...]:
     if repairs.joins:
         begun = recording.time[0] + _JOIN_GAP_S * np.arange(len(repairs.joins))
         instants = ", ".join(f"{x:.2f} s" for x in (np.array(repairs.joins) - begun - _JOIN_GAP_S)[:_MAX_INSTANTS])
-        add("joined_logs", False, f"positions of most joints jump {len(repairs.joins)} times, at {instants}")
+        add("joined_logs", False, f"positions of half the joints jump {len(repairs.joins)} times, at {instants}")
     return tuple(findings)
 
 
@@ -172,8 +171,7 @@ def without_strange_states(recording: Recording) -> Recording:
         return recording
     total = max(recording.repairs.total, len(position))
     return replace(
-        recording.select(~strange), repairs=replace(recording.repairs, strange=int(strange.sum()), total=total)
-    )
+        recording.select(~strange), repairs=replace(recording.repairs, strange=int(strange.sum()), total=total))
 
 
 def with_lost_rows(recording: Recording) -> Recording:
@@ -206,25 +204,25 @@ def with_lost_rows(recording: Recording) -> Recording:
 
 
 def with_joins_apart(recording: Recording) -> Recording:
-    """Move stamps apart where positions of most joints jump, as where logs were put one behind the other."""
+    """Move stamps apart where positions of half of the joints jump, as where logs were put one behind the other."""
     position = np.nan_to_num(recording.position)
     if len(position) < 4 * _JUMP_SIDE:
         return recording
-    steps = np.abs(np.diff(position, axis=0))
-    fast = np.quantile(steps, 0.99, axis=0)
-    moves = fast > 0
-    beside = np.zeros_like(steps)
-    beside[1:], beside[:-1] = steps[:-1], np.maximum(beside[:-1], steps[1:])
-    jumps = steps > _JUMP_STEPS * np.where(moves, np.maximum(fast, beside), np.inf)
+    steps = np.diff(position, axis=0)
+    fast = np.quantile(np.abs(steps), 0.99, axis=0)
+    least = np.where(fast > 0, _JUMP_STEPS * fast, np.inf)
+    jumps, enough = np.abs(steps) > least, max(_MIN_JUMPING_SHARE * (fast > 0).sum(), 1)
     together = np.diff(recording.time) < _MAX_JUMP_PERIODS * np.median(np.diff(recording.time))
-    candidates = np.flatnonzero(together & (jumps.sum(axis=1) > _MIN_JUMPING_SHARE * moves.sum()))
     joins = []
-    for row in candidates.tolist():
-        before, after = (position[max(row + 1 - _JUMP_SIDE, 0) : row + 1], position[row + 1 : row + 1 + _JUMP_SIDE])
-        change = np.abs(np.median(after, axis=0) - np.median(before, axis=0))
-        if (change[jumps[row]] > 0.5 * steps[row, jumps[row]]).all():
+    for row in np.flatnonzero(together & (jumps.sum(axis=1) >= enough)).tolist():
+        before, after = (slice(max(row - _JUMP_SIDE, 0), row), slice(row + 1, row + 1 + _JUMP_SIDE))
+        going = np.median(np.concatenate([steps[before], steps[after]]), axis=0)
+        levels = [np.median(position[side], axis=0) for side in (before, after)]
+        # Beyond the motion that goes on: fast steps beside it are no jump, and a spike comes back.
+        change = np.abs(levels[1] - levels[0] - (_JUMP_SIDE + 1) * going)
+        if (jumps[row] & (change > np.maximum(0.5 * np.abs(steps[row]), least))).sum() >= enough:
             joins.append(row + 1)
-    if not joins:
+    if not 0 < len(joins) <= recording.duration / _MIN_LOG_S:
         return recording
     time = recording.time + _JOIN_GAP_S * np.searchsorted(joins, np.arange(len(position)), side="right")
     stamps = tuple(time[joins].tolist())

@@ -12,7 +12,7 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.excitation.constraints import constraint
 from inertid_ros.excitation.constraints.effort import WrenchRateBounds
-from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.regressors.regressor_gradient import BodyWrenches
 from inertid_ros.robot.kinematics import TreeKinematics, lever_arm_bounds
 from inertid_ros.robot.model import RobotModel
@@ -38,13 +38,7 @@ class Polygon:
 
 
 def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
-    """Hull of the corners of an area, less a margin [m].
-
-    Raises
-    ------
-    ExcitationError
-        Fewer than three corners, or an area that is empty after the margin.
-    """
+    """Hull of the corners of an area, less a margin [m]; ExcitationError if it is empty."""
     corners = np.column_stack([area.x, area.y])
     if len(corners) < 3:
         raise ExcitationError(f"{key}: the area has {len(corners)} corners and is empty; give three or more")
@@ -55,21 +49,15 @@ def polygon(area: AreaOptions, key: str, margin: float = 0.0) -> Polygon:
     # Collinear corners give edges on the same line, which are one.
     edges = np.unique(np.round(hull.equations, 12), axis=0)
     normals, offsets = -edges[:, :2], edges[:, 2]
-    width = _width(normals, offsets)
+    # Radius of the largest circle inside, by linear programming: middle and radius are the variables.
+    rows, bounds = np.column_stack([-normals, np.ones(len(normals))]), [(None, None), (None, None), (0, None)]
+    width = float(scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=bounds).x[2])
     if width - margin < _MIN_AREA_WIDTH:
         raise ExcitationError(
             f"{key}: the area is empty: nowhere is farther than {width:.4g} m from its edges, and the margin is"
             f" {margin:.4g} m; widen the area or lower the margin"
         )
     return Polygon(normals, offsets + margin, width - margin)
-
-
-def _width(normals: Array, offsets: Array) -> float:
-    """Radius of the largest circle inside, by linear programming."""
-    rows = np.column_stack([-normals, np.ones(len(normals))])
-    bounds = [(None, None), (None, None), (0, None)]
-    result = scipy.optimize.linprog([0, 0, -1], A_ub=rows, b_ub=-offsets, bounds=bounds)
-    return float(result.x[2]) if result.success else 0.0
 
 
 class _RobotMasses:
@@ -84,10 +72,8 @@ class _RobotMasses:
         self._bodies, self._centres, _ = mass_com_inertia(model.body_prior)
         self.total = self._root + float(self._bodies.sum())
         self.gravity = np.array(model.options.gravity, dtype=float)
-        farthest = (
-            lever_arm_bounds(model, body, float(np.linalg.norm(centre))) for body, centre in enumerate(self._centres)
-        )
-        arms = sum(mass * arm for mass, arm in zip(self._bodies, farthest, strict=True))
+        farthest = np.linalg.norm(self._centres, axis=1)
+        arms = sum(mass * lever_arm_bounds(model, body, farthest[body]) for body, mass in enumerate(self._bodies))
         self.lever_arms = np.asarray(arms, dtype=float) / self.total
 
     @property
@@ -162,9 +148,8 @@ class CentreOfMassConstraint(constraint.Constraint):
     def rates(self, bounds: constraint.DerivativeBounds) -> Array:
         return np.outer(bounds.velocity @ self._masses.lever_arms, np.linalg.norm(self._rows, axis=1))
 
-    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
-        curve = constraint.executed_curve(trajectory)
-        slack = float(self.slack(curve.position, curve.velocity, curve.acceleration).min())
+    def usage(self, plan: Plan) -> constraint.ConstraintUsage:
+        slack = float(self.slack(plan.position, plan.velocity, plan.acceleration).min())
         used = 1.0 - slack / self.area.width
         return constraint.ConstraintUsage(used, "distance of the centre of mass from the middle of its area")
 
@@ -215,9 +200,8 @@ class ZeroMomentPointConstraint(constraint.Constraint):
         by_force, by_moment = (np.outer(rate, norm) for rate, norm in zip((force, moment), norms, strict=True))
         return np.asarray(by_force + by_moment, dtype=float)
 
-    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
-        curve = constraint.executed_curve(trajectory)
-        wrench = self._wrench(curve.position, curve.velocity, curve.acceleration)
+    def usage(self, plan: Plan) -> constraint.ConstraintUsage:
+        wrench = self._wrench(plan.position, plan.velocity, plan.acceleration)
         edges = self.area.distances(self._zero_moment_point(wrench)).min()
         press = ((wrench[:, 2] - self._required[-1]) / self._weight).min()
         used = [1.0 - edges / self.area.width, 1.0 - press / self._width[-1]]

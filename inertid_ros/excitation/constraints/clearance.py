@@ -14,7 +14,7 @@ from inertid_ros.excitation.constraints import collision_objects as collision
 from inertid_ros.excitation.constraints import constraint
 from inertid_ros.excitation.constraints.scene import Scene
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.robot.model import RobotModel
 
@@ -40,17 +40,13 @@ class ClearanceConstraint(constraint.Constraint):
 
     Parameters
     ----------
-    limits : MotionLimits
-        Range of poses in which pairs that cannot be kept apart are detected.
-    floor : float, optional
-        Height of the floor in the root frame [m]; -inf for none.
+    limits : range of poses in which pairs that cannot be kept apart are detected.
+    floor : height of the floor in the root frame [m]; -inf for none.
 
     Attributes
     ----------
-    needed : ndarray, shape (P,)
-        Distance that each pair must keep [m]; pairs that are close by design may touch.
-    close_by_design : frozenset
-        Pairs of names, of two links or a link and the floor, that are only kept from touching.
+    needed : (P,), distance that each pair must keep [m]; pairs that are close by design may touch.
+    close_by_design : pairs of names, of two links or a link and the floor, that are only kept from touching.
 
     Raises
     ------
@@ -112,7 +108,7 @@ class ClearanceConstraint(constraint.Constraint):
         ):
             names = [scene.names(int(pair)) for pair in np.flatnonzero(which)]
             if names:
-                log_once(logging.INFO, f"{notice}: {', '.join(map(' and '.join, names))}")
+                log_once(f"{notice}: {', '.join(map(' and '.join, names))}", logging.INFO)
         return fixed & ~close.any(axis=0), always, near
 
     def _random_placements(self, scene: Scene, seed: int) -> Array:
@@ -121,13 +117,14 @@ class ClearanceConstraint(constraint.Constraint):
 
     def penalty(self, motion: constraint.MotionSamples) -> constraint.Penalty:
         begin = self.needed + _CLEARANCE_PENALTY_BEGINS_M - self._allowed_overlap
-        near = self.scene.close_hulls(motion.state.placements, begin)
-        lack = begin[near.pair] - near.closest.distance
+        rows, pairs, closest = self.scene.close_hulls(motion.state.placements, begin)
+        lack = begin[pairs] - closest.distance
         if not len(lack):
             return constraint.Penalty(0.0)
         weights = -2 * _CLEARANCE_PENALTY * lack / len(motion)
         value = _CLEARANCE_PENALTY * float((lack**2).sum()) / len(motion)
-        return constraint.Penalty(value, position=self.scene.gradient(near, motion.state.screws, weights))
+        slope = self.scene.gradient(rows, pairs, closest, motion.state.screws, weights)
+        return constraint.Penalty(value, position=slope)
 
     def refine(self, motion: constraint.MotionSamples) -> bool:
         """Hulls of a pair that is too close may overlap by no more than in that pose."""
@@ -149,9 +146,7 @@ class ClearanceConstraint(constraint.Constraint):
     def rates(self, bounds: constraint.DerivativeBounds) -> Array:
         return np.asarray(bounds.velocity @ self.scene.lever_arms.T, dtype=float)
 
-    def undecided(
-        self, curve: PiecewiseQuintic, rates: Array
-    ) -> tuple[constraint.Indices, constraint.Indices]:
+    def undecided(self, curve: PiecewiseQuintic, rates: Array) -> tuple[constraint.Indices, constraint.Indices]:
         """Balls decide most pairs, capsules most of the rest; only the remaining ones are measured exactly."""
         placements, swept = self.scene.chain.placements(curve.position), rates * np.diff(curve.time)[:, None]
         bound = self.scene.ball_distances(placements)
@@ -160,8 +155,8 @@ class ClearanceConstraint(constraint.Constraint):
         left = 0.5 * (first + second - swept[segments, pairs]) < self.needed[pairs]
         return segments[left], pairs[left]
 
-    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
-        closest = self.closest_approach(trajectory)
+    def usage(self, plan: Plan) -> constraint.ConstraintUsage:
+        closest = self.closest_approach(plan)
         if closest is None:
             return constraint.ConstraintUsage(0.0, "distance")
         description = f"distance of '{closest.link}' from '{closest.other}'"
@@ -169,10 +164,9 @@ class ClearanceConstraint(constraint.Constraint):
         required = max(closest.required_m, 1e-3)
         return constraint.ConstraintUsage(required / max(closest.closest_m, required), description, option, closest)
 
-    def closest_approach(self, trajectory: Trajectory) -> constraint.Clearance | None:
-        """Knot at which a motion has the smallest distance beyond the clearance; None without pairs."""
-        curve = constraint.executed_curve(trajectory)
-        placements = self.scene.chain.placements(curve.position)
+    def closest_approach(self, plan: Plan) -> constraint.Clearance | None:
+        """Point at which a motion has the smallest distance beyond the clearance; None without pairs."""
+        placements = self.scene.chain.placements(plan.position)
         bounds = self.scene.ball_distances(placements) - self.needed
         order, smallest, where = np.argsort(bounds, axis=None), np.inf, (0, 0)
         for begin in range(0, len(order), _DISTANCES_PER_ROUND):
@@ -189,7 +183,7 @@ class ClearanceConstraint(constraint.Constraint):
             return None
         row, pair = where
         needed = float(self.needed[pair])
-        return constraint.Clearance(smallest + needed, needed, *self.scene.names(pair), float(curve.time[row]))
+        return constraint.Clearance(smallest + needed, needed, *self.scene.names(pair), float(plan.time[row]))
 
     @cached_property
     def _allowed_overlap(self) -> Array:

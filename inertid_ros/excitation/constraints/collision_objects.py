@@ -1,9 +1,9 @@
 """Collision objects, links and obstacles; and the pairs of them to keep apart."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +47,7 @@ def robot_objects(model: RobotModel, folders: Sequence[str]) -> tuple[CollisionO
     solid, links = {shape.body for shape in shapes}, dict[str, list[CollisionShape]]()
     bare = [body for body in range(model.joints) if body not in solid]
     if problems or bare:
-        log_once(logging.WARNING, _message(model, problems, bare))
+        log_once(_message(model, problems, bare))
     for shape in shapes:
         links.setdefault(shape.link, []).append(shape)
     objects = (CollisionObject(name, own[0].body, tuple(own)) for name, own in links.items())
@@ -73,20 +73,13 @@ def _rods(model: RobotModel, body: int) -> tuple[CollisionShape, ...]:
     """Capsules of no width from a body's joint to the joints and frames fixed to it."""
     robot, joint = model.pinocchio, body + 1
     ends = [np.array(robot.jointPlacements[child].translation) for child in robot.children[joint]]
-    ends += [
-        np.array(frame.placement.translation)
-        for frame in robot.frames
-        if frame.parentJoint == joint and frame.type == pin.FrameType.BODY
-    ]
+    fixed = (frame for frame in robot.frames if frame.parentJoint == joint and frame.type == pin.FrameType.BODY)
+    ends += [np.array(frame.placement.translation) for frame in fixed]
     along = pin.Quaternion.FromTwoVectors
     turns = [along(np.array([0.0, 0.0, 1.0]), end).matrix() if end.any() else np.eye(3) for end in ends]
-    return tuple(
-        CollisionShape(
-            model.link_names[body], body, pin.SE3(turn, 0.5 * end).homogeneous, "capsule",
-            (0.0, float(np.linalg.norm(end))),
-        )  # fmt: skip
-        for turn, end in zip(turns, ends, strict=True)
-    )
+    placements = (pin.SE3(turn, 0.5 * end).homogeneous for turn, end in zip(turns, ends, strict=True))
+    sizes, name = ((0.0, float(np.linalg.norm(end))) for end in ends), model.link_names[body]
+    return tuple(CollisionShape(name, body, at, "capsule", size) for at, size in zip(placements, sizes, strict=True))
 
 
 def obstacle_objects(obstacles: Mapping[str, ObstacleOptions]) -> tuple[CollisionObject, ...]:
@@ -109,26 +102,22 @@ def candidate_pairs(
     """
     links = len(objects) - obstacles
     groups, adjacent = _rigid_groups(parsing.parse_description(model.urdf))
-    pairs = []
-    for first in range(links):
-        for second in range(first + 1, len(objects)):
-            a, b = objects[first], objects[second]
-            if a.body == b.body:
-                continue
-            if second < links:
-                near = frozenset((groups[a.name], groups[b.name])) in adjacent
-                if near or not between_links or a.lines or b.lines:
-                    continue
-            pairs.append((first, second))
-    return pairs
+
+    def may_meet(first: int, second: int) -> bool:
+        a, b = objects[first], objects[second]
+        if first >= links or a.body == b.body:
+            return False
+        if second >= links:
+            return True
+        near = frozenset((groups[a.name], groups[b.name])) in adjacent
+        return between_links and not (near or a.lines or b.lines)
+
+    return [pair for pair in combinations(range(len(objects)), 2) if may_meet(*pair)]
 
 
 def _rigid_groups(root: etree._Element) -> tuple[dict[str, str], set[frozenset[str]]]:
     """One name per link for all that fixed joints connect; and pairs of names, equal or with a joint between."""
-    joints = [
-        (str(joint.find("parent").get("link")), str(joint.find("child").get("link")), joint.get("type") == "fixed")
-        for joint in root.findall("joint")
-    ]
+    joints = [(*parsing.ends(joint), joint.get("type") == "fixed") for joint in root.findall("joint")]
     parent_of = {child: parent for parent, child, fixed in joints if fixed}
 
     def first(link: str) -> str:
@@ -136,24 +125,17 @@ def _rigid_groups(root: etree._Element) -> tuple[dict[str, str], set[frozenset[s
             link = parent_of[link]
         return link
 
-    groups = {name: first(name) for name in (str(link.get("name")) for link in root.findall("link"))}
+    groups = {name: first(name) for name in parsing.by_name(root, "link")}
     adjacent = {frozenset((groups[parent], groups[child])) for parent, child, fixed in joints if not fixed}
     return groups, adjacent | {frozenset((group,)) for group in groups.values()}
 
 
 def srdf_pairs(path: str) -> set[frozenset[str]]:
-    """Pairs of links for which an SRDF disables collision checks.
-
-    Raises
-    ------
-    ExcitationError
-        No such file, or not an SRDF.
-    """
+    """Pairs of links for which an SRDF disables collision checks."""
     try:
         if Path(path).stat().st_size > _MAX_SRDF_BYTES:
             raise ExcitationError(f"{path}: larger than {_MAX_SRDF_BYTES // 2**20} MiB; this is not an SRDF")
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        root = etree.fromstring(Path(path).read_bytes(), parser)
+        root = parsing.parse_xml(Path(path).read_bytes())
     except OSError as error:
         raise ExcitationError(f"{path}: SRDF cannot be read ({error.strerror}); correct collision.srdf") from None
     except etree.XMLSyntaxError as error:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.motions import Trajectory, knot_times
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.regressors.regressor_gradient import BodyWrenches
 from inertid_ros.robot.kinematics import TreeKinematics, TreeState
@@ -42,7 +42,6 @@ Indices = NDArray[Any]  # whole numbers
 
 _PROOF_HALVINGS = 16
 _MAX_UNDECIDED = 400_000  # parts of the motion; more would take too long to decide
-_KNOT_STEP_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,7 @@ class Penalty:
 
     Attributes
     ----------
-    position, velocity, acceleration : ndarray or float, shape (N, n)
-        Derivative with respect to the samples.
+    position, velocity, acceleration : (N, n), derivative with respect to the samples.
     joint_weights : ndarray or float, shape (N, n, 10 nb)
         Derivative with respect to the elements of the joint torque regressor of the bodies, in the order of
         ``model.body_prior.ravel()``; counted in addition.
@@ -173,7 +171,7 @@ class Constraint(Protocol):
         """Message about a state ``(1, n)`` each at which a channel is negative: one line with constraint, joint or
         link, value and limit, and what to do."""
 
-    def usage(self, trajectory: Trajectory) -> ConstraintUsage: ...
+    def usage(self, plan: Plan) -> ConstraintUsage: ...
 
     def check_start(self, pose: Array) -> None:
         """Raise ExcitationError for a start ``(n,)`` at which the robot cannot even rest."""
@@ -182,13 +180,12 @@ class Constraint(Protocol):
         if (slack < 0).any():
             raise ExcitationError(self.violation(state, int(np.argmin(slack)), "in the start pose", True))
 
-    def check(self, trajectory: Trajectory) -> None:
-        """Raise ExcitationError for a motion that violates the constraint anywhere, between samples too."""
-        curve = executed_curve(trajectory)
-        worst = find_violation(curve, self)
+    def check(self, plan: Plan) -> None:
+        """Raise ExcitationError for a motion that violates the constraint anywhere, between points too."""
+        worst = find_violation(plan.curve, self)
         if worst is not None:
             time, channel = worst
-            raise ExcitationError(self.violation(curve.sample(np.array([time])), channel, f"at {time:.3f} s", False))
+            raise ExcitationError(self.violation(plan.sample(np.array([time])), channel, f"at {time:.3f} s", False))
 
 
 def first_problem(constraints: Sequence[Constraint], check: Callable[[Constraint], None]) -> str:
@@ -199,15 +196,6 @@ def first_problem(constraints: Sequence[Constraint], check: Callable[[Constraint
     except ExcitationError as error:
         return str(error)
     return ""
-
-
-def executed_curve(trajectory: Trajectory) -> PiecewiseQuintic:
-    """The curve that is executed: through the knots of a plan, or through close knots on another motion."""
-    curve = getattr(trajectory, "curve", None)
-    if isinstance(curve, PiecewiseQuintic):
-        return curve
-    time = knot_times(trajectory, _KNOT_STEP_S)
-    return PiecewiseQuintic(time, *trajectory.sample(time))
 
 
 def derivative_bounds(curve: PiecewiseQuintic) -> DerivativeBounds:

@@ -7,7 +7,7 @@ import numpy as np
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.excitation.constraints import constraint
-from inertid_ros.excitation.motions import Trajectory
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel
 
@@ -46,13 +46,9 @@ class EffortConstraint(constraint.Constraint):
             return constraint.Penalty(0.0)
         push = _EFFORT_PENALTY * 2 * excess * np.sign(ratio) / self._limits / len(motion)
         drives = self._model.drive_prior
-        return constraint.Penalty(
-            value,
-            velocity=push * drives["viscous"],
-            acceleration=push * drives["rotor_inertia"],
-            # The effort of the bodies is the regressor times the prior.
-            joint_weights=push[:, :, None] * self._model.body_prior.ravel(),
-        )
+        # The effort of the bodies is the regressor times the prior.
+        joint_weights = push[:, :, None] * self._model.body_prior.ravel()
+        return constraint.Penalty(value, 0.0, push * drives["viscous"], push * drives["rotor_inertia"], joint_weights)
 
     def slack(self, q: Array, v: Array, a: Array) -> Array:
         return 1.0 - np.abs(prior_effort(self._model, q, v, a)) / self._limits
@@ -75,9 +71,9 @@ class EffortConstraint(constraint.Constraint):
             f" (limits.effort), or hold the joint with robot.locked_joints: {{{name}: {state[0][0, channel]:.4g}}}"
         )
 
-    def usage(self, trajectory: Trajectory) -> constraint.ConstraintUsage:
-        time = np.linspace(0.0, trajectory.duration, max(int(np.ceil(trajectory.duration / _EFFORT_STEP_S)) + 1, 3))
-        used = (np.abs(prior_effort(self._model, *trajectory.sample(time))) / self._limits).max(axis=0)
+    def usage(self, plan: Plan) -> constraint.ConstraintUsage:
+        time = np.linspace(0.0, plan.duration, max(int(np.ceil(plan.duration / _EFFORT_STEP_S)) + 1, 3))
+        used = (np.abs(prior_effort(self._model, *plan.sample(time))) / self._limits).max(axis=0)
         joint = int(np.argmax(used))
         return constraint.ConstraintUsage(float(used[joint]), f"effort of joint '{self._model.joint_names[joint]}'")
 
@@ -153,9 +149,8 @@ class _MotionNorms:
     def at(self, distance: float) -> "_MotionNorms":
         """Norms at another point of the same body."""
         W, A, B = self.angular, self.turn, self.turn_rate
-        return _MotionNorms(
-            W, A, B, self.linear + distance * (A + W**2), self.jerk + distance * (B + 3 * A * W + W**3)
-        )
+        linear, jerk = self.linear + distance * (A + W**2), self.jerk + distance * (B + 3 * A * W + W**3)
+        return _MotionNorms(W, A, B, linear, jerk)
 
     def turning(self, v: Array, a: Array, j: Array) -> "_MotionNorms":
         """Norms of the body behind a revolute joint."""

@@ -1,8 +1,8 @@
 """Exact distances of collision objects by Coal: of convex hulls first, of meshes where their hulls are too close."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,24 +51,19 @@ class ExactDistances:
         return [*geometry, [(floor, floor, _transform(np.eye(4)))]]
 
     @cached_property
-    def _result(self) -> Any:
-        return collision_library().DistanceResult()
+    def _query(self) -> tuple[Any, Any, Any]:
+        coal = collision_library()
+        return coal.distance, coal.DistanceRequest(), coal.DistanceResult()
 
-    @cached_property
-    def _measure(self) -> Callable[..., float]:
-        coal, result = collision_library(), self._result
-        request, distance = coal.DistanceRequest(), coal.distance
-
-        def measure(first: Any, at_1: Any, second: Any, at_2: Any) -> float:
-            for tolerance in _LIBRARY_TOLERANCES:
-                request.gjk_tolerance = request.epa_tolerance = tolerance
-                result.clear()
-                value = float(distance(first, at_1, second, at_2, request, result))
-                if value > _NOT_CONVERGED_M:
-                    return value
-            return -_ASSUMED_OVERLAP_M
-
-        return measure
+    def _measure(self, first: Any, at_1: Any, second: Any, at_2: Any) -> float:
+        distance, request, result = self._query
+        for tolerance in _LIBRARY_TOLERANCES:
+            request.gjk_tolerance = request.epa_tolerance = tolerance
+            result.clear()
+            value = float(distance(first, at_1, second, at_2, request, result))
+            if value > _NOT_CONVERGED_M:
+                return value
+        return -_ASSUMED_OVERLAP_M
 
     def closest(
         self, pairs: Indices, rows: Indices, bodies: Indices, placements: Array, enough: Array, exact: bool = False
@@ -80,17 +75,13 @@ class ExactDistances:
         convex hulls; if ``exact``, of the meshes inside where hulls are closer than ``enough`` ``(K,)`` [m]. From
         distances of ``enough`` on, points do not matter, nor do they if ``exact``.
         """
-        placed_shapes: dict[tuple[int, int], list[Any]] = {}
 
+        @cache
         def shapes_of(item: int, row: int, body: int) -> list[Any]:
-            placed = placed_shapes.get((item, row))
-            if placed is None:
-                at = _transform(placements[row, body])
-                placed = [(hull, mesh, at * shape) for hull, mesh, shape in self._geometry[item]]
-                placed_shapes[item, row] = placed
-            return placed
+            at = _transform(placements[row, body])
+            return [(hull, mesh, at * shape) for hull, mesh, shape in self._geometry[item]]
 
-        measure, result = self._measure, self._result
+        measure, result = self._measure, self._query[2]
         distance, vectors = np.full(len(pairs), np.inf), np.full((len(pairs), 3, 3), np.nan)
         queries = zip(pairs.tolist(), rows.tolist(), bodies.tolist(), enough.tolist(), strict=True)
         for index, ((first, second), row, (body, other), far) in enumerate(queries):

@@ -7,7 +7,7 @@ import numpy as np
 
 from inertid_ros.config.excitation import CollisionOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import ExcitationError, ModelError
+from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.constraints.balance import CentreOfMassConstraint, ZeroMomentPointConstraint, polygon
 from inertid_ros.excitation.constraints.clearance import ClearanceConstraint
@@ -17,7 +17,7 @@ from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel
-from inertid_ros.robot.urdf.shapes import CollisionShape, corners
+from inertid_ros.robot.urdf.shapes import CollisionShape, corners_in_body
 
 # A limb is a leg if it reaches this far below the base, as a fraction of its length and in m: arms on a table do not,
 # but for some centimetres if they lie stretched.
@@ -55,14 +55,10 @@ class Surroundings:
 
     Attributes
     ----------
-    floor_m : float
-        Height in the root frame below which no part of a moving link goes [m]; -inf for no floor.
-    floor : str
-        Sentence: what was assumed or configured.
-    unknown : bool
-        Whether the height of the floor is unknown although the options do not exclude a floor.
-    others : tuple of str
-        Sentences: obstacles, and what is not checked.
+    floor_m : height in the root frame below which no part of a moving link goes [m]; -inf for no floor.
+    floor : sentence: what was assumed or configured.
+    unknown : whether the height of the floor is unknown although the options do not exclude a floor.
+    others : sentences: obstacles, and what is not checked.
     """
 
     floor_m: float
@@ -86,12 +82,7 @@ def surroundings(model: RobotModel, limits: MotionLimits, options: ExcitationOpt
     """Surroundings of the robot according to its options and its base.
 
     A robot is mounted by the lowest point of its root link, or of its wheels, unless its limbs reach farther down, as
-    legs do.
-
-    Raises
-    ------
-    ExcitationError
-        The direction of gravity contradicts the mounting.
+    legs do. The direction of gravity must not contradict the mounting.
     """
     shapes, problems = collision_shapes(model, options.collision.mesh_folders)
     return replace(_floor(model, limits, options, shapes, problems), others=_others(model, options.collision, shapes))
@@ -150,7 +141,7 @@ def _check_gravity(model: RobotModel, mounting: str) -> None:
 
 def _lowest_of_base(model: RobotModel, shapes: Shapes, problems: Mapping[str, str]) -> tuple[float, str] | None:
     """Height [m] and link of the lowest point of the root link; of a link's origin if its mesh is missing."""
-    points = [(float(_points(shape)[:, 2].min()), shape.link) for shape in shapes if shape.body < 0]
+    points = [(float(corners_in_body(shape)[:, 2].min()), shape.link) for shape in shapes if shape.body < 0]
     robot = model.pinocchio
     for name in problems:
         frame = robot.frames[robot.getFrameId(name)]
@@ -164,12 +155,12 @@ def _wheels(model: RobotModel, shapes: Shapes) -> list[tuple[float, str]]:
     endless = np.isinf(model.limits.lower) & np.isinf(model.limits.upper)
     wheels = []
     for body in {shape.body for shape in shapes if shape.body >= 0}:
-        if not endless[body] or int(model.pinocchio.parents[body + 1]):
+        if not endless[body] or model.tree[body].parent >= 0:
             continue
         poses = np.zeros((_WHEEL_ANGLES, model.joints))
         poses[:, body] = 2 * np.pi * np.arange(_WHEEL_ANGLES) / _WHEEL_ANGLES
         placements = TreeKinematics.of(model).placements(poses)[:, body]
-        lowest = _heights(placements, [_points(shape) for shape in shapes if shape.body == body]).min(axis=1)
+        lowest = _heights(placements, [corners_in_body(shape) for shape in shapes if shape.body == body]).min(axis=1)
         if np.ptp(lowest) < _MAX_WHEEL_RUNOUT_M:
             wheels.append((float(lowest.min()), model.link_names[body]))
     return wheels
@@ -179,13 +170,13 @@ def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float)
     """Depth below the base [m] and link of the leg that is deepest; None if no limb is a leg."""
     zero = np.clip(np.zeros(model.joints), limits.lower, limits.upper)
     poses = np.array([zero, 0.5 * (limits.lower + limits.upper)])
-    placements, robot = TreeKinematics.of(model).placements(poses), model.pinocchio
+    placements = TreeKinematics.of(model).placements(poses)
     lengths, deepest = np.zeros(model.joints), (0.0, "")
     for body, name in enumerate(model.link_names[: model.joints]):
-        parent = int(robot.parents[body + 1]) - 1
-        if parent >= 0:
-            lengths[body] = lengths[parent] + np.linalg.norm(robot.jointPlacements[body + 1].translation)
-        points = [np.zeros((1, 3)), *(_points(shape) for shape in shapes if shape.body == body)]
+        joint = model.tree[body]
+        if joint.parent >= 0:
+            lengths[body] = lengths[joint.parent] + np.linalg.norm(joint.placement_translation)
+        points = [np.zeros((1, 3)), *(corners_in_body(shape) for shape in shapes if shape.body == body)]
         depth = height - float(_heights(placements[:, body], points).min())
         length = lengths[body] + float(np.linalg.norm(np.vstack(points), axis=1).max())
         if depth > max(_MIN_LEG_SHARE * length, _MIN_LEG_M):
@@ -196,12 +187,3 @@ def _leg(model: RobotModel, limits: MotionLimits, shapes: Shapes, height: float)
 def _heights(placements: Array, points: list[Array]) -> Array:
     """``(N, K)`` heights in the root frame [m] of points of a body, from its placements ``(N, 4, 4)``."""
     return np.asarray(placements[:, 2, :3] @ np.vstack(points).T + placements[:, 2, 3, None], dtype=float)
-
-
-def _points(shape: CollisionShape) -> Array:
-    """``(K, 3)`` points in the body frame whose convex hull contains the shape; its origin if it cannot be read."""
-    try:
-        points = corners(shape)
-    except ModelError:
-        points = np.zeros((1, 3))
-    return np.asarray(points @ shape.placement[:3, :3].T + shape.placement[:3, 3], dtype=float)

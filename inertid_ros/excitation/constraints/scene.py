@@ -1,7 +1,6 @@
 """A robot among obstacles: distances of collision objects, and their gradient with respect to the pose."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,15 +46,6 @@ def _dot(a: Array, b: Array) -> Array:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@dataclass(frozen=True)
-class ClosePairs:
-    """K pairs of objects that are close to each other: index of pose and of pair ``(K,)``, and closest points."""
-
-    row: Indices
-    pair: Indices
-    closest: Closest
-
-
 class Scene:
     """Collision objects, and the P pairs of them to keep apart.
 
@@ -63,15 +53,12 @@ class Scene:
 
     Parameters
     ----------
-    pairs : sequence of Pair
-        Indices of objects; -1 is the floor, always the second.
-    height : float
-        Height of the floor in the root frame [m].
+    pairs : indices of objects; -1 is the floor, always the second.
+    height : height of the floor in the root frame [m].
 
     Attributes
     ----------
-    lever_arms : ndarray, shape (P, n)
-        Bounds of how much a distance changes per radian (metre) of each joint, in any pose [m].
+    lever_arms : (P, n), bounds of how much a distance changes per radian (metre) of each joint, in any pose [m].
     """
 
     def __init__(
@@ -134,8 +121,8 @@ class Scene:
             out[part] = np.minimum.reduceat(gaps, starts)
         return out
 
-    def close_hulls(self, placements: Array, limit: Array) -> ClosePairs:
-        """Convex hulls of the objects of each pair that are closer than ``limit (P,)`` [m], one per pose and pair.
+    def close_hulls(self, placements: Array, limit: Array) -> tuple[Indices, Indices, Closest]:
+        """Poses and pairs ``(K,)`` whose convex hulls are closer than ``limit (P,)`` [m], and where these are closest.
 
         Their distance changes smoothly with the pose, as that of capsules does, and they fit the shapes much closer.
         """
@@ -144,7 +131,7 @@ class Scene:
         rows, pairs = rows[near], pairs[near]
         hulls = self._exact.closest(self.pairs[pairs], rows, self._bodies[pairs], _with_root(placements), limit[pairs])
         close = np.flatnonzero(hulls.distance < limit[pairs])
-        return ClosePairs(rows[close], pairs[close], hulls[close])
+        return rows[close], pairs[close], hulls[close]
 
     def distances(self, placements: Array, pairs: Indices, enough: Array) -> Array:
         """``(K,)`` distances of the shapes themselves, of one pair each in poses ``(K, n, 4, 4)`` [m].
@@ -154,16 +141,16 @@ class Scene:
         rows, bodies = np.arange(len(pairs)), self._bodies[pairs]
         return self._exact.closest(self.pairs[pairs], rows, bodies, _with_root(placements), enough, True).distance
 
-    def gradient(self, near: ClosePairs, screws: Array, weights: Array) -> Array:
+    def gradient(self, rows: Indices, pairs: Indices, closest: Closest, screws: Array, weights: Array) -> Array:
         """``(N, n)`` derivative of the sum of ``(K,)`` weighted distances with respect to the poses."""
-        S, normal = screws[near.row], near.closest.normal
+        S, normal = screws[rows], closest.normal
         out = np.zeros(screws.shape[:2])
         for side, sign in ((0, 1.0), (1, -1.0)):
             # A point x moves by v + w x x with its joints; along n that is n . v + w . (x x n).
-            arm = np.cross(near.closest.points[side], normal, axis=0)
+            arm = np.cross(closest.points[side], normal, axis=0)
             along = np.einsum("kji,ik->kj", S[..., :3], normal) + np.einsum("kji,ik->kj", S[..., 3:], arm)
-            moving = self._moving_joints[self._bodies[near.pair, side]]
-            np.add.at(out, near.row, sign * weights[:, None] * along * moving)
+            moving = self._moving_joints[self._bodies[pairs, side]]
+            np.add.at(out, rows, sign * weights[:, None] * along * moving)
         return out
 
     def _capsule_ends(self, placements: Array) -> Ends:

@@ -38,14 +38,10 @@ from inertid_ros.core.qr import r_factor
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Trajectory
-from inertid_ros.excitation.planning.measurement_regressor import (
-    Indices,
-    MeasurementRegressor,
-    MotionInformation,
-    right_spectrum,
-)
-from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
+from inertid_ros.excitation.planning import measurement_regressor as measurement
+from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
+from inertid_ros.identification.information.information import EarlierInformation
+from inertid_ros.identification.solvers.coordinates import ENERGY_SHARE, normalised_coordinates, scaling_matrix
 from inertid_ros.regressors.regressor_gradient import MotionGradient
 from inertid_ros.robot.model import RobotModel
 
@@ -53,53 +49,6 @@ _MIN_PRIOR_SHARE = 0.01  # of its length in the metric, which a prior value of n
 _NORM_POWER = 4.0  # of norms in place of extremes; the smooth logarithm is too large by at most log(r) / 4
 _MIN_EIGENVALUE_RATIO = 1e-24  # to the largest eigenvalue; a direction below it counts as not excited
 _EIGENVALUE_TIE = 1e-9  # relative difference of eigenvalues that count as equal
-
-
-@dataclass(frozen=True)
-class EarlierInformation:
-    """Information of earlier recordings, and the weights of joint torques on this robot.
-
-    Attributes
-    ----------
-    root : ndarray, shape (k, p)
-        Equations in the parameters of the model's layout, whitened to unit noise.
-    weights : ndarray, shape (n,)
-        Root of the independent samples per second, over the residual's standard deviation, of each joint's torque
-        [1/(N m sqrt(s)) or 1/(N sqrt(s))].
-    """
-
-    root: Array
-    weights: Array
-
-
-def earlier_information(
-    model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
-) -> EarlierInformation:
-    """Information of an identification, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
-
-    ``deviation`` is that of the residual [N m or N], ``effective_counts`` the number of independent samples, ``(c,)``
-    per channel; ``seconds`` is the length of the recordings.
-
-    Raises
-    ------
-    ExcitationError
-        The information is of another robot or of other parameters, or a joint has none.
-    """
-    if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
-        raise ExcitationError(
-            "earlier information: is of another robot, of other drive terms, or not of joint torques; identify again"
-            " with the robot's options as they are now"
-        )
-    deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
-    shares = counts / np.maximum(information.counts, 1)
-    root, _ = information.whitened(np.sqrt(shares) / deviation)
-    joints = [information.names.index(joint) for joint in model.joint_names]
-    weights = np.sqrt(counts[joints] / seconds) / deviation[joints]
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise ExcitationError(
-            f"earlier information: weights of the {len(weights)} joints must be positive; identify again"
-        )
-    return EarlierInformation(root, weights)
 
 
 @dataclass(frozen=True)
@@ -134,11 +83,9 @@ def prior_scaling(
     layout = model.layout
     has_prior = np.zeros(layout.size, dtype=bool)
     has_prior[layout.non_negative] = model.prior[layout.non_negative] > 0
-    tail = slice(layout.inertial_size, None)
-    scale = np.where(has_prior[tail], model.prior[tail], typical_drives(model, limits))
-    coordinates = normalised_coordinates(
-        layout, model.consistent_prior, model.inertial_locked, model.prior[tail], scale
-    )
+    tail, start = slice(layout.inertial_size, None), model.prior[layout.inertial_size :]
+    scale = np.where(has_prior[tail], start, typical_drives(model, limits))
+    coordinates = normalised_coordinates(layout, model.consistent_prior, model.inertial_locked, start, scale)
     root = pushforward_root(scaling_matrix("metric", coordinates)[np.ix_(columns, columns)], base)
     if scaling == "metric":
         return Scaling(root)
@@ -189,12 +136,12 @@ def _e(values: Array) -> tuple[float, Array]:
     return float(0.5 * (np.log(down.sum()) / _NORM_POWER - np.log(values[0]))), -0.5 * down / down.sum() / values
 
 
-_SMOOTH_CRITERIA: dict[str, Smooth] = {"condition": _condition, "a": _a, "d": _d, "e": _e}
-_EXACT_CRITERIA: dict[str, Callable[[Array], float]] = {
-    "condition": lambda values: float(np.sqrt(values[-1] / values[0])),
-    "a": lambda values: float(np.sqrt(np.mean(1 / values))),
-    "d": lambda values: float(np.exp(-0.5 * np.log(values).mean())),
-    "e": lambda values: float(1 / np.sqrt(values[0])),
+# The criterion of eigenvalues, and its smooth logarithm.
+_CRITERIA: dict[str, tuple[Callable[[Array], float], Smooth]] = {
+    "condition": (lambda values: float(np.sqrt(values[-1] / values[0])), _condition),
+    "a": (lambda values: float(np.sqrt(np.mean(1 / values))), _a),
+    "d": (lambda values: float(np.exp(-0.5 * np.log(values).mean())), _d),
+    "e": (lambda values: float(1 / np.sqrt(values[0])), _e),
 }
 
 
@@ -212,13 +159,13 @@ class OptimalityCriterion:
     def value(self, values: Array) -> float:
         """The criterion of ``(r,)`` eigenvalues, ascending; infinite if a direction that counts is not excited."""
         counted = self._counted(values)
-        return _EXACT_CRITERIA[self.name](counted) if counted[0] > 0 else float("inf")
+        return _CRITERIA[self.name][0](counted) if counted[0] > 0 else float("inf")
 
     def smooth(self, values: Array) -> tuple[float, Array]:
         """Smooth logarithm of the criterion, and its derivative ``(r,)`` with respect to the eigenvalues."""
         values = np.maximum(values, _MIN_EIGENVALUE_RATIO * values[-1])
         counted = self._counted(values)
-        value, slope = _SMOOTH_CRITERIA[self.name](counted)
+        value, slope = _CRITERIA[self.name][1](counted)
         slope = np.concatenate([np.zeros(len(values) - len(counted)), slope])
         tied = np.abs(values - counted[0]) < _EIGENVALUE_TIE * counted[0]
         slope[tied] = slope[tied].mean()
@@ -236,8 +183,8 @@ class Criterion:
     regroups these into base parameters, in which ``earlier_rows`` ``(k, r)`` are equations of earlier recordings.
     """
 
-    measured: MeasurementRegressor
-    columns: Indices
+    measured: measurement.MeasurementRegressor
+    columns: measurement.Indices
     base: Array
     scaling: Scaling
     optimality: OptimalityCriterion
@@ -257,7 +204,7 @@ class Criterion:
         regressor = self.measured.regressor(motion, self.columns).reshape(-1, self.count)
         rows = np.concatenate([np.sqrt(motion.step) * regressor, self.earlier_rows])
         scaled = self.scaling.scaled(rows)
-        return MotionInformation(rows, scaled, motion, *right_spectrum(scaled))
+        return MotionInformation(rows, scaled, motion, *measurement.right_spectrum(scaled))
 
     def along(self, trajectory: Trajectory, step: float = 0.05) -> MotionInformation:
         """:meth:`evaluate` in the middle of steps of ``step`` [s]."""
@@ -286,29 +233,21 @@ class Criterion:
 
 
 def make_criterion(
-    model: RobotModel,
-    limits: MotionLimits,
-    options: ExcitationOptions | None = None,
+    model: RobotModel, limits: MotionLimits, options: ExcitationOptions | None = None,
     earlier: EarlierInformation | None = None,
 ) -> Criterion:
     """The criterion that the options name, for base parameters that show within ``limits``.
 
-    By default it is the condition number by which all motions of a robot are compared.
-
-    Torques are weighted by the residual deviations of ``earlier``, else by the limits of effort; a wrench at the base
-    by the deviations in the options.
-
-    Raises
-    ------
-    ExcitationError
-        Nothing is measured or can be identified.
+    By default it is the condition number by which all motions of a robot are compared. Torques are weighted by the
+    residual deviations of ``earlier``, else by the limits of effort; a wrench at the base by the deviations in the
+    options.
     """
     options = options or ExcitationOptions()
     joints = np.zeros(0)
     if "joints" in options.measured:
         joints = 1.0 / limits.effort if earlier is None else earlier.weights
     base = 1.0 / np.array(options.base_deviation).repeat(3) if "base" in options.measured else np.zeros(0)
-    measured = MeasurementRegressor(model, joints, base)
+    measured = measurement.MeasurementRegressor(model, joints, base)
     columns, B = measured.base_columns(limits.lower, limits.upper)
     if options.kept_parameters > len(columns):
         raise ExcitationError(

@@ -22,13 +22,16 @@ from functools import partial
 import numpy as np
 import scipy
 
+from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.worker import Worker
 from inertid_ros.excitation.constraints.constraint import Constraint, first_problem
-from inertid_ros.excitation.motions import LinearTrajectory
+from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.motions import LinearTrajectory, Trajectory
 from inertid_ros.excitation.plan import Plan, plan_of
 from inertid_ros.excitation.planning.planning_problem import PlanningArguments, PlanningProblem, scale_to_limits
+from inertid_ros.robot.model import RobotModel
 
 _SHRINK_BISECTIONS = 12
 _ITERATIONS_PER_REPORT = 5
@@ -57,9 +60,7 @@ class OutOfTimeError(Exception):
 
 
 def improve_shape(
-    problem: PlanningProblem,
-    shape: Array,
-    deadline: float = np.inf,
+    problem: PlanningProblem, shape: Array, deadline: float = np.inf,
     report: ShapeReport = lambda done, value, shape: None,
 ) -> Array:
     """The best shape that gradient descent from ``shape`` meets before the deadline [s, monotonic].
@@ -110,21 +111,16 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
     """The plan of a shape at its exact size, made smaller as a whole until every constraint holds."""
     options = problem.options
     scaled = problem.scaled_to_limits(shape) if problem.position_constrained else shape
+    trajectory = LinearTrajectory(problem.basis, problem.start, scaled)
     largest = scale_to_limits(
-        LinearTrajectory(problem.basis, problem.start, scaled),
-        problem.planning_limits,
-        options.knot_step_s,
-        grow=not problem.position_constrained,
+        trajectory, problem.planning_limits, options.knot_step_s, grow=not problem.position_constrained
     )
 
     def smaller(share: float) -> LinearTrajectory:
         return replace(largest, parameters=share * largest.parameters)
 
     def plan_at(share: float) -> Plan:
-        return plan_of(
-            smaller(share), problem.limits, knot_step=options.knot_step_s,
-            motion_type=options.kind, model_hash=problem.model.hash, seed=options.seed,
-        )  # fmt: skip
+        return plan_with(options, problem.model, smaller(share), problem.limits)
 
     share = feasible_share(plan_at, problem.constraints)
     condition, value = (
@@ -133,13 +129,17 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
     return Candidate(replace(plan_at(share), condition_number=condition), shape, value)
 
 
+def plan_with(options: ExcitationOptions, model: RobotModel, trajectory: Trajectory, limits: MotionLimits) -> Plan:
+    return plan_of(
+        trajectory, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
+        seed=options.seed,
+    )
+
+
 def feasible_share(plan: Callable[[float], Plan], constraints: Sequence[Constraint]) -> float:
     """Largest share of a motion at which ``plan(share)`` keeps every constraint, by bisection from the whole.
 
-    Raises
-    ------
-    ExcitationError
-        Even a thousandth of the motion violates a constraint.
+    ExcitationError if even a thousandth of the motion violates one.
     """
 
     def violation(share: float) -> str:
@@ -163,9 +163,7 @@ DescentReport = Callable[[int, float, float, Array], None]
 
 
 def run_descent(
-    arguments: PlanningArguments,
-    shape: Array,
-    deadline: float,
+    arguments: PlanningArguments, shape: Array, deadline: float,
     progress: Callable[[tuple[float, float, Array]], None],
 ) -> Candidate:
     """Improve and finish one start ``(size, n)`` in a process of its own; all share the clock of the deadline [s].
@@ -181,13 +179,7 @@ def run_descent(
 def improve_shapes(
     problem: PlanningProblem, shapes: Sequence[Array], deadline: float, report: DescentReport
 ) -> Iterator[tuple[int, Candidate]]:
-    """Index and candidate of each shape, in any order; none begins after the deadline, except the first.
-
-    Raises
-    ------
-    InertidError
-        A process failed, or no motion fits.
-    """
+    """Index and candidate of each shape, in any order; none begins after the deadline, except the first."""
     workers = min(problem.options.workers or len(os.sched_getaffinity(0)), len(shapes))
     short = deadline - time.monotonic() < _MIN_WORKER_TIME_S
     # Whether linear algebra in this process has one thread, according to its environment.

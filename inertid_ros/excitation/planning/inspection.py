@@ -1,12 +1,13 @@
 """Inspection of a plan: limits used, distances kept, singular values, and what it does not excite and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import first_few
 from inertid_ros.core.findings import Finding, Severity
 from inertid_ros.excitation.constraints.constraint import Clearance, Constraint, ConstraintUsage, MotionSamples
 from inertid_ros.excitation.constraints.effort import prior_effort
@@ -14,9 +15,10 @@ from inertid_ros.excitation.constraints.motion_constraints import Surroundings
 from inertid_ros.excitation.execution.horizons import HorizonTable
 from inertid_ros.excitation.motion_limits import MotionLimits, usage
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion
+from inertid_ros.excitation.planning.criterion import Criterion, make_criterion
 from inertid_ros.excitation.planning.measurement_regressor import MotionInformation
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
@@ -41,26 +43,17 @@ class Inspection:
 
     Attributes
     ----------
-    usage : ndarray, shape (4, n)
-        Fraction used of the limits of :data:`USAGE_CHANNELS`; of position, half the range about its middle.
-    effort : ndarray, shape (N, n)
-        Prior-model effort at the plan's points [N m or N], see :func:`.prior_effort`.
-    condition_number : float
-        Condition number of the column-scaled base regressor.
-    spectrum : ndarray, shape (r,)
-        Singular values of that regressor, with the rows of earlier recordings if there are any, the largest first.
-    longest_stop : float
-        Longest time from a failure of the sender to rest [s].
-    spectrum_before : ndarray, shape (r,) or None
-        Singular values of earlier recordings alone in the same scaling; None without any.
-    clearance : Clearance or None
-        Closest approach; None if nothing can meet.
-    findings : tuple of Finding
-        Unknown surroundings; parameters that the motion does not excite, and why.
-    surroundings : tuple of str
-        Sentences: what the motion keeps clear of, and what was not checked.
-    directions : tuple of tuple of str
-        Base parameters with the largest shares of each direction of ``spectrum``, largest first.
+    usage : (4, n), fraction used of the limits of :data:`USAGE_CHANNELS`; of position, half the range about its middle.
+    effort : (N, n), prior-model effort at the plan's points [N m or N], see :func:`.prior_effort`.
+    condition_number : of the column-scaled base regressor.
+    spectrum : (r,), singular values of that regressor, with the rows of earlier recordings if there are any, the
+        largest first.
+    longest_stop : longest time from a failure of the sender to rest [s].
+    spectrum_before : (r,), singular values of earlier recordings alone in the same scaling; None without any.
+    clearance : closest approach; None if nothing can meet.
+    findings : unknown surroundings; parameters that the motion does not excite, and why.
+    surroundings : sentences on what the motion keeps clear of, and what was not checked.
+    directions : base parameters with the largest shares of each direction of ``spectrum``, largest first.
     """
 
     plan: Plan
@@ -79,27 +72,16 @@ class Inspection:
 
 
 def inspect_plan(
-    plan: Plan,
-    model: RobotModel,
-    limits: MotionLimits,
-    constraints: Sequence[Constraint] = (),
-    earlier: EarlierInformation | None = None,
-    around: Surroundings | None = None,
+    plan: Plan, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint] = (),
+    earlier: EarlierInformation | None = None, around: Surroundings | None = None,
 ) -> Inspection:
-    """Inspect a plan that has passed its checks; every horizon and brake that execution would send is verified too.
-
-    Raises
-    ------
-    ExcitationError
-        The plan cannot be executed from some phase within the limits.
-    """
+    """Inspect a plan that has passed its checks; every horizon and brake that execution would send is verified too."""
     usages = _usage(constraints, plan)
     effort = prior_effort(model, plan.position, plan.velocity, plan.acceleration)
     channel_usage = [*usage(plan.curve, limits), np.abs(effort / limits.effort).max(axis=0)]
     criterion = make_criterion(model, limits)
     information = criterion.along(plan)
-    weak = weak_parameters(criterion, information, limits, usages)
-    condition_number = information.condition_number
+    weak, condition_number = weak_parameters(criterion, information, limits, usages), information.condition_number
     before: Array | None = None
     if earlier is not None:
         criterion = make_criterion(model, limits, earlier=earlier)
@@ -108,17 +90,10 @@ def inspect_plan(
         before = np.asarray(np.linalg.svd(alone, compute_uv=False), dtype=float)
     shares = information.vectors.T[::-1] ** 2
     return Inspection(
-        plan=plan,
-        limits=limits,
-        usage=np.array(channel_usage),
-        effort=effort,
-        condition_number=condition_number,
+        plan, limits, np.array(channel_usage), effort, condition_number,
         spectrum=np.sqrt(np.maximum(information.eigenvalues[::-1], 0.0)),
-        longest_stop=HorizonTable(plan, limits).longest,
-        clearance=_clearance(usages),
-        spectrum_before=before,
-        constraint_usage=usages,
-        findings=(*(around.findings if around else ()), *weak),
+        longest_stop=HorizonTable(plan, limits).longest, clearance=_clearance(usages), spectrum_before=before,
+        constraint_usage=usages, findings=(*(around.findings if around else ()), *weak),
         surroundings=around.sentences if around else (),
         directions=tuple(_main_parameters(weights, criterion.column_names) for weights in shares),
     )
@@ -150,12 +125,10 @@ def motion_summary(plan: Plan, clearance: Clearance | None, speed_scale: float =
     return f"{kind} motion of {seconds:.1f} s, speed scale {speed_scale:g}; {near}; {'; '.join(joints)}"
 
 
-def limb_paths(plan: Plan, model: RobotModel) -> Mapping[str, Array]:
+def limb_paths(plan: Plan, model: RobotModel) -> dict[str, Array]:
     """Path of the origin of the last link of every limb in the root frame, ``(N, 3)`` [m], by the link's name."""
-    parents = {int(parent) for parent in model.pinocchio.parents[2:]}
-    last = [body for body in range(model.joints) if body + 1 not in parents]
     placements = TreeKinematics.of(model).placements(plan.position)
-    return {model.link_names[body]: placements[:, body, :3, 3] for body in last}
+    return {model.link_names[body]: placements[:, body, :3, 3] for body in model.end_bodies}
 
 
 def _usage(constraints: Sequence[Constraint], plan: Plan) -> tuple[ConstraintUsage, ...]:
@@ -169,10 +142,7 @@ def _clearance(usages: Sequence[ConstraintUsage]) -> Clearance | None:
 
 
 def weak_parameters(
-    criterion: Criterion,
-    information: MotionInformation,
-    limits: MotionLimits,
-    usages: Sequence[ConstraintUsage] = (),
+    criterion: Criterion, information: MotionInformation, limits: MotionLimits, usages: Sequence[ConstraintUsage] = ()
 ) -> tuple[Finding, ...]:
     """Findings on parameters that barely show in a motion, and why; none if its condition number is good.
 
@@ -198,17 +168,14 @@ def _hidden_columns(criterion: Criterion, limits: MotionLimits) -> Finding | Non
     narrow = int(np.argmin(limits.upper - limits.lower))
     evidence = (
         f"{missing} of {len(columns)} base parameters cannot show within the limits of position, such as"
-        f" {_few([model.layout.names[column] for column in hidden])}"
+        f" {first_few([model.layout.names[column] for column in hidden])}"
     )
     joint = limits.joint_names[narrow]
     return Finding.with_remedy("not_excited", Severity.CARE, evidence, joint, case="positions", joint=joint)
 
 
 def _weak_combinations(
-    criterion: Criterion,
-    information: MotionInformation,
-    limits: MotionLimits,
-    constrained: ConstraintUsage | None,
+    criterion: Criterion, information: MotionInformation, limits: MotionLimits, constrained: ConstraintUsage | None
 ) -> Finding:
     values = np.sqrt(np.maximum(information.eigenvalues, 0.0))
     weak = values * WELL_CONDITIONED < values[-1]
@@ -217,7 +184,7 @@ def _weak_combinations(
     reason, case, subjects = _reason(criterion, information.condition_number, limits, constrained)
     evidence = (
         f"condition number {information.condition_number:.3g}: {int(weak.sum())} of {criterion.count} combinations of"
-        f" base parameters show less than a hundredth of the best, mostly of {_few(names)}; {reason}"
+        f" base parameters show less than a hundredth of the best, mostly of {first_few(names)}; {reason}"
     )
     option = constrained.option if constrained else ""
     return Finding.with_remedy("not_excited", Severity.CARE, evidence, *subjects, case=case, option=option)
@@ -237,39 +204,25 @@ def _reason(
     joints, within = np.arange(model.joints), _random_condition(criterion, limits)
     if within <= WELL_CONDITIONED or _MOTION_GAIN * within <= achieved:
         why = f", which the {constrained.description} keeps small" if constrained else ""
-        return (
-            f"random states within the limits show them better (condition number {within:.3g}) than this motion{why}",
-            "room" if constrained and constrained.option else "motion",
-            (),
-        )
+        case = "room" if constrained and constrained.option else "motion"
+        shown = f"random states within the limits show them better (condition number {within:.3g})"
+        return f"{shown} than this motion{why}", case, ()
     turned = _random_condition(criterion, _widened(model, limits, joints >= 0))
     if _LIMITS_GAIN * turned <= within:
         alone = [_random_condition(criterion, _widened(model, limits, joints == joint)) for joint in joints]
-        best = int(np.argmin(alone))
-        decisive = _LIMITS_GAIN * alone[best] <= within
-        name = limits.joint_names[best]
-        subject, widened = (f"joint '{name}'", alone[best]) if decisive else ("several joints", turned)
-        return (
-            f"the position limits of {subject} hide them: random states have {within:.3g} within the limits,"
-            f" {widened:.3g} with a whole turn",
-            "ranges",
-            (name,) if decisive else (),
-        )
+        best, subject, decisive = int(np.argmin(alone)), "several joints", tuple[str, ...]()
+        if _LIMITS_GAIN * alone[best] <= within:
+            turned, decisive = alone[best], (limits.joint_names[best],)
+            subject = f"joint '{limits.joint_names[best]}'"
+        hidden = f"the position limits of {subject} hide them: random states have {within:.3g} within the limits"
+        return f"{hidden}, {turned:.3g} with a whole turn", "ranges", decisive
     fast = _random_condition(criterion, limits.scaled(_HIGHER_LIMITS, _HIGHER_LIMITS))
     if _LIMITS_GAIN * fast <= within:
-        return (
-            f"the limits of velocity and acceleration hide them: random states have {within:.3g} within the limits,"
-            f" {fast:.3g} where all are {_HIGHER_LIMITS:g} times as high",
-            "speeds",
-            (),
-        )
+        hidden = f"the limits of velocity and acceleration hide them: random states have {within:.3g} within the limits"
+        return f"{hidden}, {fast:.3g} where all are {_HIGHER_LIMITS:g} times as high", "speeds", ()
     locked = ", ".join(list(model.options.locked_joints)[:_MAX_NAMED])
-    return (
-        f"the geometry of the robot{f' with {locked} held' if locked else ''} hides them: random states have"
-        f" {min(within, turned, fast):.3g} even with wider limits",
-        "geometry",
-        (),
-    )
+    hidden = f"the geometry of the robot{f' with {locked} held' if locked else ''} hides them"
+    return f"{hidden}: random states have {min(within, turned, fast):.3g} even with wider limits", "geometry", ()
 
 
 def _random_condition(criterion: Criterion, limits: MotionLimits) -> float:
@@ -283,11 +236,6 @@ def _random_condition(criterion: Criterion, limits: MotionLimits) -> float:
 
 def _widened(model: RobotModel, limits: MotionLimits, joints: NDArray[np.bool_]) -> MotionLimits:
     """Limits with a whole turn for some joints, or a wider range if they slide."""
-    slides = model.axes[model.free :, :3].any(axis=1)
     middle, half = 0.5 * (limits.lower + limits.upper), 0.5 * (limits.upper - limits.lower)
-    half = np.where(joints, np.where(slides, _WIDER_RANGE * half, np.maximum(half, np.pi)), half)
+    half = np.where(joints, np.where(model.slides, _WIDER_RANGE * half, np.maximum(half, np.pi)), half)
     return replace(limits, lower=middle - half, upper=middle + half)
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:_MAX_NAMED]) + (f" and {len(names) - _MAX_NAMED} others" if len(names) > _MAX_NAMED else "")

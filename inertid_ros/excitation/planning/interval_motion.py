@@ -182,13 +182,7 @@ def prune(
 def prune_to(
     blocks: Sequence[Array] | Array, most: int, significant: float = 1 / 300, neutral: int = 5
 ) -> tuple[int, ...]:
-    """Prune to at most ``most`` intervals, by raising the required gain.
-
-    Raises
-    ------
-    ExcitationError
-        So few intervals do not determine the parameters.
-    """
+    """Prune to at most ``most`` intervals, by raising the required gain; ExcitationError if these are too few."""
     pruned = prune(blocks, significant, neutral)
     if len(pruned) <= most:
         return pruned

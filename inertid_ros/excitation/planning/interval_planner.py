@@ -4,8 +4,8 @@ The problem has two variables per joint, linear constraints and a smooth cost wh
 base's motion; at some tens of milliseconds per cost, differences over a dozen variables are cheap. The solver, as in
 the source, is sequential quadratic programming: SciPy's SLSQP, which keeps its iterates within linear constraints.
 
-The planner serves robots on a fixed base (:func:`plan_fixed_base`) and free-floating robots with reaction wheels
-(:mod:`.floating_base`).
+The planner serves robots on a fixed base (:func:`plan_fixed_base`), and robots with reaction wheels that float, whose
+momentum is conserved (:func:`floating_problem`).
 """
 
 import contextlib
@@ -18,14 +18,18 @@ import scipy
 
 from inertid_ros.config.excitation import CombinationOptions, ExcitationOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.constraint import Constraint, MotionSamples
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
-from inertid_ros.excitation.motion_limits import MotionLimits
+from inertid_ros.excitation.motion_limits import MotionLimits, check_curve
 from inertid_ros.excitation.motions import Concatenation, QuinticRamp
-from inertid_ros.excitation.plan import Plan, plan_of
+from inertid_ros.excitation.plan import Plan
 from inertid_ros.excitation.planning import interval_motion as intervals
 from inertid_ros.excitation.planning.criterion import make_criterion
-from inertid_ros.excitation.planning.descent import OutOfTimeError, feasible_share
+from inertid_ros.excitation.planning.descent import OutOfTimeError, feasible_share, plan_with
+from inertid_ros.identification.base_parameters.closed_form import closed_form_base_parameters
+from inertid_ros.regressors.momentum_equations import momentum_regressor
+from inertid_ros.robot.floating_base_motion import BaseMotion
 from inertid_ros.robot.model import RobotModel
 
 _MIN_RANGE_SHARE = 1e-3  # of the largest range
@@ -35,8 +39,9 @@ ConditionReport = Callable[[float, float], None]
 """Called with the fraction done and the best condition number so far."""
 
 
-MotionRegressor = Callable[[Array, Array, Array], tuple[Array, Array]]
-"""Equations ``(N, r, p)`` in independent columns, and measured velocities ``(N, t)``, of a motion ``(N, n)``."""
+MotionRegressor = Callable[[Array, Array, Array], tuple[Array, Array, float]]
+"""Equations ``(N, r, p)`` of a motion ``(N, n)`` in independent columns, measured velocities ``(N, t)``, and penalty of
+violated constraints."""
 
 
 @dataclass(frozen=True)
@@ -58,20 +63,15 @@ class IntervalPlanningProblem:
 
     Attributes
     ----------
-    fixed_range : ndarray, shape (n,)
-        Range per interval of joints for which it is fixed, NaN if start and range are variables; a joint of fixed range
-        starts at zero and has no limits of position.
-    unit_columns : bool
-        Whether columns are scaled to unit norm for the condition number; the source does not.
-    penalty : callable
-        Penalty of samples that violate a constraint; the cost is multiplied by one plus this.
+    fixed_range : (n,), range per interval of joints for which it is fixed, NaN if start and range are variables; a
+        joint of fixed range starts at zero and has no limits of position.
+    unit_columns : whether columns are scaled to unit norm for the condition number; the source does not.
     """
 
     regressor: MotionRegressor
     limits: MotionLimits
     fixed_range: Array
     options: CombinationOptions
-    penalty: Callable[[Array, Array, Array], float] = lambda q, v, a: 0.0
     unit_columns: bool = False
 
     @property
@@ -86,17 +86,19 @@ class IntervalPlanningProblem:
         return intervals.IntervalMotion(directions, starts, all_ranges, self.options.interval_s)
 
     def evaluate(self, motion: intervals.IntervalMotion) -> tuple[Array, float]:
-        """``(K, s r, p)`` equations of every interval, columns scaled, and the cost ([Naveen2019]_ eq. 32)."""
+        """``(K, s r, p)`` equations of every interval, columns scaled, and the cost ([Naveen2019]_ eq. 32).
+
+        The cost is multiplied by one plus the penalty.
+        """
         count = self.options.samples
-        q, v, a = motion.sample((np.arange(count) + 0.5) / count)
-        rows, velocities = self.regressor(q, v, a)
+        rows, velocities, penalty = self.regressor(*motion.sample((np.arange(count) + 0.5) / count))
         blocks = rows.reshape(len(motion.directions), -1, rows.shape[-1])
         if self.unit_columns:
             blocks = blocks / np.maximum(np.sqrt(np.sum(blocks**2, axis=(0, 1))), 1e-300)
         values = np.linalg.eigvalsh(np.einsum("krp,krc->pc", blocks, blocks, optimize=True))
         condition = np.sqrt(values[-1] / max(values[0], 1e-15 * values[-1]))
         reward = self.options.velocity_reward * velocities.size / max(float(np.sum(velocities**2)), 1e-12)
-        return blocks, float((condition + reward) * (1 + self.penalty(q, v, a)))
+        return blocks, float((condition + reward) * (1 + penalty))
 
     def interval_limits(self, directions: intervals.Directions) -> intervals.IntervalLimits:
         """Limits of start and range of the free joints."""
@@ -106,27 +108,21 @@ class IntervalPlanningProblem:
 
 
 def plan_intervals(
-    problem: IntervalPlanningProblem,
-    seed: int,
-    deadline: float = np.inf,
+    problem: IntervalPlanningProblem, seed: int, deadline: float = np.inf,
     report: ConditionReport = lambda fraction, condition: None,
 ) -> IntervalPlan:
     """Plan with several orders of the combinations, and take the best.
 
     The same ``seed`` gives the same motion unless the deadline [s, monotonic] passes; at least one order is tried.
     """
-    options, rng = problem.options, np.random.default_rng(seed)
+    options, rng, joints = problem.options, np.random.default_rng(seed), np.arange(len(problem.free))
     plans: list[IntervalPlan] = []
     while not plans or (len(plans) < options.orders and time.monotonic() <= deadline):
-        plans.append(_with_order(problem, _random_order(problem.free, rng), rng, deadline))
+        # Slowest first; joints of fixed range, which have no limits of position, reverse most often.
+        order = [*rng.permutation(joints[problem.free]).tolist(), *rng.permutation(joints[~problem.free]).tolist()]
+        plans.append(_with_order(problem, order, rng, deadline))
         report(len(plans) / options.orders, min(plan.condition_number for plan in plans))
     return min(plans, key=lambda plan: plan.condition_number)
-
-
-def _random_order(free: np.ndarray, rng: np.random.Generator) -> list[int]:
-    """A random order, slowest first; joints of fixed range, which have no limits of position, reverse most often."""
-    joints = np.arange(len(free))
-    return [*rng.permutation(joints[free]).tolist(), *rng.permutation(joints[~free]).tolist()]
 
 
 def _with_order(
@@ -147,9 +143,7 @@ def _with_order(
 
 
 def _best_start(
-    problem: IntervalPlanningProblem,
-    directions: intervals.Directions,
-    rng: np.random.Generator,
+    problem: IntervalPlanningProblem, directions: intervals.Directions, rng: np.random.Generator,
     previous: intervals.IntervalMotion | None = None,
 ) -> intervals.IntervalMotion:
     """The best of random starts and ranges, and of the nearest feasible ones to a previous motion."""
@@ -188,9 +182,7 @@ def improve_motion(
     settings = {"maxiter": iterations, "ftol": 1e-4}
     if iterations:
         with contextlib.suppress(OutOfTimeError):
-            scipy.optimize.minimize(
-                cost, begin, method="SLSQP", bounds=bounds, constraints=[linear], options=settings
-            )
+            scipy.optimize.minimize(cost, begin, method="SLSQP", bounds=bounds, constraints=[linear], options=settings)
     return best
 
 
@@ -200,52 +192,89 @@ def fixed_base_problem(
     """The planning problem of a fixed base: start and range of all joints are variables, columns have unit norm."""
     criterion = make_criterion(model, limits)
 
-    def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+    def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
         motion = MotionSamples(criterion.measured.chain, q, v, a)
-        return criterion.measured.regressor(motion, criterion.columns), v
-
-    def penalty(q: Array, v: Array, a: Array) -> float:
-        motion = MotionSamples(criterion.measured.chain, q, v, a)
-        return float(sum(constraint.penalty(motion).value for constraint in constraints))
+        penalty = float(sum(constraint.penalty(motion).value for constraint in constraints))
+        return criterion.measured.regressor(motion, criterion.columns), v, penalty
 
     inner = limits.scaled(options.limit_use, options.limit_use)
     no_range = np.full(model.joints, np.nan)
-    return IntervalPlanningProblem(regressor, inner, no_range, options.combinations, penalty, unit_columns=True)
+    return IntervalPlanningProblem(regressor, inner, no_range, options.combinations, unit_columns=True)
 
 
 def plan_fixed_base(
-    model: RobotModel,
-    limits: MotionLimits,
-    start: Array,
-    options: ExcitationOptions,
+    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
     report: ConditionReport = lambda fraction, condition: None,
 ) -> tuple[Plan, IntervalPlan]:
-    """Plan from ``start`` ``(n,)`` to the first waypoint, through the intervals, and back.
-
-    Raises
-    ------
-    ExcitationError
-        The start is outside the limits or violates a constraint, or there are too few combinations.
-    """
+    """Plan from ``start`` ``(n,)`` to the first waypoint, through the intervals, and back."""
     constraints = motion_constraints(model, limits, options)
     for constraint in constraints:
         constraint.check_start(start)
     criterion = make_criterion(model, limits)
     problem = fixed_base_problem(model, limits, options, constraints)
     best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
-    ramp_limits = _RAMP_LIMIT_USE * problem.limits.velocity, _RAMP_LIMIT_USE * problem.limits.acceleration
 
     def plan(share: float) -> Plan:
-        motion = replace(
-            best.motion, start=start + share * (best.motion.start - start), range=share * best.motion.range
-        )
-        there = QuinticRamp.within(start, motion.waypoints[0], *ramp_limits)
-        back = QuinticRamp.within(motion.waypoints[-1], start, *ramp_limits)
+        begin = start + share * (best.motion.start - start)
+        motion = replace(best.motion, start=begin, range=share * best.motion.range)
+        there = _ramp(start, motion.waypoints[0], problem.limits)
+        back = _ramp(motion.waypoints[-1], start, problem.limits)
         whole = Concatenation([there, motion.trajectory, back])
-        candidate = plan_of(
-            whole, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
-            seed=options.seed,
-        )
+        candidate = plan_with(options, model, whole, limits)
         return replace(candidate, condition_number=criterion.value(criterion.along(whole)))
 
     return plan(feasible_share(plan, constraints)), best
+
+
+def _ramp(start: Array, end: Array, limits: MotionLimits) -> QuinticRamp:
+    return QuinticRamp.within(start, end, _RAMP_LIMIT_USE * limits.velocity, _RAMP_LIMIT_USE * limits.acceleration)
+
+
+def _with_wheels(limits: MotionLimits, model: RobotModel, options: CombinationOptions) -> MotionLimits:
+    """Limits of the joints, and of wheels, wide enough for their range in every interval."""
+    count = len(model.wheels.names)
+    wide = np.full(count, (options.offered + 1) * options.wheel_range)
+    fast = np.full(count, 2 * options.wheel_range / options.interval_s)
+    of_joints = (limits.lower, limits.upper, limits.velocity, limits.acceleration, limits.effort)
+    of_wheels = (-wide, wide, fast, np.pi / options.interval_s * fast, np.full(count, 1e9))
+    bounds = map(np.concatenate, zip(of_joints, of_wheels, strict=True))
+    return MotionLimits(limits.joint_names + model.wheels.names, *bounds)
+
+
+def floating_problem(model: RobotModel, limits: MotionLimits, options: CombinationOptions) -> IntervalPlanningProblem:
+    """The planning problem: start and range of the joints; those of the wheels are fixed ([Naveen2019]_ sec. 6.2.2).
+
+    ExcitationError if the robot has no wheels.
+    """
+    if not model.wheels.names:
+        raise ExcitationError(
+            f"robot '{model.name}': floats and has no reaction wheels, so that momentum has no scale; name them in"
+            " robot.wheels"
+        )
+    columns = closed_form_base_parameters(model).independent
+    columns = columns[columns < model.layout.body_size]
+    fixed_range = np.concatenate([np.full(model.joints, np.nan), np.full(len(model.wheels.names), options.wheel_range)])
+    base, joints = BaseMotion(model.tree, model.body_prior, model.wheels), model.joints
+
+    def regressor(q: Array, v: Array, a: Array) -> tuple[Array, Array, float]:
+        # A robot that floats at rest until it moves has no momentum ([Naveen2019]_ eq. 26). The prior predicts the
+        # motion of the base. Rows are in its frame, about its origin; in an inertial frame, their singular values are
+        # nearly the same.
+        q, v, speeds = q[:, :joints], v[:, :joints], v[:, joints:]
+        twist = base.twist(q, v, speeds)
+        return momentum_regressor(model.tree, twist, q, v)[:, :, columns], np.hstack([twist, v]), 0.0
+
+    return IntervalPlanningProblem(regressor, _with_wheels(limits, model, options), fixed_range, options)
+
+
+def plan_floating_base(
+    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions, report: ConditionReport
+) -> tuple[Plan, IntervalPlan]:
+    """Plan from ``start`` ``(n,)`` to the first waypoint, and through the intervals; wheels begin at zero."""
+    problem = floating_problem(model, limits.scaled(options.limit_use, options.limit_use), options.combinations)
+    best = plan_intervals(problem, options.seed, time.monotonic() + options.time_limit_s, report)
+    whole, first = _with_wheels(limits, model, options.combinations), best.motion.waypoints[0]
+    ramp = _ramp(np.concatenate([start, first[model.joints :]]), first, whole)
+    plan = plan_with(options, model, Concatenation([ramp, best.motion.trajectory]), whole)
+    check_curve(plan.curve, whole)
+    return replace(plan, condition_number=best.condition_number), best

@@ -80,11 +80,7 @@ class MeasurementRegressor:
         return out
 
     def gradient(
-        self,
-        motion: MotionSamples,
-        columns: Indices,
-        weights: Array,
-        joint_weights: Array | float = 0.0,
+        self, motion: MotionSamples, columns: Indices, weights: Array, joint_weights: Array | float = 0.0,
         base_weights: Array | float = 0.0,
     ) -> MotionGradient:
         """Gradient along the motion of the elements of :meth:`regressor` weighted by ``weights`` ``(N, k, r)``.

@@ -14,10 +14,10 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import Basis, CycloidalBasis
 from inertid_ros.excitation.plan import Plan
-from inertid_ros.excitation.planning.criterion import EarlierInformation
 from inertid_ros.excitation.planning.descent import Candidate, finish_plan, improve_shapes
 from inertid_ros.excitation.planning.interval_planner import plan_fixed_base
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.model import RobotModel
 
 _RAMP_SHARE = 0.15  # of the duration, in which a Fourier motion goes to the middle of its range
@@ -55,12 +55,8 @@ def refuse_free_base(model: RobotModel) -> None:
 
 
 def plan_excitation(
-    model: RobotModel,
-    limits: MotionLimits,
-    start: Array,
-    options: ExcitationOptions | None = None,
-    report: PlanningReport = lambda progress: None,
-    earlier: EarlierInformation | None = None,
+    model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions | None = None,
+    report: PlanningReport = lambda progress: None, earlier: EarlierInformation | None = None,
 ) -> Plan:
     """Plan a motion from ``start`` and back to it that keeps its limits everywhere and excites well.
 
@@ -69,21 +65,11 @@ def plan_excitation(
 
     Parameters
     ----------
-    start : ndarray, shape (n,)
-        Pose at which the motion starts and ends [rad or m].
-    earlier : EarlierInformation, optional
-        Information of earlier recordings, which the motion complements. Direction combinations do not use it.
+    start : (n,), pose at which the motion starts and ends [rad or m].
+    earlier : information of earlier recordings, which the motion complements; direction combinations do not use it.
 
-    Returns
-    -------
-    Plan
-        The motion, checked against all limits and constraints.
-
-    Raises
-    ------
-    ExcitationError
-        The start is outside the limits or violates a constraint, there is no space to move, or the bound of the
-        criterion cannot be reached.
+    ExcitationError if the start is outside the limits or violates a constraint, if there is no space to move, or the
+    bound of the criterion cannot be reached.
     """
     options = options or ExcitationOptions()
     if options.kind == "combinations":
@@ -101,36 +87,40 @@ def plan_excitation(
             search.reduce(options.criterion_bound)
     except KeyboardInterrupt:
         _log.warning("planning: interrupted; going on with the best motion so far")
-        search.finish_interrupted()
     search.report(1.0)
     return search.best.plan
 
 
 class _Search:
-    """The best motion so far, the shapes of running descents, and reports of progress."""
+    """The best motion so far, and reports of progress."""
 
     def __init__(self, problem: PlanningProblem, deadline: float, report: PlanningReport, first: Candidate) -> None:
         self._problem, self._deadline, self._report = problem, deadline, report
         self._kept = problem.criterion.optimality.kept or problem.criterion.count
-        self.best, self._descending = first, problem
-        self._running: dict[int, tuple[float, Array]] = {}  # value and shape of each descent that has not ended
+        self.best = first
 
     def descend(self, problem: PlanningProblem, shapes: Sequence[Array]) -> None:
-        """Improve every shape; the best motion is kept."""
-        self._descending, self._running = problem, {}
+        """Improve every shape; the best motion is kept, also of descents that the user interrupts."""
+        running: dict[int, tuple[float, Array]] = {}  # value and shape of each descent that has not ended
         done, lowest = np.zeros(len(shapes)), np.inf
 
         def report(index: int, fraction: float, value: float, shape: Array) -> None:
             nonlocal lowest
             done[index], lowest = fraction, min(lowest, value)
-            self._running[index] = value, shape
+            running[index] = value, shape
             self.report(float(done.mean()), float(np.exp(lowest)))
 
-        for index, candidate in improve_shapes(problem, shapes, self._deadline, report):
-            self._keep_better(candidate)
-            self._running.pop(index, None)
-            done[index] = 1.0
-            self.report(float(done.mean()), float(np.exp(lowest)))
+        try:
+            for index, candidate in improve_shapes(problem, shapes, self._deadline, report):
+                self._keep_better(candidate)
+                running.pop(index, None)
+                done[index] = 1.0
+                self.report(float(done.mean()), float(np.exp(lowest)))
+        except KeyboardInterrupt:
+            if running:
+                shape = min(running.values(), key=lambda descent: descent[0])[1]
+                self._keep_better(finish_plan(problem, shape))
+            raise
 
     def reduce(self, bound: float) -> None:
         """Drop combinations of parameters until the others can be excited well ([Lee2019]_ sec. 4.5.2).
@@ -140,7 +130,7 @@ class _Search:
         """
         if self.best.value <= bound:
             return
-        criterion, reduced = self._problem.criterion, self.best
+        reduced = self.best
         low, high = self._excited_count(reduced, bound), self._kept - 1
         model, limits, start, options, earlier = self._problem.arguments
         while low < high:
@@ -157,20 +147,13 @@ class _Search:
                 f"excitation.criterion_bound {bound:g} cannot be reached for a single combination of parameters; raise"
                 " it"
             )
-        value = replace(criterion.optimality, kept=low).value(self._eigenvalues(reduced))
+        criterion = self._problem.criterion
+        value = replace(criterion.optimality, kept=low).value(criterion.along(reduced.plan).eigenvalues)
         self._kept, self.best = low, replace(reduced, value=value)
 
-    def finish_interrupted(self) -> None:
-        """Finish the best shape of the descents that were interrupted."""
-        if self._running:
-            shape = min(self._running.values(), key=lambda descent: descent[0])[1]
-            self._keep_better(finish_plan(self._descending, shape))
-
     def report(self, fraction: float, value: float = np.inf) -> None:
-        best = self.best
-        self._report(
-            PlanningProgress(fraction, best.plan.condition_number, min(best.value, value), self._kept)
-        )
+        condition, value = self.best.plan.condition_number, min(self.best.value, value)
+        self._report(PlanningProgress(fraction, condition, value, self._kept))
 
     def _keep_better(self, candidate: Candidate) -> None:
         if candidate.value < self.best.value:
@@ -178,12 +161,10 @@ class _Search:
 
     def _excited_count(self, candidate: Candidate, bound: float) -> int:
         """Largest number of combinations for which a motion keeps the bound."""
-        criterion, values = self._problem.criterion, self._eigenvalues(candidate)
-        kept = (n for n in range(len(values), 0, -1) if replace(criterion.optimality, kept=n).value(values) <= bound)
+        values = self._problem.criterion.along(candidate.plan).eigenvalues
+        optimality = self._problem.criterion.optimality
+        kept = (n for n in range(len(values), 0, -1) if replace(optimality, kept=n).value(values) <= bound)
         return next(kept, 0)
-
-    def _eigenvalues(self, candidate: Candidate) -> Array:
-        return self._problem.criterion.along(candidate.plan).eigenvalues
 
 
 def random_shapes(problem: PlanningProblem, options: ExcitationOptions, deadline: float = np.inf) -> list[Array]:

@@ -17,8 +17,9 @@ from inertid_ros.excitation import motions
 from inertid_ros.excitation.constraints.constraint import MotionSamples, Penalty
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.motion_limits import MotionLimits
-from inertid_ros.excitation.planning.criterion import Criterion, EarlierInformation, make_criterion
+from inertid_ros.excitation.planning.criterion import Criterion, make_criterion
 from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.robot.kinematics import TreeKinematics
 from inertid_ros.robot.model import RobotModel
 
@@ -37,23 +38,13 @@ class PlanningProblem:
 
     Attributes
     ----------
-    planning_limits : MotionLimits
-        Limits of position, velocity and acceleration that motions touch.
-    position_constrained : bool
-        Whether positions are constrained further than by the limits of joints; the best motion may touch few of these.
-
-    Raises
-    ------
-    ExcitationError
-        The start is outside the limits or violates a constraint.
+    planning_limits : limits of position, velocity and acceleration that motions touch.
+    position_constrained : whether positions are constrained further than by the limits of joints; the best motion may
+        touch few of these.
     """
 
     def __init__(
-        self,
-        model: RobotModel,
-        limits: MotionLimits,
-        start: Array,
-        options: ExcitationOptions,
+        self, model: RobotModel, limits: MotionLimits, start: Array, options: ExcitationOptions,
         earlier: EarlierInformation | None = None,
     ) -> None:
         self.model, self.limits, self.options = model, limits, options

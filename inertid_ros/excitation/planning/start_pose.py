@@ -1,7 +1,6 @@
 """A pose at which a robot can stand, so that a motion can begin and end there."""
 
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -43,14 +42,13 @@ def rest_pose(
     if not refusal:
         return wanted
     check_friction(model, limits, wanted)
-    search, rng = _Search(model, limits, constraints, wanted, fixed), np.random.default_rng(0)
+    poses, rng = _descents(model, limits, constraints, wanted, fixed), np.random.default_rng(0)
     for attempt in range(0 if fixed.all() else _POSE_ATTEMPTS):
         away = attempt / (_POSE_ATTEMPTS - 1) * (rng.uniform(limits.lower, limits.upper) - wanted)
-        begin = np.where(fixed, wanted, wanted + away)
-        for pose in search.poses(begin):
+        for pose in poses(np.where(fixed, wanted, wanted + away)):
             if not problem(pose):
                 reason = refusal.partition(";")[0]  # without the remedy
-                log_once(logging.WARNING, f"start pose: {reason}; starts with {_moved(limits, wanted, pose)} instead")
+                log_once(f"start pose: {reason}; starts with {_moved(limits, wanted, pose)} instead")
                 return pose
     raise ExcitationError(f"{refusal}; no pose was found at which the robot can stand")
 
@@ -78,48 +76,43 @@ def _moved(limits: MotionLimits, wanted: Array, pose: Array) -> str:
     return named + (f" and {len(order) - _MAX_MOVED_NAMED} others moved" if len(order) > _MAX_MOVED_NAMED else "")
 
 
-class _Search:
-    """Descent of the excess of efforts, the penalties of constraints, and the distance from the wanted pose."""
+def _descents(
+    model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint], wanted: Array, fixed: Array
+) -> Callable[[Array], Iterator[Array]]:
+    """Descent of the excess of efforts, the penalties of constraints, and the distance from the wanted pose.
 
-    def __init__(
-        self, model: RobotModel, limits: MotionLimits, constraints: Sequence[Constraint], wanted: Array, fixed: Array
-    ) -> None:
-        self._robot, self._chain = model.with_bodies(model.body_prior), TreeKinematics.of(model)
-        self._data, self._friction = self._robot.createData(), model.drive_prior["coulomb"]
-        self._limits, self._wanted = limits, wanted
-        self._half = 0.5 * (limits.upper - limits.lower)
-        self._constraints = [constraint for constraint in constraints if constraint.positions_only]
-        lower, upper = (np.where(fixed, wanted, bound) for bound in (limits.lower, limits.upper))
-        self._bounds = list(zip(lower, upper, strict=True))
+    The function takes a pose ``(n,)`` to the ends of descents with less and less weight of nearness; penalties are
+    corrected between them.
+    """
+    robot, chain, friction = model.with_bodies(model.body_prior), TreeKinematics.of(model), model.drive_prior["coulomb"]
+    data, half, rest = robot.createData(), 0.5 * (limits.upper - limits.lower), np.zeros((1, model.joints))
+    on_positions = [constraint for constraint in constraints if constraint.positions_only]
+    bounds = [np.where(fixed, wanted, bound) for bound in (limits.lower, limits.upper)]
 
-    def poses(self, pose: Array) -> Iterator[Array]:
-        """Ends ``(n,)`` of descents with less and less weight of nearness; penalties are corrected between them."""
-        for nearness in _NEARNESS_WEIGHTS:
-            pose = scipy.optimize.minimize(
-                self._objective, pose, (nearness,), "L-BFGS-B", True, bounds=self._bounds,
-                options={"maxiter": _POSE_ITERATIONS},
-            ).x  # fmt: skip
-            pose = np.clip(pose, *np.array(self._bounds).T)
-            yield pose
-            motion = self._at_rest(pose)
-            for constraint in self._constraints:
-                constraint.refine(motion)
-
-    def _at_rest(self, pose: Array) -> MotionSamples:
-        rest = np.zeros((1, len(pose)))
-        return MotionSamples(self._chain, pose[None], rest, rest)
-
-    def _objective(self, pose: Array, nearness: float) -> tuple[float, Array]:
-        away = (pose - self._wanted) / self._half
-        value, slope = nearness * float(away @ away), 2 * nearness * away / self._half
-        by_pose = pin.computeGeneralizedGravityDerivatives(self._robot, self._data, pose)
-        effort = np.array(self._data.g)
-        excess = np.maximum((np.abs(effort) + self._friction) / self._limits.effort - _EFFORT_SHARE_AT_REST, 0.0)
+    def objective(pose: Array, nearness: float) -> tuple[float, Array]:
+        away = (pose - wanted) / half
+        value, slope = nearness * float(away @ away), 2 * nearness * away / half
+        by_pose = pin.computeGeneralizedGravityDerivatives(robot, data, pose)
+        effort = np.array(data.g)
+        excess = np.maximum((np.abs(effort) + friction) / limits.effort - _EFFORT_SHARE_AT_REST, 0.0)
         value += float(excess @ excess)
-        slope = slope + (2 * excess * np.sign(effort) / self._limits.effort) @ by_pose
-        motion = self._at_rest(pose)
-        for constraint in self._constraints:
+        slope = slope + (2 * excess * np.sign(effort) / limits.effort) @ by_pose
+        motion = MotionSamples(chain, pose[None], rest, rest)
+        for constraint in on_positions:
             penalty = constraint.penalty(motion)
             value += penalty.value
             slope = slope + np.broadcast_to(penalty.position, (1, len(pose)))[0]
         return value, slope
+
+    def poses(pose: Array) -> Iterator[Array]:
+        for nearness in _NEARNESS_WEIGHTS:
+            pose = scipy.optimize.minimize(
+                objective, pose, (nearness,), "L-BFGS-B", True, bounds=np.transpose(bounds),
+                options={"maxiter": _POSE_ITERATIONS},
+            ).x  # fmt: skip
+            pose = np.clip(pose, *bounds)
+            yield pose
+            for constraint in on_positions:
+                constraint.refine(MotionSamples(chain, pose[None], rest, rest))
+
+    return poses

@@ -7,7 +7,8 @@ import numpy as np
 
 from inertid_ros.core.findings import Finding, Severity, subjects_of
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.data.screening.effort_checks import URDF_INSTEAD
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
 from . import bodies as of_bodies
@@ -27,18 +28,12 @@ class Assessment:
 
     Attributes
     ----------
-    train_errors, train_errors_of_prior : TorqueErrors
-        Errors of the estimate and of the URDF as given on the data fitted.
-    confidence : TorqueConfidence or None
-        Uncertainty of torque over the robot's range; None on a free base.
-    gate : GateDecision
-        Whether the result may be used, and why not.
-    realizable : bool
-        Whether every body, also without the links behind locked joints, is physically consistent.
-    urdf : str
-        The calibrated URDF; the one given if parameters are not consistent, which no simulator accepts.
-    predictions : tuple of PredictionCurves
-        Of every held-out recording, or of those fitted if nothing was held out.
+    train_errors, train_errors_of_prior : errors of the estimate and of the URDF as given on the data fitted
+    confidence : uncertainty of torque over the robot's range; None on a free base
+    gate : whether the result may be used, and why not
+    realizable : whether every body, also without the links behind locked joints, is physically consistent
+    urdf : the calibrated URDF; the one given if parameters are not consistent, which no simulator accepts
+    predictions : of every held-out recording, or of those fitted if nothing was held out
     """
 
     train_errors: TorqueErrors
@@ -57,56 +52,37 @@ class Assessment:
 
 
 def assess(
-    estimate: Estimate,
-    train: Sequence[Samples],
-    held_out: Sequence[Samples],
-    tested: Validation | None,
-    findings: Sequence[Finding],
-    constraints: Constraints,
-) -> Assessment:
+        estimate: Estimate, train: Sequence[Samples], held_out: Sequence[Samples], tested: Validation | None,
+        findings: Sequence[Finding], constraints: Constraints) -> Assessment:
     """Assess an estimate.
 
     Parameters
     ----------
-    train, held_out : sequence of Samples
-        Samples fitted and held out, without delay of effort; nothing need be held out.
-    tested : Validation or None
-        Errors on held-out recordings, or on blocks of those fitted; None if there was too little data for either.
-    findings : sequence of Finding
-        Findings on the recordings.
-    constraints : Constraints
-        Constraints of the fit, beyond physical consistency.
+    train, held_out : samples fitted and held out, without delay of effort; nothing need be held out
+    tested : errors on held-out recordings, or on blocks of those fitted; None if there was too little data for either
+    findings : findings on the recordings
+    constraints : constraints of the fit, beyond physical consistency
     """
     confidence = None if estimate.model.free else torque_confidence(estimate)
     solution = tuple(gate.check_solution(estimate))
     realizable = all(finding.cause != "inconsistent" for finding in solution)
+    masses_open = any(f.cause == "effort_current" and f.evidence.endswith(URDF_INSTEAD) for f in findings)
     decision = GateDecision.from_findings(
         [
-            *findings,
-            *solution,
-            *gate.check_borders(estimate, constraints),
-            *gate.plausibility(estimate, subjects_of(findings, "undeclared_load")),
-            *gate.check_excitation(estimate, confidence),
-            *check_change(estimate, train),
+            *findings, *solution, *gate.check_borders(estimate, constraints),
+            *gate.plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
+            *gate.check_excitation(estimate, confidence), *check_change(estimate, train),
             *(tested.findings if tested is not None else ()),
-            *((NOT_VALIDATED,) if tested is None or tested.blocks else ()),
-        ]
-    )
+            *((NOT_VALIDATED,) if tested is None or tested.blocks else ())])
     return Assessment(
         train_errors=torque_errors(estimate.equations, estimate.parameters, train),
-        train_errors_of_prior=torque_errors(estimate.equations, estimate.prior, train),
-        confidence=confidence,
-        gate=decision,
-        realizable=realizable,
-        urdf=_calibrated_urdf(estimate) if realizable else estimate.model.urdf,
-        bodies=of_bodies.body_intervals(estimate),
-        ellipsoids=of_bodies.inertia_ellipsoids(estimate),
-        feasibility=of_bodies.feasibility_margins(estimate),
-        correlated=of_bodies.correlated_pairs(estimate),
+        train_errors_of_prior=torque_errors(estimate.equations, estimate.prior, train), confidence=confidence,
+        gate=decision, realizable=realizable, urdf=_calibrated_urdf(estimate) if realizable else estimate.model.urdf,
+        bodies=of_bodies.body_intervals(estimate), ellipsoids=of_bodies.inertia_ellipsoids(estimate),
+        feasibility=of_bodies.feasibility_margins(estimate), correlated=of_bodies.correlated_pairs(estimate),
         predictions=curves.prediction_curves(estimate, held_out or train),
         friction=curves.friction_curves(estimate, train),
-        coverage=curves.motion_coverage(estimate.model, train, confidence),
-    )
+        coverage=curves.motion_coverage(estimate.model, train, confidence))
 
 
 def _calibrated_urdf(estimate: Estimate) -> str:

@@ -26,8 +26,7 @@ class BodyIntervals:
 
     Attributes
     ----------
-    com_interval : ndarray, shape (3, 2)
-        Centre of mass x, y, z in the joint frame [m]; NaN of a body without mass.
+    com_interval : (3, 2), centre of mass x, y, z in the joint frame [m]; NaN of a body without mass
     inertia_interval : ndarray, shape (6, 2)
         xx, xy, yy, xz, yz, zz about the centre of mass in the axes of the joint frame [kg m^2]; NaN of a body without
         mass.
@@ -57,8 +56,7 @@ def _of_body(estimate: Estimate, columns: slice) -> BodyIntervals:
     pi, covariance = estimate.parameters[columns], estimate.covariance[columns, columns]
     verdicts = [parameter.verdict for parameter in estimate.identifiability[columns]] or [PRIOR] * len(pi)
     determined: dict[str, str | tuple[str, ...]] = {
-        "mass": verdicts[0], "com": tuple(verdicts[1:4]), "inertia": tuple(verdicts[4:])
-    }  # fmt: skip
+        "mass": verdicts[0], "com": tuple(verdicts[1:4]), "inertia": tuple(verdicts[4:])}
     interval = np.full((9, 2), np.nan)
     if pi[0] > 0:
         slopes = com_inertia_slopes(pi)
@@ -89,8 +87,7 @@ class FeasibilityMargin:
 
     Attributes
     ----------
-    smallest_eigenvalue : float
-        Smallest eigenvalue of the pseudo-inertia; its unit depends on the frame.
+    smallest_eigenvalue : smallest eigenvalue of the pseudo-inertia; its unit depends on the frame
     relative_eigenvalue : float
         Smallest eigenvalue of the pseudo-inertia over that of the URDF as given (repaired if inconsistent), as of a
         generalised eigenvalue problem: free of units and frames, 1 if nothing changed.
@@ -115,14 +112,10 @@ def feasibility_margins(estimate: Estimate) -> tuple[FeasibilityMargin, ...]:
     consistent = inertial.is_consistent(estimate.bodies)
     return tuple(
         FeasibilityMargin(
-            name,
-            float(estimate.min_eigenvalues[i]),
-            float(scipy.linalg.eigh(calibrated[i], prior[i], eigvals_only=True)[0]),
-            float(triangle[i]),
-            bool(consistent[i]),
-        )
-        for i, name in enumerate(estimate.model.link_names)
-    )
+            name, float(estimate.min_eigenvalues[i]),
+            float(scipy.linalg.eigh(calibrated[i], prior[i], eigvals_only=True)[0]), float(triangle[i]),
+            bool(consistent[i]))
+        for i, name in enumerate(estimate.model.link_names))
 
 
 @dataclass(frozen=True)
@@ -131,8 +124,7 @@ class PlacedEllipsoid:
 
     Attributes
     ----------
-    axes : ndarray, shape (3, 3)
-        Semi-axes as columns [m].
+    axes : (3, 3), semi-axes as columns [m]
     """
 
     centre: Array
@@ -145,14 +137,10 @@ class InertiaEllipsoids:
 
     Attributes
     ----------
-    origin : ndarray, shape (3,)
-        Origin of its joint frame in the root frame [m].
-    given, calibrated : PlacedEllipsoid or None
-        None if the body is not physically consistent.
-    axes_interval : ndarray, shape (3, 2)
-        Interval of 95 % of the calibrated semi-axes as shares of their lengths, not below zero.
-    centre_deviation : ndarray, shape (3, 3)
-        Covariance of the calibrated centre of mass in the root frame [m^2].
+    origin : (3,), origin of its joint frame in the root frame [m]
+    given, calibrated : None if the body is not physically consistent
+    axes_interval : (3, 2), interval of 95 % of the calibrated semi-axes as shares of their lengths, not below zero
+    centre_deviation : (3, 3), covariance of the calibrated centre of mass in the root frame [m^2]
     """
 
     link: str
@@ -231,5 +219,4 @@ def correlated_pairs(estimate: Estimate) -> tuple[CorrelatedPair, ...]:
     return tuple(
         CorrelatedPair(base.names[rows[k]], base.names[columns[k]], float(values[k]))
         for k in order
-        if abs(values[k]) >= _MIN_CORRELATION
-    )
+        if abs(values[k]) >= _MIN_CORRELATION)

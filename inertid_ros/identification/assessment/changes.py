@@ -1,4 +1,4 @@
-"""A change in time: whether a robot put something down, or took it up, while it was recorded."""
+"""A change in time: whether a robot put something down, or took it up, or met something, while it was recorded."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,40 +15,78 @@ from .estimate import Estimate
 _COMPARED_SAMPLES = 2000  # over all recordings
 _MIN_SIDE_SHARE = 0.05  # of the samples, before and after a change
 _MIN_EXPLAINED_SHARE = 0.5  # of the squared residuals; the rest of a change is in the parameters fitted to both sides
-_MIN_ERROR = 0.03  # of the torque of all channels; a change that leaves less error matters to nobody
+_MIN_ERROR = 0.03  # of the torque of a joint, and of all; a change that leaves less error matters to nobody
+# Of the squared residuals, in so little of the samples in motion: errors of a model are wherever a joint moves.
+_PASSING_SHARE, _MAX_PASSING_TIME, _MOVING_SHARE = 0.8, 0.4, 0.1
 _MOMENTS = 4  # mass and first moment of a load; its inertia shows little
 
 
 def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Finding]:
-    """Finding on a load at an end of the robot that explains most of the residuals if it changes once.
+    """Finding on a load at an end of the robot that explains most of the residuals if it changes once, or in each part.
 
     For every instant, the residuals before and after it are fitted by loads of their own, with the friction and the
-    bodies of the estimate.
+    bodies of the estimate. If none explains them, but most are in a short time, the robot met something.
     """
     model, equations = estimate.model, estimate.equations
-    if not isinstance(equations, ForceEquations) or model.free or estimate.train_relative_error < _MIN_ERROR:
+    if not isinstance(equations, ForceEquations) or model.free:
         return
     stride = max(1, sum(int(samples.usable.sum()) for samples in train) // _COMPARED_SAMPLES)
     parts = [samples.select(np.flatnonzero(samples.usable)[::stride]) for samples in train]
+    valid, torque = (np.concatenate([getattr(part, key) for part in parts]) for key in ("valid", "tau"))
+    residual = valid * (torque - np.concatenate([equations.predict(estimate.parameters, part) for part in parts]))
+    material = np.sum(residual**2, axis=0) > _MIN_ERROR**2 * np.sum((valid * torque) ** 2, axis=0)
+    if not material.any():
+        return
     noise = np.where(estimate.residual_deviation > 0, estimate.residual_deviation, np.inf)
-    weight = np.concatenate([part.valid for part in parts]) / noise
-    residual = weight * np.concatenate([part.tau - equations.predict(estimate.parameters, part) for part in parts])
-    changes = {
-        body: _best_change(weight[..., None] * _torque_of_moments(model, body, parts), residual)
-        for body in model.end_bodies
-    }
-    body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
-    if explained > _MIN_EXPLAINED_SHARE:
-        ends = np.cumsum([len(part.time) for part in parts])
+    weight = valid * material / noise
+    residual = weight * residual
+    severity = Severity.REJECT if estimate.train_relative_error > _MIN_ERROR else Severity.CARE
+    columns = {body: weight[..., None] * _torque_of_moments(model, body, parts) for body in model.end_bodies}
+    ends = np.cumsum([len(part.time) for part in parts])
+    each = [slice(end - len(part.time), end) for end, part in zip(ends.tolist(), parts, strict=True)]
+    for pieces in ([slice(0, len(residual))], each):
+        changes = {body: _best_changes(of_load, residual, pieces) for body, of_load in columns.items()}
+        body, (explained, row, change) = max(changes.items(), key=lambda item: item[1][0])
+        if explained > _MIN_EXPLAINED_SHARE:
+            break
+    if explained <= _MIN_EXPLAINED_SHARE:
+        yield from _passing(residual, parts, train, model.joint_names, severity)
+    else:
         index = int(np.searchsorted(ends, row, side="right"))
         first = row - ends[index] + len(parts[index].time)
         since = "the start" if first == 0 else f"{parts[index].time[first] - train[index].time[0]:.1f} s"
         link, more = model.link_names[body], "more" if change[0] > 0 else "less"
         evidence = (
             f"from {since} on {link} carries {abs(change[0]):.2g} kg {more} than before, which explains"
-            f" {100 * explained:.0f} % of the squared errors"
-        )
-        yield Finding.with_remedy("load_changed", Severity.REJECT, evidence, link, recording=parts[index].name)
+            f" {100 * explained:.0f} % of the squared errors")
+        yield Finding.with_remedy("load_changed", severity, evidence, link, recording=parts[index].name)
+
+
+def _passing(
+    residual: Array, parts: Sequence[Samples], train: Sequence[Samples], joints: Sequence[str], severity: Severity
+) -> Iterator[Finding]:
+    """Finding on the shortest time that holds most of the squared residuals ``(N, n)`` of a joint, if it is short."""
+    states = [np.concatenate([getattr(part, key) for part in parts]) ** 2 for key in ("tau", "v")]
+    torque, speed = (squares / np.maximum(squares.mean(axis=0), 1e-300) for squares in states)
+    squares, spans = residual**2 / (1.0 + torque + speed), []  # errors of a model grow with torque and speed
+    for joint in np.flatnonzero(residual.any(axis=0)).tolist():
+        rows = np.flatnonzero((residual[:, joint] != 0) & (speed[:, joint] > _MOVING_SHARE**2))
+        sums = np.append(0.0, np.cumsum(squares[rows, joint]))
+        ends = np.searchsorted(sums, sums + _PASSING_SHARE * sums[-1])
+        begins = np.flatnonzero(ends < len(sums))
+        lengths = ends[begins] - begins
+        if len(rows) and lengths.min() <= _MAX_PASSING_TIME * len(rows):
+            begin = begins[np.argmin(lengths)]
+            spans.append((lengths.min() / len(rows), joint, int(rows[begin]), int(rows[ends[begin] - 1])))
+    if not spans:
+        return
+    _, joint, begin, end = min(spans)
+    others = [joints[other] for _, other, first, last in spans if other != joint and first <= end and last >= begin]
+    index = int(np.searchsorted(np.cumsum([len(part.time) for part in parts]), begin, side="right"))
+    time, start = np.concatenate([part.time for part in parts]), train[index].time[0]
+    evidence = f"{100 * _PASSING_SHARE:.0f} % of the squared errors of {', '.join([joints[joint], *others])} lie"
+    evidence += f" between {time[begin] - start:.1f} and {time[end] - start:.1f} s"
+    yield Finding.with_remedy("contact", severity, evidence, joints[joint], *others, recording=parts[index].name)
 
 
 def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -> Array:
@@ -59,21 +97,29 @@ def _torque_of_moments(model: RobotModel, body: int, parts: Sequence[Samples]) -
     return np.concatenate([np.stack(columns, axis=2) for columns in torques])
 
 
-def _best_change(columns: Array, residual: Array) -> tuple[float, int, Array]:
-    """Share of the squares of residuals ``(N, n)`` that columns ``(N, n, 4)`` explain if their factors change once.
+def _best_changes(columns: Array, residual: Array, pieces: Sequence[slice]) -> tuple[float, int, Array]:
+    """Share of the squares of residuals ``(N, n)`` that columns ``(N, n, 4)`` explain if factors change in each piece.
 
-    Also the first row after the change, and the change of the factors ``(4,)``.
+    Also the first row after the change of the piece where they explain most, and that change of the factors ``(4,)``.
     """
+    total, found = float(np.sum(residual**2)), [_best_change(columns[piece], residual[piece]) for piece in pieces]
+    best = int(np.argmax([gain for gain, _, _ in found]))
+    _, row, change = found[best]
+    return sum(gain for gain, _, _ in found) / max(total, 1e-300), pieces[best].start + row, change
+
+
+def _best_change(columns: Array, residual: Array) -> tuple[float, int, Array]:
+    """Squares of residuals that columns explain if their factors change once, the first row after it, the change."""
     gram = np.cumsum(np.einsum("knp,knq->kpq", columns, columns), axis=0)
     right = np.cumsum(np.einsum("knp,kn->kp", columns, residual), axis=0)
-    count, total = len(residual), float(np.sum(residual**2))
-    rows = np.arange(int(_MIN_SIDE_SHARE * count), count - int(_MIN_SIDE_SHARE * count))
-    if not len(rows) or total == 0:
+    side = max(int(_MIN_SIDE_SHARE * len(residual)), 1)
+    rows = np.arange(side, len(residual) - side)
+    if not len(rows):
         return 0.0, 0, np.zeros(_MOMENTS)
     before, after = _solved(gram[rows], right[rows]), _solved(gram[-1] - gram[rows], right[-1] - right[rows])
     gain = np.einsum("kp,kp->k", before, right[rows]) + np.einsum("kp,kp->k", after, right[-1] - right[rows])
     best = int(np.argmax(gain))
-    return float(gain[best]) / total, int(rows[best]) + 1, after[best] - before[best]
+    return float(gain[best]), int(rows[best]) + 1, after[best] - before[best]
 
 
 def _solved(gram: Array, right: Array) -> Array:

@@ -34,12 +34,10 @@ class PredictionCurves:
 
     Attributes
     ----------
-    time : ndarray, shape (K,)
-        [s].
+    time : (K,), [s]
     measured, given, calibrated : ndarray, shape (K, c)
         Measured, predicted by the URDF as given, predicted by the estimate; NaN without measurement.
-    deviation : ndarray, shape (K, c)
-        Standard deviation of calibrated less measured by residual and covariance of the estimate.
+    deviation : (K, c), standard deviation of calibrated less measured by residual and covariance of the estimate
     """
 
     name: str
@@ -82,8 +80,7 @@ class FrictionCurve:
     velocity, torque : ndarray, shape (K,)
         Velocity of some samples [rad/s or m/s], and measured torque less all other terms of the estimate, that is
         friction and residual [N m or N]; NaN of samples that rest, whose friction has no direction.
-    speeds, friction, deviation : ndarray, shape (S,)
-        Friction of the estimate over velocity, and its standard deviation.
+    speeds, friction, deviation : (S,), friction of the estimate over velocity, and its standard deviation
     """
 
     joint: str
@@ -122,8 +119,7 @@ def friction_curves(estimate: Estimate, recordings: Sequence[Samples]) -> tuple[
     return tuple(
         FrictionCurve(name, all_v[:, i], all_torque[:, i], speeds[:, i], friction[:, i], deviation[:, i])
         for i, name in enumerate(estimate.model.joint_names)
-        if fitted[i] and fastest[i] > 0
-    )
+        if fitted[i] and fastest[i] > 0)
 
 
 def _deviation(estimate: Estimate, speeds: Array) -> Array:
@@ -145,14 +141,11 @@ class JointCoverage:
 
     Attributes
     ----------
-    range_used, velocity_used : float
-        Shares of the limits of position and velocity; NaN without limits in the URDF.
-    reversals : int
-        Changes of the direction of motion, which separate dry from viscous friction.
+    range_used, velocity_used : shares of the limits of position and velocity; NaN without limits in the URDF
+    reversals : changes of the direction of motion, which separate dry from viscous friction
     torque_deviation : float
         Standard deviation of predicted torque over the robot's range as a share of torque; NaN on a free base.
-    advice : str
-        Motion to record next; empty if there is nothing to gain, or other joints come first.
+    advice : motion to record next; empty if there is nothing to gain, or other joints come first
     """
 
     joint: str
@@ -173,10 +166,8 @@ class MotionExtent:
 
     Attributes
     ----------
-    lowest, highest, fastest, sharpest : ndarray, shape (n,)
-        Positions, largest speed and acceleration [rad or m, per s, per s^2].
-    reversals : ndarray, shape (n,)
-        Changes of the direction of motion.
+    lowest, highest, fastest, sharpest : (n,), positions, largest speed and acceleration [rad or m, per s, per s^2]
+    reversals : (n,), changes of the direction of motion
     """
 
     lowest: Array
@@ -192,21 +183,14 @@ class MotionExtent:
         q, v, a = (values[used][:, values.shape[1] - joints :] for values in (samples.q, samples.v, samples.a))
         direction = np.sign(v)
         return cls(
-            q.min(axis=0, initial=np.inf),
-            q.max(axis=0, initial=-np.inf),
-            np.abs(v).max(axis=0, initial=0.0),
-            np.abs(a).max(axis=0, initial=0.0),
-            np.sum(direction[1:] * direction[:-1] < 0, axis=0),
-        )
+            q.min(axis=0, initial=np.inf), q.max(axis=0, initial=-np.inf), np.abs(v).max(axis=0, initial=0.0),
+            np.abs(a).max(axis=0, initial=0.0), np.sum(direction[1:] * direction[:-1] < 0, axis=0))
 
     def __or__(self, other: "MotionExtent") -> "MotionExtent":
         return MotionExtent(
-            np.minimum(self.lowest, other.lowest),
-            np.maximum(self.highest, other.highest),
-            np.maximum(self.fastest, other.fastest),
-            np.maximum(self.sharpest, other.sharpest),
-            self.reversals + other.reversals,
-        )
+            np.minimum(self.lowest, other.lowest), np.maximum(self.highest, other.highest),
+            np.maximum(self.fastest, other.fastest), np.maximum(self.sharpest, other.sharpest),
+            self.reversals + other.reversals)
 
 
 def motion_coverage(
@@ -218,23 +202,19 @@ def motion_coverage(
 
 
 def coverage_of_extent(
-    model: RobotModel, extent: MotionExtent, confidence: TorqueConfidence | None
-) -> tuple[JointCoverage, ...]:
+        model: RobotModel, extent: MotionExtent, confidence: TorqueConfidence | None) -> tuple[JointCoverage, ...]:
     """Coverage of every joint, with advice for the joints of the most uncertain torque."""
     span = extent.highest - extent.lowest
     used = np.stack(
-        [_share(span, model.limits.upper - model.limits.lower), _share(extent.fastest, model.limits.velocity)]
-    )
+        [_share(span, model.limits.upper - model.limits.lower), _share(extent.fastest, model.limits.velocity)])
     open_torque = np.full(model.joints, np.nan) if confidence is None else confidence.shares
     advice = _advice(open_torque, used)
     return tuple(
         JointCoverage(
             name, float(extent.lowest[i]), float(extent.highest[i]), float(extent.fastest[i]),
             float(extent.sharpest[i]), float(used[0, i]), float(used[1, i]), int(extent.reversals[i]),
-            float(open_torque[i]), advice[i],
-        )
-        for i, name in enumerate(model.joint_names)
-    )  # fmt: skip
+            float(open_torque[i]), advice[i])
+        for i, name in enumerate(model.joint_names))
 
 
 def _share(values: Array, limits: Array) -> Array:

@@ -14,18 +14,18 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.base_parameters.numeric import BaseParameters
 from inertid_ros.identification.information.delay import Delay
 from inertid_ros.identification.information.information import Information
-from inertid_ros.identification.prior.convex_program import Solution
-from inertid_ros.identification.prior.coordinates import TYPICAL_PRIOR_SPREAD, prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.convex_program import Solution
+from inertid_ros.identification.solvers.coordinates import (
+    TYPICAL_PRIOR_SPREAD,
+    prior_coordinates,
+    prior_covariance_root,
+)
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.layout import ParameterLayout, UserTerm
 from inertid_ros.robot.model import RobotModel
 
 IDENTIFIED, COMBINED, PARTLY, PRIOR = (
-    "identified",
-    "identified only in combination",
-    "partly identified",
-    "left at the prior",
-)
+    "identified", "identified only in combination", "partly identified", "left at the prior")
 VERDICTS = (PRIOR, PARTLY, COMBINED, IDENTIFIED)  # in ascending order
 PARTLY_SHARE = 0.5  # data and prior are equally accurate
 _IDENTIFIED_SHARE = 0.9  # of the prior variance that the data takes away: the prior is a tenth of what is known
@@ -44,8 +44,7 @@ class TermChoice:
     gain : float
         Share of the weighted squared error of a held-out block that the term removes, geometric mean over the blocks;
         NaN if it was not tested.
-    deviation : float
-        Standard deviation of the gain, from its scatter over the blocks.
+    deviation : standard deviation of the gain, from its scatter over the blocks
     body_log_odds : float
         Logarithm of the odds, by the prior of bodies and drives alone, of the estimate with the term over that without
         it: high if the bodies would have to make its torque. NaN if it was not tested.
@@ -70,12 +69,9 @@ class Identifiability:
     combinations : tuple of str
         Base parameters with this one that the data determines to this degree, most important first; the parameter
         itself if it is identified.
-    share : float
-        Largest share of the prior variance, 0 to 1, that the data removes from a base parameter with this one.
-    relative_deviation : float
-        Standard deviation of the estimate over its value; infinite if the value is zero.
-    moved : float
-        Value less that of the prior, in prior deviations; in its own if they are larger.
+    share : largest share of the prior variance, 0 to 1, that the data removes from a base parameter with this one
+    relative_deviation : standard deviation of the estimate over its value; infinite if the value is zero
+    moved : value less that of the prior, in prior deviations; in its own if they are larger
     """
 
     parameter: str
@@ -101,10 +97,8 @@ def log_normal_interval(median: Array, deviation: Array) -> Array:
 
     Parameters
     ----------
-    median : ndarray, shape (k,)
-        Above zero.
-    deviation : ndarray, shape (k,)
-        Standard deviations; their ratio to ``median`` stands for that to the mean.
+    median : (k,), above zero
+    deviation : (k,), standard deviations; their ratio to ``median`` stands for that to the mean
     """
     of_logarithm = np.sqrt(np.log1p((deviation / median) ** 2))
     return np.asarray(median[:, None] * np.exp(NORMAL_95 * of_logarithm[:, None] * [-1.0, 1.0]))
@@ -116,37 +110,23 @@ class Estimate:
 
     Attributes
     ----------
-    parameters : ndarray, shape (p,)
-        In the order of ``model.layout``.
+    parameters : (p,), in the order of ``model.layout``
     covariance : ndarray, shape (p, p)
         Expected products of the errors of ``parameters``, of data and prior together, with the deficiencies of the
         model that blocks of the residuals show.
-    residual_deviation : ndarray, shape (c,)
-        Standard deviation of the fit's residual per channel.
-    effective_counts : ndarray, shape (c,)
-        Number of independent samples per channel with the information of its correlated residuals.
-    base : BaseParameters
-        Base parameters of the data.
-    train_relative_error : float
-        ``|error| / |measured|`` over all channels on the data fitted.
-    prior_spread : float
-        Standard deviation of the geodesic distance to the prior, given or estimated from the data.
-    recordings : tuple of str
-        Names of the recordings fitted.
-    information : Information
-        Information of the recordings, without outliers.
-    weights : ndarray, shape (c,)
-        Residual weight per channel.
-    outliers : ndarray or None, shape (c,)
-        Samples per channel that were left out as gross outliers; None if none were sought.
-    delay : float
-        Delay of effort after motion that has been removed [s].
-    delay_found : Delay or None
-        Estimated delay, removed or not; None if no delay was estimated.
-    own_prior_spreads : ndarray or None, shape (nb,)
-        Prior spreads of single links and rotors; NaN for those with ``prior_spread``.
-    term_choices : tuple of TermChoice
-        One per user term, also of terms that are not in ``parameters``.
+    residual_deviation : (c,), standard deviation of the fit's residual per channel
+    effective_counts : (c,), number of independent samples per channel with the information of its correlated residuals
+    base : base parameters of the data
+    train_relative_error : ``|error| / |measured|`` over all channels on the data fitted
+    prior_spread : standard deviation of the geodesic distance to the prior, given or estimated from the data
+    recordings : names of the recordings fitted
+    information : information of the recordings, without outliers
+    weights : (c,), residual weight per channel
+    outliers : (c,), samples per channel that were left out as gross outliers; None if none were sought
+    delay : delay of effort after motion that has been removed [s]
+    delay_found : estimated delay, removed or not; None if no delay was estimated
+    own_prior_spreads : (nb,), prior spreads of single links and rotors; NaN for those with ``prior_spread``
+    term_choices : one per user term, also of terms that are not in ``parameters``
     bounded_interval : ndarray or None, shape (p, 2)
         Intervals of 95 % of parameters that cannot be negative, one-sided if zero is near; NaN of all others.
     """
@@ -290,12 +270,9 @@ def identifiability(
 
     Parameters
     ----------
-    base_shares : ndarray, shape (r,)
-        Share of the prior variance of each base parameter that the data removes, 0 to 1.
-    prior_deviation : ndarray, shape (p,)
-        Standard deviation of the standard parameters before the data.
-    relative_deviation, moved : ndarray, shape (p,)
-        Values of the standard parameters, see :class:`.Identifiability`.
+    base_shares : (r,), share of the prior variance of each base parameter that the data removes, 0 to 1
+    prior_deviation : (p,), standard deviation of the standard parameters before the data
+    relative_deviation, moved : (p,), values of the standard parameters, see :class:`.Identifiability`
     """
     deviation = np.abs(base.projection) * prior_deviation
     weight = deviation / np.maximum(deviation.max(axis=1, keepdims=True), np.finfo(float).tiny)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import CAUSES, Finding, Severity
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.coordinates import contradicted_friction
+from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.identification.solvers.coordinates import contradicted_friction
 
 from .estimate import Estimate
 from .torque_confidence import TorqueConfidence
@@ -31,30 +31,13 @@ _MAX_NAMES = 4  # names in a message
 _FRICTIONLESS_SHARE, _EXPLAINED_ERROR = 3e-3, 0.02
 _FRICTION = ("viscous", "coulomb", "stribeck")
 _SPRING_TORQUE_SHARE = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
-_PLAN = "inertid excite --urdf URDF --prior RESULT --output plan"
-_VALIDATE = "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
-_LOOK = "inertid info RECORDING"
-_CORRECT = "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT"
-_RECORD_AGAIN = "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT"
-_USE = "ros2 launch inertid_ros online.launch.py result:=RESULT"
-_COMMANDS: Mapping[str, str] = {
-    **dict.fromkeys(("not_validated", "held_out_not_new"), _VALIDATE),
-    **dict.fromkeys(("little_motion", "lockstep", "not_excited", "little_excited", "does_not_generalise"), _PLAN),
-    **dict.fromkeys(
-        (
-            "position_unit", "position_offset", "effort_sign", "effort_unit", "effort_current", "undeclared_load",
-            "joint_exchange", "effort_exchange", "gravity_compensated", "gravity_direction", "delay", "coupling",
-            "friction_excluded", "parameter_implausible", "mass_implausible", "mass_open", "border_reached",
-            "inconsistent", "not_optimal", "above_noise", "load_elsewhere", "counterbalance", "lacks_weight",
-            "locked_joint_moves", "beyond_limits", "load_changed", "joint_axis", "effort_magnitude",
-        ),
-        _CORRECT,
-    ),
-    **dict.fromkeys(
-        ("short_recording", "worse_than_nothing", "worse_than_urdf", "no_effort", "effort_without_friction"),
-        _RECORD_AGAIN,
-    ),
-}  # fmt: skip
+_COMMANDS = {
+    "look": "inertid info RECORDING",
+    "plan": "inertid excite --urdf URDF --prior RESULT --output plan",
+    "validate": "inertid identify RECORDINGS --urdf URDF --validate OTHER_MOTION --output NEW_RESULT",
+    "correct": "inertid identify RECORDINGS --urdf URDF --config CORRECTED.yaml --output NEW_RESULT",
+    "record": "inertid identify NEW_RECORDING --urdf URDF --validate OTHER_MOTION --output NEW_RESULT",
+    "use": "ros2 launch inertid_ros online.launch.py result:=RESULT"}
 
 
 class Verdict(Enum):
@@ -71,12 +54,9 @@ class GateDecision:
 
     Attributes
     ----------
-    verdict : Verdict
-        By the gravest finding.
-    reasons : tuple of Finding
-        Findings against using the result, gravest first; empty if the verdict is ``USE``.
-    notices : tuple of Finding
-        Findings without influence on the verdict.
+    verdict : by the gravest finding
+    reasons : findings against using the result, gravest first; empty if the verdict is ``USE``
+    notices : findings without influence on the verdict
     """
 
     verdict: Verdict
@@ -107,8 +87,7 @@ class GateDecision:
         return {
             "verdict": self.verdict.value,
             "reasons": [finding.content() for finding in self.reasons],
-            "notices": [finding.content() for finding in self.notices],
-        }
+            "notices": [finding.content() for finding in self.notices]}
 
 
 def check_solution(estimate: Estimate) -> Iterator[Finding]:
@@ -164,12 +143,11 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
         more = f" and {len(lost) - _MAX_COMBINATIONS_NAMED} more" if len(lost) > _MAX_COMBINATIONS_NAMED else ""
         evidence = (
             f"{len(every) - len(lost)} of the bodies' {len(every)} base parameters show in the motion; not apart from"
-            f" others: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}"
-        )
+            f" others: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}")
         yield Finding.with_remedy("little_excited", Severity.NOTICE, evidence)
 
 
-def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> Iterator[Finding]:
+def plausibility(estimate: Estimate, loaded: Collection[str] = (), masses_open: bool = False) -> Iterator[Finding]:
     """Findings on identified masses, friction and stiffness, and on the delay of effort.
 
     A value counts only if its whole interval of three standard deviations is implausible, and a mass only if the data
@@ -177,15 +155,15 @@ def plausibility(estimate: Estimate, loaded: Collection[str] = ()) -> Iterator[F
 
     Parameters
     ----------
-    loaded : collection of str
-        Links that hold a load that is not in the URDF, whose masses may be anything.
+    loaded : links that hold a load that is not in the URDF, whose masses may be anything
+    masses_open : whether a finding says that all masses of the URDF may be wrong; then no single one is grave
     """
-    yield from _masses(estimate, loaded)
+    yield from _masses(estimate, loaded, Severity.CARE if masses_open else Severity.REJECT)
     for check in (_friction, _no_friction, _stiffness, _delay):
         yield from check(estimate)
 
 
-def _masses(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
+def _masses(estimate: Estimate, loaded: Collection[str], gravest: Severity) -> Iterator[Finding]:
     """Masses far from the URDF's; a notice if the data do not show a mass so well."""
     prior, masses = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
     columns = np.array([estimate.layout.body(body).start for body in range(len(masses))])
@@ -209,7 +187,7 @@ def _masses(estimate: Estimate, loaded: Collection[str]) -> Iterator[Finding]:
         if not _far(nearest, before, total):
             cause, severity = "mass_open", Severity.NOTICE
         elif _far(nearest, before, total, _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE):
-            severity = Severity.REJECT
+            severity = gravest
         evidence = f"{link} weighs {_weight(mass, deviations[index])}, in the URDF {before:.4g} kg"
         yield Finding.with_remedy(cause, severity, evidence, link)
 
@@ -259,8 +237,7 @@ def _no_friction(estimate: Estimate) -> Iterator[Finding]:
     shares = [
         np.linalg.norm(channel.r_factor[:, :-1] @ friction[channel.columns]) / np.linalg.norm(channel.r_factor[:, -1])
         for channel in estimate.information.channels[estimate.equations.joint_channels]
-        if channel.count and channel.r_factor[:, -1].any()
-    ]
+        if channel.count and channel.r_factor[:, -1].any()]
     if shares and max(shares) <= _FRICTIONLESS_SHARE:
         evidence = f"no joint shows friction (at most {100 * max(shares):.1g} % of its torque)"
         yield Finding.with_remedy("effort_without_friction", Severity.NOTICE, evidence)
@@ -279,8 +256,7 @@ def _stiffness(estimate: Estimate) -> Iterator[Finding]:
         if torque > 0 and least[index] * half[index] > _SPRING_TORQUE_SHARE * torque:
             evidence = (
                 f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad, {stiffness[index] * half[index]:.3g}"
-                f" N m at its limits where its RMS torque is {torque:.3g}"
-            )
+                f" N m at its limits where its RMS torque is {torque:.3g}")
             yield Finding.with_remedy("parameter_implausible", Severity.NOTICE, evidence, joint)
 
 
@@ -309,12 +285,11 @@ def next_action(gate: GateDecision, names: Mapping[str, str]) -> NextAction:
 
     Parameters
     ----------
-    names : mapping of str to str
-        Values of the names in capitals, as far as known: ``URDF``, ``RESULT``, ``RECORDINGS``.
+    names : values of the names in capitals, as far as known: ``URDF``, ``RESULT``, ``RECORDINGS``
     """
     text = "give calibrated.urdf to what uses the URDF, or follow the robot with this result"
-    command = _USE
+    command = "use"
     if gate.reasons:
         prefix = "" if gate.verdict is Verdict.REJECT else "before relying on it, "
-        text, command = prefix + gate.reasons[0].remedy, _COMMANDS.get(gate.reasons[0].cause, _LOOK)
-    return NextAction(text, re.sub(r"[A-Z_]{4,}", lambda name: names.get(name[0], name[0]), command))
+        text, command = prefix + gate.reasons[0].remedy, CAUSES[gate.reasons[0].cause].command
+    return NextAction(text, re.sub(r"[A-Z_]{4,}", lambda name: names.get(name[0], name[0]), _COMMANDS[command]))

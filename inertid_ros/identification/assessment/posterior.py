@@ -15,9 +15,9 @@ from scipy.special import expit, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.qr import inverse_root, semidefinite_root
-from inertid_ros.identification.prior.convex_program import ConvexProgram, LinearConstraints, Solution
-from inertid_ros.identification.prior.coordinates import Coordinates
-from inertid_ros.identification.prior.regularizers import Regularization
+from inertid_ros.identification.solvers.convex_program import ConvexProgram, LinearConstraints, Solution
+from inertid_ros.identification.solvers.coordinates import Coordinates
+from inertid_ros.identification.solvers.regularizers import Regularization
 
 _WIDE_DRIVE_PRECISION = 1e-3  # of a drive that only its bound and weight determine, in squared natural sizes
 _ACTIVE_SLACK = 1e-4  # normalised slack below which an inequality pushes
@@ -35,10 +35,8 @@ class ErrorSources:
     ----------
     equations : tuple of ndarray, shapes (p, p) and (p,)
         Equations in normalised coordinates, whitened with the weights of the noise, which need not be those of the fit.
-    covariance : ndarray or None, shape (p, p)
-        Further covariance in normalised coordinates, of quantities that the equations take as known.
-    left_out : ndarray of bool, shape (p,)
-        Parameters that the fit has left out; their true values need not be zero.
+    covariance : (p, p), further covariance in normalised coordinates, of quantities that the equations take as known
+    left_out : bool (p,), parameters that the fit has left out; their true values need not be zero
     """
 
     equations: tuple[Array, Array]
@@ -47,13 +45,8 @@ class ErrorSources:
 
 
 def posterior(
-    fitted: tuple[Array, Array],
-    sources: ErrorSources,
-    solution: Solution,
-    convex_program: ConvexProgram,
-    coordinates: Coordinates,
-    regularization: Regularization,
-) -> tuple[Array, Array]:
+        fitted: tuple[Array, Array], sources: ErrorSources, solution: Solution, convex_program: ConvexProgram,
+        coordinates: Coordinates, regularization: Regularization) -> tuple[Array, Array]:
     """Posterior under noise that may differ from the noise that the weights of the fit stand for.
 
     Normal about the optimum, with the curvature of data and regularizer there; bounds cut it off. With other weights
@@ -62,8 +55,7 @@ def posterior(
 
     Parameters
     ----------
-    fitted : tuple of ndarray, shapes (p, p) and (p,)
-        Whitened equations in normalised coordinates, with the weights of the fit.
+    fitted : (p, p) and (p,), whitened equations in normalised coordinates, with the weights of the fit
 
     Returns
     -------
@@ -144,8 +136,7 @@ class TruncatedNormal:
     centres, deviations : ndarray, shape (k,)
         Normal distribution of every bounded quantity by itself: its part above zero is the distribution within the
         bounds, if the quantity is not zero.
-    present : ndarray, shape (k,)
-        Probability that the quantity is not zero.
+    present : (k,), probability that the quantity is not zero
     """
 
     mean: Array
@@ -162,14 +153,12 @@ class TruncatedNormal:
 
 
 def truncated_normal(
-    mean: Array, covariance: Array, rows: Array, shift: Array, absent: Array | None = None
-) -> TruncatedNormal:
+        mean: Array, covariance: Array, rows: Array, shift: Array, absent: Array | None = None) -> TruncatedNormal:
     """Normal distribution with no element of ``rows @ x + shift`` below zero.
 
     Parameters
     ----------
-    rows, shift : ndarray, shape (k, p) and (k,)
-        The bounds.
+    rows, shift : (k, p) and (k,), the bounds
     absent : ndarray, shape (k,), optional
         Density at zero of the prior of quantities that are zero with even odds before the data; it is part of the
         normal distribution. NaN of all others.

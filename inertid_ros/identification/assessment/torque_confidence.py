@@ -35,10 +35,8 @@ class TorqueConfidence:
 
     Attributes
     ----------
-    deviation : ndarray, shape (n,)
-        Root mean square of the standard deviation of predicted torque [N m or N].
-    torque : ndarray, shape (n,)
-        Root mean square of predicted torque [N m or N].
+    deviation : (n,), root mean square of the standard deviation of predicted torque [N m or N]
+    torque : (n,), root mean square of predicted torque [N m or N]
     """
 
     joint_names: tuple[str, ...]
@@ -59,12 +57,12 @@ class TorqueConfidence:
         return self.joint_names[int(np.argmax(self.shares))]
 
 
-def sample_states(model: RobotModel, count: int = RANDOM_STATES, seed: int = 0) -> Samples:
+def sample_states(model: RobotModel, count: int = RANDOM_STATES) -> Samples:
     """Random states ``(count, n)`` of a robot, independent over joints, without torque.
 
     Positions are uniform in the limits, velocities up to half of theirs, accelerations normal and in proportion.
     """
-    rng, limits = np.random.default_rng(seed), model.limits
+    rng, limits = np.random.default_rng(0), model.limits
     lower = np.where(np.isfinite(limits.lower), limits.lower, -_DEFAULT_RANGE)
     upper = np.where(np.isfinite(limits.upper), limits.upper, _DEFAULT_RANGE)
     bounded = np.isfinite(limits.velocity) & (limits.velocity > 0)
@@ -83,8 +81,7 @@ def torque_confidence(estimate: Estimate, states: Samples | None = None) -> Torq
 
     Parameters
     ----------
-    states : Samples, optional
-        States to predict at; random ones by default, identical for every estimate of one robot.
+    states : states to predict at; random ones by default, identical for every estimate of one robot
     """
     return StateTorques(estimate.model, states).confidence(estimate.parameters, estimate.covariance)
 
@@ -94,15 +91,14 @@ class StateTorques:
 
     Parameters
     ----------
-    states : Samples, optional
-        Random ones by default, identical for every estimate of one robot.
+    states : random ones by default, identical for every estimate of one robot
     """
 
     def __init__(self, model: RobotModel, states: Samples | None = None) -> None:
         if model.free:
             raise IdentificationError("confidence: torque at random states is defined for robots on a fixed base only")
         # Stribeck friction that was left out of the estimate may be there: its uncertainty is part of the torque's.
-        equations = ForceEquations(model.with_stribeck_of(np.ones(model.joints, dtype=bool)))
+        equations = ForceEquations(model.with_layout(without_stribeck=()))
         self._model, self._columns = model, equations.columns
         self._states = states if states is not None else sample_states(model)
         self._rows = [rows for rows, _ in next(dense_equations(equations, self._states, len(self._states)))]
@@ -111,14 +107,12 @@ class StateTorques:
         """Confidence by parameters ``(p,)`` with a covariance ``(p, p)``."""
         squares = [
             np.sum((rows @ covariance[np.ix_(columns, columns)]) * rows)
-            for rows, columns in zip(self._rows, self._columns, strict=True)
-        ]
+            for rows, columns in zip(self._rows, self._columns, strict=True)]
         torque = ForceEquations(self._model).predict(parameters, self._states)
         return TorqueConfidence(
             self._model.joint_names,
             np.sqrt(np.maximum(squares, 0.0) / len(self._states)),
-            np.sqrt(np.mean(torque**2, axis=0)),
-        )
+            np.sqrt(np.mean(torque**2, axis=0)))
 
 
 @dataclass(frozen=True)
@@ -127,8 +121,7 @@ class TorqueScale:
 
     Attributes
     ----------
-    variation : ndarray, shape (c,)
-        Root mean square about the mean: an offset explains a constant, even if all else is wrong.
+    variation : (c,), root mean square about the mean: an offset explains a constant, even if all else is wrong
     """
 
     torque: Array
@@ -139,12 +132,8 @@ class TorqueScale:
 
     @classmethod
     def from_recordings(
-        cls,
-        equations: Equations,
-        parameters: tuple[Array, Array],
-        recordings: Sequence[Samples],
-        fitted: Information | None = None,
-    ) -> "TorqueScale":
+            cls, equations: Equations, parameters: tuple[Array, Array], recordings: Sequence[Samples],
+            fitted: Information | None = None) -> "TorqueScale":
         """Scale of recordings, of the data fitted, and over the robot's range; zero for unmeasured channels.
 
         Joints far below the others are raised.
@@ -213,8 +202,7 @@ class ParameterSet:
 
     Attributes
     ----------
-    parameters : ndarray, shape (p,)
-        In the order of the model's layout.
+    parameters : (p,), in the order of the model's layout
     """
 
     model: RobotModel
@@ -228,8 +216,7 @@ class ParameterChange:
 
     Attributes
     ----------
-    deviations : float
-        Difference in standard deviations of both together; NaN if neither has one.
+    deviations : difference in standard deviations of both together; NaN if neither has one
     """
 
     name: str
@@ -239,8 +226,7 @@ class ParameterChange:
 
 
 def compare_results(
-    first: ParameterSet, second: ParameterSet
-) -> tuple[Array, dict[str, float], tuple[ParameterChange, ...]]:
+        first: ParameterSet, second: ParameterSet) -> tuple[Array, dict[str, float], tuple[ParameterChange, ...]]:
     """Compare two results of a robot whose links and joints are the same.
 
     Returns

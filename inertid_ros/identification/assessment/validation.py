@@ -7,6 +7,7 @@ that the noise alone decides nothing: it only separates small errors that are no
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,18 +43,15 @@ class TorqueErrors:
 
     Attributes
     ----------
-    relative_error : float
-        ``|error| / |torque|`` over all channels and samples.
-    rms_torque, rms_error : ndarray, shape (c,)
-        Per channel of the equations [N m or N of forces]; zero without measurement.
+    relative_error : ``|error| / |torque|`` over all channels and samples
+    rms_torque, rms_error : (c,), per channel of the equations [N m or N of forces]; zero without measurement
     rms_error_sliding, rms_error_resting : ndarray, shape (c,)
         The error while all drives that act on the channel slide, and while one rests or hardly moves, so that it
         contains stiction, which no model here has; NaN without such a sample.
     r_squared : ndarray, shape (c,)
         Share of the torque's variance about its mean that is explained; negative if the mean alone does better, NaN
         without variation.
-    noise : ndarray, shape (c,)
-        Standard deviation of the sensor's noise below the cutoff, the least possible error; NaN if unknown.
+    noise : (c,), standard deviation of the sensor's noise below the cutoff, the least possible error; NaN if unknown
     """
 
     relative_error: float
@@ -68,6 +66,10 @@ class TorqueErrors:
     r_squared: Array
     noise: Array
 
+    @property
+    def remedy_case(self) -> str:
+        return "" if self.quantity == "torque" else "momentum"
+
 
 @dataclass(frozen=True)
 class BandErrors:
@@ -75,8 +77,7 @@ class BandErrors:
 
     Attributes
     ----------
-    cutoff_hz : float
-        Cutoff of the low-pass on motion and torque alike [Hz].
+    cutoff_hz : cutoff of the low-pass on motion and torque alike [Hz]
     """
 
     cutoff_hz: float
@@ -90,10 +91,8 @@ class Validation:
 
     Attributes
     ----------
-    findings : tuple of Finding
-        Findings on the result, notices included.
-    blocks : int
-        Number of blocks of the data fitted, each held out in turn; 0 if other recordings were held out.
+    findings : findings on the result, notices included
+    blocks : number of blocks of the data fitted, each held out in turn; 0 if other recordings were held out
     """
 
     calibrated: TorqueErrors
@@ -126,15 +125,13 @@ def torque_errors(equations: RobotModel | Equations, parameters: Array, recordin
 
     Parameters
     ----------
-    equations : RobotModel or Equations
-        A robot stands for its equations of force.
+    equations : a robot stands for its equations of force
     """
     return errors_of_each(equations, [(parameters, samples) for samples in recordings])
 
 
 def errors_of_each(
-    equations: RobotModel | Equations, predictions: Sequence[tuple[Array, Samples]]
-) -> TorqueErrors:
+        equations: RobotModel | Equations, predictions: Sequence[tuple[Array, Samples]]) -> TorqueErrors:
     """Errors over all samples, each recording's torque predicted by its own parameters ``(p,)``."""
     equations = equations_of(equations)
     torque, error, measured, sliding = [], [], [], []
@@ -151,21 +148,14 @@ def errors_of_each(
     names = dict.fromkeys(samples.name for _, samples in predictions)
     if not tau.any():
         raise IdentificationError(
-            f"{', '.join(names)}: no usable sample or zero effort throughout; record motion with effort"
-        )
+            f"{', '.join(names)}: no usable sample or zero effort throughout; record motion with effort")
     return TorqueErrors(
         relative_error=float(np.linalg.norm(residual) / np.linalg.norm(tau)),
-        rms_torque=np.nan_to_num(_rms(tau, every)),
-        rms_error=np.nan_to_num(_rms(residual, every)),
-        rms_error_sliding=_rms(residual, slides),
-        rms_error_resting=_rms(residual, every & ~slides),
-        samples=len(tau),
-        recordings=tuple(names),
-        quantity=equations.quantity[0],
-        unit=equations.quantity[1],
+        rms_torque=np.nan_to_num(_rms(tau, every)), rms_error=np.nan_to_num(_rms(residual, every)),
+        rms_error_sliding=_rms(residual, slides), rms_error_resting=_rms(residual, every & ~slides), samples=len(tau),
+        recordings=tuple(names), quantity=equations.quantity[0], unit=equations.quantity[1],
         r_squared=_explained(tau, residual, every),
-        noise=_noise(equations, [samples for _, samples in predictions], tau),
-    )
+        noise=_noise(equations, [samples for _, samples in predictions], tau))
 
 
 def _rms(values: Array, of: NDArray[np.bool_]) -> Array:
@@ -183,13 +173,10 @@ def _explained(values: Array, residual: Array, of: NDArray[np.bool_]) -> Array:
     return 1.0 - np.divide(left, total, out=np.full(len(total), np.nan), where=total > 0)
 
 
-@dataclass(frozen=True)
-class _ChannelErrors:
+class _Channel(NamedTuple):
     """Errors of one channel as the checks see them; NaN without a URDF to compare with, or without an expectation."""
 
     name: str
-    quantity: str
-    unit: str
     error: float
     prior: float
     noise: float
@@ -198,24 +185,18 @@ class _ChannelErrors:
     minor: bool
     sliding: float
     expected: float
-    case: str
+    errors: TorqueErrors  # of all channels
 
 
 def check_errors(
-    equations: Equations,
-    calibrated: TorqueErrors,
-    prior: TorqueErrors | None,
-    scale: TorqueScale,
-    expected: tuple[Array, Array] | None = None,
-) -> tuple[Finding, ...]:
+        equations: Equations, calibrated: TorqueErrors, prior: TorqueErrors | None, scale: TorqueScale,
+        expected: tuple[Array, Array] | None = None) -> tuple[Finding, ...]:
     """Findings of all channels together, then channel by channel.
 
     Parameters
     ----------
-    prior : TorqueErrors or None
-        Errors of the URDF as given; None without one to compare with.
-    scale : TorqueScale
-        Torque of each channel: the largest in these and other recordings, and over its range.
+    prior : errors of the URDF as given; None without one to compare with
+    scale : torque of each channel: the largest in these and other recordings, and over its range
     expected : tuple of ndarray, shape (c,), optional
         See :func:`expected_errors`.
     """
@@ -223,21 +204,15 @@ def check_errors(
     sliding, foreseen = (nothing, nothing) if expected is None else expected
     given, noise = nothing if prior is None else prior.rms_error, np.nan_to_num(calibrated.noise)
     minor = scale.torque <= _MINOR_TORQUE_SHARE * scale.torque.max()
-    case = "" if calibrated.quantity == "torque" else "momentum"  # of the remedies
-    channels = [
-        _ChannelErrors(
-            name, calibrated.quantity, calibrated.unit, calibrated.rms_error[k], given[k], noise[k], scale.torque[k],
-            scale.variation[k], bool(minor[k]), sliding[k], foreseen[k], case,
-        )
-        for k, name in enumerate(equations.channels)
-        if scale.torque[k] > 0
-    ]  # fmt: skip
+    columns = (calibrated.rms_error, given, noise, scale.torque, scale.variation, minor, sliding, foreseen)
+    rows = zip(equations.channels, *columns, strict=True)
+    channels = [channel for row in rows if (channel := _Channel(*row, calibrated)).torque > 0]
     by_channel = (finding for check in (_unexplained, _worse, _unexpected) for c in channels for finding in check(c))
-    return (*_overall(calibrated, prior, case), *by_channel)
+    return (*_overall(calibrated, prior), *by_channel)
 
 
-def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None, case: str) -> Iterator[Finding]:
-    error, quantity = calibrated.relative_error, calibrated.quantity
+def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None) -> Iterator[Finding]:
+    error, quantity, case = calibrated.relative_error, calibrated.quantity, calibrated.remedy_case
     if not error < _USELESS_ERROR:
         evidence = f"the {quantity} error is {100 * error:.2f} % of the {quantity} itself"
         evidence += ", worse than no model at all"
@@ -247,24 +222,23 @@ def _overall(calibrated: TorqueErrors, prior: TorqueErrors | None, case: str) ->
         severity = Severity.CARE if added <= _HARDLY_WORSE_SHARE else Severity.REJECT
         evidence = (
             f"the {quantity} error over all channels is {100 * error:.2f} % against {100 * prior.relative_error:.2f} %"
-            " of the URDF as given"
-        )
+            " of the URDF as given")
         yield Finding.with_remedy("worse_than_urdf", severity, evidence, case="all_joints")
 
 
-def _unexplained(channel: _ChannelErrors) -> Iterator[Finding]:
+def _unexplained(channel: _Channel) -> Iterator[Finding]:
     """Neither the model nor noise explains the torque of a channel."""
     error, noise, variation = channel.error, channel.noise, channel.variation
     if error <= max(_UNEXPLAINED_ERROR * variation, _MATERIAL_SHARE * channel.torque, _MAX_NOISE_FACTOR * noise):
         return
     noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
-    evidence = f"{channel.name}: error {error:.3g} of a {channel.quantity} that varies by {variation:.3g}"
-    evidence += f" {channel.unit} (RMS){noisy}"
+    evidence = f"{channel.name}: error {error:.3g} of a {channel.errors.quantity} that varies by {variation:.3g}"
+    evidence += f" {channel.errors.unit} (RMS){noisy}"
     severity = Severity.REJECT if error > _USELESS_ERROR * variation and not channel.minor else Severity.CARE
-    yield Finding.with_remedy("above_noise", severity, evidence, channel.name, case=channel.case)
+    yield Finding.with_remedy("above_noise", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
 
-def _worse(channel: _ChannelErrors) -> Iterator[Finding]:
+def _worse(channel: _Channel) -> Iterator[Finding]:
     """The error is larger than that of the URDF as given."""
     error, prior = channel.error, channel.prior
     added = float(np.sqrt(max(error**2 - prior**2, 0.0))) / channel.torque
@@ -273,11 +247,11 @@ def _worse(channel: _ChannelErrors) -> Iterator[Finding]:
     grave = added > _MUCH_WORSE_SHARE and not channel.minor
     severity = Severity.REJECT if grave else Severity.CARE if added > _WORSE_SHARE else Severity.NOTICE
     evidence = f"{channel.name}: error {error:.3g} against {prior:.3g} of the URDF as given"
-    evidence += f", of a {channel.quantity} of {channel.torque:.3g} {channel.unit} (RMS)"
-    yield Finding.with_remedy("worse_than_urdf", severity, evidence, channel.name, case=channel.case)
+    evidence += f", of a {channel.errors.quantity} of {channel.torque:.3g} {channel.errors.unit} (RMS)"
+    yield Finding.with_remedy("worse_than_urdf", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
 
-def _unexpected(channel: _ChannelErrors) -> Iterator[Finding]:
+def _unexpected(channel: _Channel) -> Iterator[Finding]:
     """The error is much larger than the fit and its uncertainty predict."""
     error, expected = channel.sliding, channel.expected
     if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * channel.torque:
@@ -292,8 +266,7 @@ def validate(estimate: Estimate, recordings: Sequence[Samples]) -> Validation:
     calibrated = torque_errors(equations, estimate.parameters, recordings)
     prior = torque_errors(equations, estimate.prior, recordings)
     scale = TorqueScale.from_recordings(
-        equations, (estimate.prior, estimate.parameters), recordings, estimate.information
-    )
+        equations, (estimate.prior, estimate.parameters), recordings, estimate.information)
     findings = check_errors(equations, calibrated, prior, scale, expected_errors(estimate, recordings))
     return Validation(calibrated, prior, (*check_solution(estimate), *findings))
 

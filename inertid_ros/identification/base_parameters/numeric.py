@@ -236,7 +236,7 @@ def structural_base_parameters(model: RobotModel, states: int = 0, seed: int = 0
     generator, n = np.random.default_rng(seed), model.joints
     states = states or 12 * len(model.link_names) + 20
     q, v, a = generator.uniform(-np.pi, np.pi, (states, n)), *generator.normal(size=(2, states, model.velocities))
-    q[:, model.axes[model.free :, :3].any(axis=1)] /= np.pi
+    q[:, model.slides] /= np.pi
     if model.free:
         quaternions = generator.normal(size=(states, 4))
         quaternions /= np.linalg.norm(quaternions, axis=1, keepdims=True)

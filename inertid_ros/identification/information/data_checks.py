@@ -46,8 +46,7 @@ def checked_data(
 
 
 def _check_usable(
-    equations: Equations, information: Information, names: str, unmeasured: NDArray[np.bool_]
-) -> None:
+        equations: Equations, information: Information, names: str, unmeasured: NDArray[np.bool_]) -> None:
     """Check that every channel has more samples than parameters, and that something was measured.
 
     An optional channel without samples is skipped as long as there are others; so is one of ``unmeasured`` ``(c,)``,
@@ -68,13 +67,11 @@ def _check_usable(
                 continue
             raise IdentificationError(
                 f"{names}: no usable sample of {what}; did it move? record more motion, or hold it with"
-                " robot.locked_joints (--lock JOINT=POSITION)"
-            )
+                " robot.locked_joints (--lock JOINT=POSITION)")
         if count <= _unknowns(channel):
             raise IdentificationError(
                 f"{names}: {count} usable samples of {what}, and as many parameters to fit to them;"
-                " record for some seconds at least"
-            )
+                " record for some seconds at least")
     if empty:
         _log.info("%s: nothing was measured of %s; the rest is fitted", names, ", ".join(empty))
     if information.noise is not None:
@@ -82,8 +79,7 @@ def _check_usable(
         if information.rms_measured.max() <= _MIN_MOMENTUM_SHARE * level:
             raise IdentificationError(
                 f"{names}: the reaction wheels do not turn, or hardly, so that momentum has no scale and all parameters"
-                " are determined up to one common factor; spin the wheels"
-            )
+                " are determined up to one common factor; spin the wheels")
     if not information.rms_measured.any():
         raise IdentificationError(f"{names}: effort is zero throughout; the robot does not report torque")
 
@@ -101,8 +97,7 @@ def check_effort_varies(equations: Equations, recordings: Sequence[Samples]) -> 
             names = ", ".join(samples.name for samples in recordings)
             raise IdentificationError(
                 f"{names}: effort of joint '{joint_name}' is {effort[0]:.6g} throughout while it moves; its driver does"
-                " not report torque: correct it, or lock the joint (robot.locked_joints)"
-            )
+                " not report torque: correct it, or lock the joint (robot.locked_joints)")
 
 
 def _counts_of_equal_columns(information: Information) -> list[int]:
@@ -110,8 +105,7 @@ def _counts_of_equal_columns(information: Information) -> list[int]:
     keys = [channel.columns.tobytes() for channel in information.channels]
     return [
         sum(other.count for columns, other in zip(keys, information.channels, strict=True) if columns == key)
-        for key in keys
-    ]
+        for key in keys]
 
 
 def _unknowns(channel: Channel) -> int:
@@ -221,8 +215,7 @@ class OutlierLimits:
             share = np.mean(away > limit)
             if share > MAX_OUTLIER_SHARE:
                 _log.info(
-                    "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share
-                )
+                    "%s: %.1f %% of samples fit badly; too many to be outliers, all are kept", name, 100 * share)
                 continue
             middles[channel], distances[channel] = middle, limit
         return cls(middles, distances)

@@ -39,8 +39,7 @@ class ShiftedTorque:
         ``A^T A`` of each channel.
     moments : tuple of ndarray, shape (k, p)
         ``A^T b``.
-    energy : ndarray, shape (c, k)
-        ``b^T b``.
+    energy : (c, k), ``b^T b``
     """
 
     columns: tuple[np.ndarray, ...]
@@ -78,20 +77,15 @@ class ShiftedTorque:
                 energy[channel] += stride * np.sum(b**2, axis=0)
         expanded = list(zip(gram, moments, writer.expansions, strict=True))
         return cls(
-            equations.columns,
-            tuple(expansion.T @ squares @ expansion for squares, _, expansion in expanded),
-            tuple(products @ expansion for _, products, expansion in expanded),
-            energy,
-            stride * mask.sum(axis=0),
-        )
+            equations.columns, tuple(expansion.T @ squares @ expansion for squares, _, expansion in expanded),
+            tuple(products @ expansion for _, products, expansion in expanded), energy, stride * mask.sum(axis=0))
 
     @classmethod
     def sum(cls, parts: Sequence["ShiftedTorque"]) -> "ShiftedTorque":
         """Sum of all parts."""
         gram, moments = (
             tuple(np.sum(sums, axis=0) for sums in zip(*(getattr(part, name) for part in parts), strict=True))
-            for name in ("gram", "moments")
-        )
+            for name in ("gram", "moments"))
         energy, counts = (np.sum([getattr(part, name) for part in parts], axis=0) for name in ("energy", "counts"))
         return cls(parts[0].columns, gram, moments, energy, counts)
 
@@ -157,13 +151,11 @@ class Delay:
 
     Attributes
     ----------
-    seconds : float
-        Positive if the torque of an instant is reported later than its motion.
+    seconds : positive if the torque of an instant is reported later than its motion
     deviation : float
         Standard deviation, from the curvature of the residual and its independent samples; infinite if the best shift
         is the largest that was tried.
-    gain : float
-        Share by which the shift lowers the squared error of held-out blocks.
+    gain : share by which the shift lowers the squared error of held-out blocks
     """
 
     seconds: float
@@ -210,19 +202,15 @@ def estimate_delay(source: RobotModel | Equations, recordings: Sequence[Samples]
     blocks = [
         ShiftedTorque.from_samples(equations, samples, rows)
         for samples in recordings
-        for rows in samples.block_rows(_DELAY_BLOCKS)
-    ]
+        for rows in samples.block_rows(_DELAY_BLOCKS)]
     whole = ShiftedTorque.sum(blocks)
     # The best shift of the grid, refined between its neighbours.
     best = int(np.argmin([_misfit(whole, shift) for shift in SHIFTS_S]))
     seconds, deviation = float(SHIFTS_S[best]), np.inf
     if 0 < best < len(SHIFTS_S) - 1:
         optimum = scipy.optimize.minimize_scalar(
-            lambda shift: _misfit(whole, shift),
-            bounds=(SHIFTS_S[best - 1], SHIFTS_S[best + 1]),
-            method="bounded",
-            options={"xatol": 1e-6},
-        )
+            lambda shift: _misfit(whole, shift), bounds=(SHIFTS_S[best - 1], SHIFTS_S[best + 1]), method="bounded",
+            options={"xatol": 1e-6})
         seconds = float(optimum.x)
         # Deviation by the curvature of the misfit and the number of independent equations.
         sides = _misfit(whole, seconds - _CURVATURE_STEP_S) + _misfit(whole, seconds + _CURVATURE_STEP_S)

@@ -15,7 +15,7 @@ from scipy.linalg import blas, block_diag, lapack
 
 from inertid_ros.core.arrays import Array, column_counts
 from inertid_ros.core.blas_threads import one_thread
-from inertid_ros.core.errors import IdentificationError
+from inertid_ros.core.errors import ExcitationError, IdentificationError
 from inertid_ros.core.qr import append_rows, r_factor, r_factor_of_blocks
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations, equations_of
@@ -41,8 +41,7 @@ class EarlierEquations:
 
     Attributes
     ----------
-    R : ndarray, shape (k, p)
-        Coefficients, in the columns of a layout.
+    R : (k, p), coefficients, in the columns of a layout
     """
 
     R: Array
@@ -84,8 +83,7 @@ class Channel:
 
     Attributes
     ----------
-    r_factor : ndarray, shape (c + 1, c + 1)
-        R factor of ``[A | b]``.
+    r_factor : (c + 1, c + 1), R factor of ``[A | b]``
     """
 
     columns: np.ndarray
@@ -108,12 +106,10 @@ class Information:
 
     Attributes
     ----------
-    robot : str
-        Fingerprint of everything that the equations depend on besides the layout, see :func:`fingerprint`.
+    robot : fingerprint of everything that the equations depend on besides the layout, see :func:`fingerprint`
     noise : ndarray or None, shape (c,)
         Variances of the channels' errors up to a common factor, which residuals determine, see :meth:`deviation`.
-    earlier : EarlierEquations or None
-        Weighted equations of an earlier result; they count in :meth:`whitened` alone.
+    earlier : weighted equations of an earlier result; they count in :meth:`whitened` alone
     """
 
     layout: ParameterLayout
@@ -132,8 +128,7 @@ class Information:
             noise = share * self.noise + (1 - share) * other.noise
         channels = tuple(
             Channel(a.columns, r_factor(np.vstack([a.r_factor, b.r_factor])), a.count + b.count)
-            for a, b in zip(self.channels, other.channels, strict=True)
-        )
+            for a, b in zip(self.channels, other.channels, strict=True))
         earlier = self.earlier
         if other.earlier is not None:
             earlier = other.earlier if earlier is None else earlier + other.earlier
@@ -161,8 +156,7 @@ class Information:
 
         Parameters
         ----------
-        freedom : ndarray, shape (c,), optional
-            Degrees of freedom per channel; the counts by default.
+        freedom : (c,), degrees of freedom per channel; the counts by default
         """
         freedom = np.maximum(self.counts, 1) if freedom is None else np.maximum(freedom, 1e-9)
         error = np.array([channel.squared_error(parameters) for channel in self.channels])
@@ -189,8 +183,7 @@ class Information:
         size = self.layout.size
         blocks = [
             (channel.columns, weight * channel.r_factor[:-1])
-            for channel, weight in zip(self.channels, weights, strict=True)
-        ]
+            for channel, weight in zip(self.channels, weights, strict=True)]
         if self.earlier is not None:
             blocks.append((np.arange(size), self.earlier.rows))
         whole = r_factor_of_blocks(blocks, size)
@@ -248,8 +241,7 @@ class Compressor:
 
     Attributes
     ----------
-    counts : ndarray of int, shape (c,)
-        Equations per channel so far.
+    counts : (c,), equations per channel so far
     """
 
     def __init__(self, equations: Equations) -> None:
@@ -298,8 +290,7 @@ class Compressor:
         """``R (r, c + 1)`` per channel with ``R^T R = [A b]^T [A b]`` of its equations ``A x[columns] = b``."""
         return [
             factor.r_factor() @ block_diag(expansion, np.eye(1))
-            for factor, expansion in zip(self._factors, self._writer.expansions, strict=True)
-        ]
+            for factor, expansion in zip(self._factors, self._writer.expansions, strict=True)]
 
 
 class IncrementalQR:
@@ -348,3 +339,41 @@ class IncrementalQR:
         whole = np.asarray(blas.dtrmm(1.0, root, self._base))
         whole[np.abs(whole) <= _MAX_GRAM * _ZERO_DIAGONAL] = 0.0
         return whole
+
+
+@dataclass(frozen=True)
+class EarlierInformation:
+    """Information of earlier recordings, and the weights of joint torques on this robot.
+
+    Attributes
+    ----------
+    root : (k, p), equations in the parameters of the model's layout, whitened to unit noise.
+    weights : (n,), root of the independent samples per second, over the residual's standard deviation, of each joint's
+        torque [1/(N m sqrt(s)) or 1/(N sqrt(s))].
+    """
+
+    root: Array
+    weights: Array
+
+
+def earlier_information(
+    model: RobotModel, information: Information, deviation: Array, effective_counts: Array, seconds: float
+) -> EarlierInformation:
+    """Information of an identification, which the next motion complements ([Ayusawa2017]_ eqs. 41-47).
+
+    ``deviation`` is that of the residual [N m or N], ``effective_counts`` the number of independent samples, ``(c,)``
+    per channel; ``seconds`` is the length of the recordings. Information of another robot is refused.
+    """
+    if information.layout != model.layout or not set(model.joint_names) <= set(information.names):
+        raise ExcitationError(
+            "earlier information: is of another robot, of other drive terms, or not of joint torques; identify again"
+            " with the robot's options as they are now")
+    deviation, counts = np.asarray(deviation, dtype=float), np.asarray(effective_counts, dtype=float)
+    shares = counts / np.maximum(information.counts, 1)
+    root, _ = information.whitened(np.sqrt(shares) / deviation)
+    joints = [information.names.index(joint) for joint in model.joint_names]
+    weights = np.sqrt(counts[joints] / seconds) / deviation[joints]
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ExcitationError(
+            f"earlier information: weights of the {len(weights)} joints must be positive; identify again")
+    return EarlierInformation(root, weights)

@@ -10,7 +10,6 @@ import numpy as np
 
 from inertid_ros.core.errors import FormatError, IdentificationError, ModelError
 from inertid_ros.core.formats import read_arrays, read_json
-from inertid_ros.core.outputs import write_file
 from inertid_ros.robot.layout import Coupling, ParameterLayout, UserTerm
 from inertid_ros.robot.rotors import Rotor
 
@@ -20,26 +19,16 @@ INFORMATION_FORMAT = 1
 _DAMAGE_ERRORS = (OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError)
 
 
-def write_information(information: Information, path: str | Path) -> Path:
-    """Write information to an ``.npz``, atomically; a regular file that exists is replaced.
+def information_bytes(information: Information) -> bytes:
+    """Content of an ``.npz`` of information.
 
     It holds ``format``, ``layout`` (JSON), ``robot`` (fingerprint), ``names`` and ``counts`` (n,), and for every
     channel ``j`` ``columns/j`` (c,) and ``triangle/j`` (c + 1, c + 1); ``noise`` (n,) if it is known; ``earlier`` (k, p
     + 1) if the result continued an earlier one. Its size depends on the robot, not on the recordings.
     """
-    write_file(path, information_bytes(information), force=True)
-    return Path(path)
-
-
-def information_bytes(information: Information) -> bytes:
-    """Content of the file of :func:`write_information`."""
     content: dict[str, Any] = {
-        "format": INFORMATION_FORMAT,
-        "layout": json.dumps(dataclasses.asdict(information.layout)),
-        "robot": information.robot,
-        "names": np.array(information.names),
-        "counts": information.counts,
-    }
+        "format": INFORMATION_FORMAT, "layout": json.dumps(dataclasses.asdict(information.layout)),
+        "robot": information.robot, "names": np.array(information.names), "counts": information.counts}
     for index, channel in enumerate(information.channels):
         content |= {f"columns/{index}": channel.columns, f"triangle/{index}": channel.r_factor}
     if information.noise is not None:
@@ -52,7 +41,7 @@ def information_bytes(information: Information) -> bytes:
 
 
 def read_information(path: str | Path) -> Information:
-    """Information of a file that :func:`write_information` wrote, to the last bit."""
+    """Information of a file with the content of :func:`information_bytes`, to the last bit."""
     return _read(Path(path), Path(path))
 
 
@@ -61,8 +50,7 @@ def _read(source: Path | io.BytesIO, path: Path) -> Information:
         content = read_arrays(source)
         if int(content["format"]) != INFORMATION_FORMAT:
             raise IdentificationError(
-                f"{path}: has format {content['format']}, this version reads {INFORMATION_FORMAT}; update"
-            )
+                f"{path}: has format {content['format']}, this version reads {INFORMATION_FORMAT}; update")
         return _information(path, content)
     except FileNotFoundError:
         raise IdentificationError(f"{path}: no such file; check the path") from None
@@ -70,8 +58,7 @@ def _read(source: Path | io.BytesIO, path: Path) -> Information:
         raise IdentificationError(f"{path}: is not information, or is damaged ({error}); write it again") from None
     except _DAMAGE_ERRORS as error:
         raise IdentificationError(
-            f"{path}: is not information, or is damaged ({error.__class__.__name__}); write it again"
-        ) from None
+            f"{path}: is not information, or is damaged ({error.__class__.__name__}); write it again") from None
     except ModelError as error:
         raise IdentificationError(f"{path}: {error}") from None
 
@@ -85,8 +72,7 @@ def _information(path: Path, content: dict[str, np.ndarray]) -> Information:
     layout = _layout(read_json(str(content["layout"])))
     channels = tuple(
         Channel(content[f"columns/{index}"], content[f"triangle/{index}"], int(count))
-        for index, count in enumerate(content["counts"])
-    )
+        for index, count in enumerate(content["counts"]))
     names = tuple(map(str, content.get("names", layout.joints)))
     if len(channels) != len(names):
         raise IdentificationError(f"{path}: {len(channels)} channels of {len(names)} names; write it again")
@@ -112,9 +98,7 @@ def _layout(fields: dict[str, list]) -> ParameterLayout:
     return ParameterLayout(
         **{
             name: tuple(nested[name](**_tuples(value)) if name in nested else value for value in values)
-            for name, values in fields.items()
-        }
-    )
+            for name, values in fields.items()})
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:

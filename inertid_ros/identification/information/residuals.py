@@ -1,4 +1,4 @@
-"""Residuals of recordings: robust scale, correlation, and scores of blocks.
+"""Residuals of recordings: correlation, and scores of blocks.
 
 What a model leaves out, such as friction that depends on position or temperature, or elasticity, leaves residuals that
 go along with the regressor for whole stretches of the motion; covariance by noise alone is then too small. The score
@@ -10,9 +10,8 @@ Blocks are pieces of time, and regions of a joint's own motion: what depends on 
 back with every pass, and more data of the same motion does not average it out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +23,6 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import Equations
 from inertid_ros.robot.kinematics import BATCH, batches
 
-HUBER_TUNING = 1.345  # standard deviations beyond which residuals are clipped: 95 % efficiency for normal noise
 _FIRST_LAGS = 1024
 _SEGMENT_LAGS = 3  # times the number of lags
 _WINDOW_CORRELATION_TIMES = 5.0  # summation window in integrated correlation times, the usual automatic choice
@@ -32,74 +30,6 @@ MAD_TO_DEVIATION = 1.4826  # standard deviation over median absolute deviation o
 _TIME_PIECES, _LONG_TIME_PIECES = 16, 4  # short and long pieces of a recording
 _REGIONS_PER_DIRECTION = 16  # of a joint's range, for each direction
 _MAX_TIME_PIECES = 64  # of all recordings together: memory does not grow with their number
-
-
-@dataclass(frozen=True)
-class Residuals:
-    """Residuals of recordings under one set of parameters; masked ones do not count."""
-
-    recordings: tuple[Samples, ...]
-    values: tuple[Array, ...]
-
-    @classmethod
-    def from_parameters(cls, equations: Equations, recordings: Sequence[Samples], parameters: Array) -> "Residuals":
-        values = tuple(samples.tau - equations.predict(parameters, samples) for samples in recordings)
-        return cls(tuple(recordings), values)
-
-    @cached_property
-    def sizes(self) -> list[Array]:
-        """``n`` arrays of the absolute residuals that count."""
-        pairs = list(zip(self.recordings, self.values, strict=True))
-        joints = range(self.values[0].shape[1])
-        return [np.concatenate([np.abs(values[s.mask[:, joint], joint]) for s, values in pairs]) for joint in joints]
-
-    def scale(self, least: Array) -> Array:
-        """``(n,)`` robust standard deviation, never below ``least``."""
-        return np.maximum([MAD_TO_DEVIATION * np.median(size) if len(size) else 0.0 for size in self.sizes], least)
-
-    def clipped_share(self, scale: Array) -> Array:
-        """``(n,)`` share of the residuals beyond the limit: at most half, by definition of the scale."""
-        limits = zip(self.sizes, HUBER_TUNING * scale, strict=True)
-        return np.array([np.mean(size > limit) if len(size) else 0.0 for size, limit in limits])
-
-    def objective(self, scale: Array, weights: Array) -> float:
-        """Huber's loss, over all joints."""
-        total = 0.0
-        for size, limit, weight in zip(self.sizes, HUBER_TUNING * scale, weights, strict=True):
-            total += weight**2 * float(np.sum(np.where(size <= limit, 0.5 * size**2, limit * (size - 0.5 * limit))))
-        return total
-
-    def pseudo_values(self, scale: Array) -> Iterator[Samples]:
-        """Yield the recordings with pseudo-values for torques.
-
-        The clipped residual is divided by the share that is not clipped: so its variance is the estimator's.
-        """
-        limit, share = HUBER_TUNING * scale, 1 - self.clipped_share(scale)
-        for samples, values in zip(self.recordings, self.values, strict=True):
-            yield replace(samples, tau=samples.tau - values + np.clip(values, -limit, limit) / share)
-
-    def clipped_torque(self, scale: Array) -> Iterator[Samples]:
-        """Yield recordings whose torque is the clipped residual."""
-        limit = HUBER_TUNING * scale
-        for samples, values in zip(self.recordings, self.values, strict=True):
-            yield replace(samples, tau=np.clip(values, -limit, limit))
-
-    def without_clipped(self, scale: Array) -> Iterator[Samples]:
-        """Yield recordings with the clipped equations masked."""
-        for samples, values in zip(self.recordings, self.values, strict=True):
-            yield replace(samples, mask=samples.mask & (np.abs(values) <= HUBER_TUNING * scale))
-
-    def independent_fraction(self, scale: Array, least: Array) -> Array:
-        """Independent share ``(n,)`` of the samples, by the correlation of the clipped residual and the band of the
-        low-pass.
-
-        One if the residual is below ``least``, and so only rounding.
-        """
-        limit = HUBER_TUNING * scale
-        clipped = [np.clip(values, -limit, limit) for values in self.values]
-        fraction = effective_fraction(clipped, [samples.mask for samples in self.recordings])
-        fraction = np.minimum(fraction, band_fraction(self.recordings))
-        return np.where(self.scale(np.zeros_like(least)) > least, fraction, 1.0)
 
 
 def effective_fraction(residuals: Sequence[Array], masks: Sequence[NDArray[np.bool_]]) -> Array:
@@ -164,8 +94,7 @@ class BlockSums:
     ----------
     grams : tuple of ndarray, shape (k, s + 1, s + 1)
         ``[A_b r_b]^T [A_b r_b]`` of every small block per channel, in the columns of the equations' writer.
-    larger : tuple of ndarray of int, shape (k,)
-        For every partition into larger blocks the larger block of each small one.
+    larger : (k,), for every partition into larger blocks the larger block of each small one
     """
 
     grams: tuple[Array, ...]
@@ -178,8 +107,7 @@ class BlockSums:
         ----------
         metrics : sequence of ndarray, shape (s, s)
             Covariance of the fit in the columns of each channel.
-        weights : ndarray, shape (c,)
-            Weights of the squared residuals in the fit.
+        weights : (c,), weights of the squared residuals in the fit
         """
         levels, growth = np.zeros(len(weights)), np.zeros((len(self.larger), 2))
         for channel, (small, metric, weight) in enumerate(zip(self.grams, metrics, weights, strict=True)):
@@ -215,24 +143,19 @@ def noise_levels(
 
     Parameters
     ----------
-    covariance : ndarray, shape (p, p)
-        Covariance of the fit.
-    weights : ndarray, shape (c,)
-        Weights of the squared residuals in the fit.
+    covariance : (p, p), covariance of the fit
+    weights : (c,), weights of the squared residuals in the fit
     """
     metrics = [
         expansion @ covariance[np.ix_(columns, columns)] @ expansion.T
-        for expansion, columns in zip(equations.writer().expansions, equations.columns, strict=True)
-    ]
+        for expansion, columns in zip(equations.writer().expansions, equations.columns, strict=True)]
     (times, longer), (regions, wider) = (
-        sums.levels(metrics, weights) for sums in block_sums(equations, recordings, residuals)
-    )
+        sums.levels(metrics, weights) for sums in block_sums(equations, recordings, residuals))
     return np.maximum(times, regions), np.maximum(longer * times, wider * regions)
 
 
 def block_sums(
-    equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]
-) -> tuple[BlockSums, BlockSums]:
+        equations: Equations, recordings: Sequence[Samples], residuals: Sequence[Array]) -> tuple[BlockSums, BlockSums]:
     """Sums over pieces of time and over regions of motion.
 
     A low-passed signal holds no more than its band: so many samples are taken, each for its stride.
@@ -240,8 +163,7 @@ def block_sums(
     strides = [samples.stride_of_products for samples in recordings]
     thinned = [
         replace(samples, tau=values).select(slice(None, None, stride))
-        for samples, values, stride in zip(recordings, residuals, strides, strict=True)
-    ]
+        for samples, values, stride in zip(recordings, residuals, strides, strict=True)]
     pieces, count, longer = _pieces([len(samples) for samples in thinned])
     regions = [_regions(equations, channel, thinned) for channel in range(equations.count)]
     writer = equations.writer()

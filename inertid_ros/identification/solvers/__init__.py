@@ -1,1 +1,1 @@
-"""Solvers of the MAP problem."""
+"""The MAP problem: normalised coordinates, regularizers and constraints as a convex program, and its solvers."""

@@ -20,9 +20,9 @@ from inertid_ros.core.inertial_parameters import (
     pseudo_inertia,
 )
 from inertid_ros.core.qr import marginal_hessian, semidefinite_root
-from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
-from inertid_ros.identification.prior.coordinates import PULLBACK, TRACE, Entropic, Riemannian
 
+from .convex_program import ConvexProgram, Solution
+from .coordinates import PULLBACK, TRACE, Entropic, Riemannian
 from .interior_point import solve
 
 _MAX_MODELS = 300
@@ -58,9 +58,8 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
     Parameters
     ----------
     convex_program : ConvexProgram
-        Without any distance of the bodies, see :func:`~inertid_ros.identification.prior.regularizers.regularized`.
-    start : ndarray, shape (p,)
-        Inside every cone, such as the solution with the log-det divergence.
+        Without any distance of the bodies, see :func:`~inertid_ros.identification.solvers.regularizers.regularized`.
+    start : (p,), inside every cone, such as the solution with the log-det divergence
     fallback : ndarray, shape (p,)
         Start well inside every cone, for models that the solver cannot minimise from a point near a border.
     """
@@ -83,19 +82,16 @@ def solve_riemannian(convex_program: ConvexProgram, weight: float, start: Array,
         if decrement <= _TOLERANCE * scale and settled and np.isfinite(reached):
             return replace(
                 solution, objective=reached, gap=solution.gap + decrement, iterations=iterations, seconds=seconds,
-                solver="interior_point, successive convex models", curvature=None,
-            )  # fmt: skip
+                solver="interior_point, successive convex models", curvature=None)
         before = decrement
         x, value = _line_search(objective, x, value, step, expected_decrease)
     raise IdentificationError(
         f"riemannian regularizer: no minimum after {_MAX_MODELS} steps (decrement {decrement:.1e});"
-        " use the entropic regularizer"
-    )
+        " use the entropic regularizer")
 
 
 def _line_search(
-    objective: "_Objective", x: Array, value: float, step: Array, expected_decrease: float
-) -> tuple[Array, float]:
+        objective: "_Objective", x: Array, value: float, step: Array, expected_decrease: float) -> tuple[Array, float]:
     """First point of enough decrease by halving the step; if it is the whole step, the last one that doubling
     improves.
     """
@@ -180,10 +176,8 @@ class Hyperplanes:
 
     Attributes
     ----------
-    X : ndarray, shape (m, nb, 4, 4)
-        Symmetric.
-    b, weights : ndarray, shape (m,)
-        Weights are ``|a_i|^2 / sigma_i^2`` in the pullback metric ([Lee2019]_ Remark 3.8).
+    X : (m, nb, 4, 4), symmetric
+    b, weights : (m,), weights are ``|a_i|^2 / sigma_i^2`` in the pullback metric ([Lee2019]_ Remark 3.8)
     """
 
     X: Array
@@ -207,10 +201,8 @@ class Projections:
 
     Attributes
     ----------
-    exists : ndarray, shape (m,)
-        False if the hyperplane misses the cone or is too far for a unique nearest point.
-    direction : ndarray, shape (m, nb, 4, 4)
-        Unit tangent, in coordinates whitened by ``S``, along which the distance grows.
+    exists : (m,), False if the hyperplane misses the cone or is too far for a unique nearest point
+    direction : (m, nb, 4, 4), unit tangent, in coordinates whitened by ``S``, along which the distance grows
     """
 
     exists: np.ndarray
@@ -224,7 +216,7 @@ def project(S: Array, planes: Hyperplanes) -> Projections:
     With eigenvalues s of ``S^1/2 X S^1/2`` and Lambert's W, the nearest point solves
     ``sum s exp(-W(lambda s)) = b``, a decreasing function of lambda.
     """
-    root = matrix_root(S)
+    root = matrix_function(S, np.sqrt)
     values, vectors = np.linalg.eigh(root @ planes.X @ root)
     flat = values.reshape(len(values), -1)
     scale = np.maximum(np.abs(flat).max(axis=1), 1e-300)  # per row, so that lambda is of the order of one
@@ -288,22 +280,8 @@ def _root_of(sigma: Array, target: Array, low: Array, high: Array) -> Array:
     return x
 
 
-def matrix_root(S: Array) -> Array:
-    """Square root of positive definite matrices ``(..., n, n)``."""
-    return _of_eigenvalues(S, np.sqrt)
-
-
-def logarithm(S: Array) -> Array:
-    """Logarithm of positive definite matrices ``(..., n, n)``."""
-    return _of_eigenvalues(S, np.log)
-
-
-def exponential(S: Array) -> Array:
-    """Exponential of symmetric matrices ``(..., n, n)``."""
-    return _of_eigenvalues(S, np.exp)
-
-
-def _of_eigenvalues(S: Array, function: np.ufunc) -> Array:
+def matrix_function(S: Array, function: np.ufunc) -> Array:
+    """Function, such as ``numpy.sqrt`` or ``numpy.log``, of symmetric matrices ``(..., n, n)``."""
     values, vectors = np.linalg.eigh(S)
     return np.asarray((vectors * function(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
@@ -333,19 +311,12 @@ def geodesic_least_squares(A: Array, b: Array, weight: float, start: Array) -> S
         step, gap = state.newton()
         if gap <= _GEODESIC_TOLERANCE * (1 + state.value):
             return Solution(
-                x=from_pseudo_inertia(state.S).ravel(),
-                hessian=state.parameter_hessian(),
-                objective=state.value,
-                gap=gap,
-                solver="geodesic least squares",
-                iterations=iteration,
-                seconds=time.perf_counter() - began,
-            )
+                x=from_pseudo_inertia(state.S).ravel(), hessian=state.parameter_hessian(), objective=state.value,
+                gap=gap, solver="geodesic least squares", iterations=iteration, seconds=time.perf_counter() - began)
         state = state.line_search(step, gap)
     raise IdentificationError(
         f"geodesic least squares: no minimum after {_MAX_GEODESIC_STEPS} steps (gap {gap:.1e});"
-        " use the entropic regularizer"
-    )
+        " use the entropic regularizer")
 
 
 class _State:
@@ -354,7 +325,7 @@ class _State:
     def __init__(self, S: Array, planes: Hyperplanes, weight: float) -> None:
         self.S, self.planes, self.weight = S, planes, weight
         projections = project(S, planes)
-        self.to_prior = -logarithm(S)  # tangent that leads to the prior
+        self.to_prior = -matrix_function(S, np.log)  # tangent that leads to the prior
         self.exists, self.value = projections.exists, np.inf
         if not self.exists.all():
             return
@@ -380,10 +351,10 @@ class _State:
         A hyperplane that would block the step, because it has no nearest point even a small part of the step from here,
         is discarded instead.
         """
-        root = matrix_root(self.S)
+        root = matrix_function(self.S, np.sqrt)
         length = 1.0
         for _ in range(_MAX_GEODESIC_HALVINGS):
-            moved = root @ exponential(length * step) @ root
+            moved = root @ matrix_function(length * step, np.exp) @ root
             state = _State(0.5 * (moved + np.swapaxes(moved, 1, 2)), self.planes, self.weight)
             if state.value <= self.value - 1e-4 * length * expected_decrease + 1e-12 * (1 + self.value):
                 return state
@@ -394,7 +365,7 @@ class _State:
 
     def parameter_hessian(self) -> Array:
         """Hessian of the model by the parameters: ``d xi = S^-1/2 dS S^-1/2``."""
-        inverse = np.linalg.inv(matrix_root(self.S))[:, None]
+        inverse = np.linalg.inv(matrix_function(self.S, np.sqrt))[:, None]
         maps = 0.5 * np.einsum("bkij,lij->blk", inverse @ PSEUDO_INERTIA_BASIS @ inverse, _ORTHONORMAL_BASIS)
         change = block_diag(*maps)
         rows = self.rows @ change

@@ -1,7 +1,7 @@
 """Primal-dual interior point method for convex programs of identification.
 
 One method for soft and hard physical consistency: see
-:class:`~inertid_ros.identification.prior.convex_program.ConvexProgram`. The multipliers ``Z_b = w_b S_b^{-1}`` are
+:class:`~inertid_ros.identification.solvers.convex_program.ConvexProgram`. The multipliers ``Z_b = w_b S_b^{-1}`` are
 iterated along with ``x`` under Nesterov-Todd scaling [Nesterov1998]_, so that a start far from the optimum costs two
 dozen steps and not hundreds, and a body on the border of the cone does no harm.
 
@@ -17,13 +17,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import block_diag, lapack
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConvergenceError, IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
-from inertid_ros.core.qr import append_rows, append_triangle
-from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
+from inertid_ros.core.qr import append_rows
+
+from .convex_program import ConvexProgram, Solution
 
 _MAX_LOST_CURVATURE = 1e-4  # rounding errors of R^T R, in units of the curvature of a prior
 _MAX_GAP_RATIO = 10.0  # how much larger the complementarity's share of the gap may be than the gradient's
@@ -76,24 +77,14 @@ def from_squares(convex_program: ConvexProgram, x: Array, curvature: "NewtonSyst
 
 def from_rows(convex_program: ConvexProgram, x: Array, curvature: "NewtonSystem") -> Factor:
     """Factor by QR, which squares nothing; the data's slope is the rotated residual."""
-    size = len(x)
+    size, rows = len(x), curvature.rows
     whole = np.zeros((size + 1, size + 1), order="F")
     whole[:, :size] = convex_program.r_factor[:, :size]
     whole[:, size] = convex_program.r_factor @ np.append(x, -1.0)
-    triangle = np.zeros((size, size + 1), order="F")
-    triangle[:, :size] = curvature.triangle
-    whole = append_triangle(whole, triangle)
-    rows = curvature.rows
-    if len(rows):
-        whole = append_rows(whole, np.vstack([rows.T, np.zeros(len(rows))]))
+    whole = append_rows(whole, np.vstack([rows.T, np.zeros(len(rows))]))
     if not np.diagonal(whole)[:size].all():
         raise ConvergenceError("solver: a direction has no curvature; check the data for absurd values")
     return Factor(np.asfortranarray(whole[:size, :size].T), whole[:size, size])
-
-
-def keeps_prior(convex_program: ConvexProgram) -> bool:
-    """Whether rounding of ``R^T R`` leaves the prior intact."""
-    return bool(np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) < _MAX_LOST_CURVATURE)
 
 
 class Iterate(NamedTuple):
@@ -171,9 +162,7 @@ class NewtonSystem:
         scaled = np.concatenate(
             [
                 self.inverse_root @ step.S @ self.inverse_root.transpose(0, 2, 1),
-                self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1),
-            ]
-        )
+                self.dual_inverse_root @ step.Z @ self.dual_inverse_root.transpose(0, 2, 1)])
         rates = [-np.linalg.eigvalsh(scaled).min(initial=0.0)]
         rates += [float((-step.s / self.at.s).max(initial=0.0)), float((-step.u / self.at.u).max(initial=0.0))]
         fastest = max(rates)
@@ -197,7 +186,7 @@ class NewtonSystem:
 
     @cached_property
     def matrix(self) -> Array:
-        """``(p, p)`` curvature of bodies, drives and constraints."""
+        """``(p, p)`` curvature of bodies, drives and constraints, the Gram matrix of :attr:`rows`."""
         convex_program, positive = self.convex_program, len(self.convex_program.positive)
         matrix = np.zeros((len(self.at.x), len(self.at.x)))
         index = np.arange(self.bodies)
@@ -212,26 +201,16 @@ class NewtonSystem:
         return matrix
 
     @property
-    def triangle(self) -> Array:
-        """``(p, p)`` upper triangle of the curvature of bodies and of parameters that are not negative."""
-        positive = self.convex_program.positive
-        triangle = np.zeros((len(self.at.x), len(self.at.x)))
-        index = np.arange(self.bodies)
-        blocks = triangle[: self.size, : self.size].reshape(self.bodies, BODY_PARAMETERS, self.bodies, BODY_PARAMETERS)
-        blocks[index, :, index, :] = np.linalg.qr(self.products.swapaxes(1, 2), mode="r")
-        triangle[positive, positive] = np.sqrt(self.ratio[: len(positive)])
-        return triangle
-
-    @property
     def rows(self) -> Array:
-        """``(k, p)`` rows whose Gram matrix is the curvature of the other constraints."""
-        convex_program, positive = self.convex_program, len(self.convex_program.positive)
-        slopes = np.sqrt(self.ratio[positive:, None]) * convex_program.inequalities.matrix
+        """``(k, p)`` rows whose Gram matrix is the curvature."""
+        convex_program, size = self.convex_program, len(self.at.x)
+        bodies = block_diag(*np.linalg.qr(self.products.swapaxes(1, 2), mode="r"))
+        scalars = np.vstack([np.eye(size)[convex_program.positive], convex_program.inequalities.matrix])
         blocks = [
             np.kron(root, root) @ rows
-            for rows, root in zip(convex_program.blocks.matrix, self.W_root[self.bodies :], strict=True)
-        ]
-        return np.vstack([slopes, *blocks])
+            for rows, root in zip(convex_program.blocks.matrix, self.W_root[self.bodies :], strict=True)]
+        bodies = np.pad(bodies, ((0, 0), (0, size - self.size)))
+        return np.vstack([bodies, np.sqrt(self.ratio)[:, None] * scalars, *blocks])
 
     def _solve(self, right: Array, equality_error: Array) -> tuple[Array, Array]:
         """``y`` and ``dy`` of ``y - E^T dy = right`` and ``E y = -equality_error``."""
@@ -247,12 +226,12 @@ def solve(convex_program: ConvexProgram, start: Array, tolerance: float = 1e-8, 
 
     Parameters
     ----------
-    start : ndarray, shape (p,)
-        Every ``S_b`` is positive definite there and every positive parameter above zero.
-    warm : bool
-        Whether the start is the optimum of a similar convex program, see :func:`keeps_inside`.
+    start : (p,), every ``S_b`` is positive definite there and every positive parameter above zero
+    warm : whether the start is the optimum of a similar convex program, see :func:`keeps_inside`
     """
-    first, second = (from_squares, from_rows) if keeps_prior(convex_program) else (from_rows, from_squares)
+    first, second = from_squares, from_rows
+    if np.finfo(float).eps * np.diagonal(convex_program.gram).max(initial=0.0) >= _MAX_LOST_CURVATURE:
+        first, second = from_rows, from_squares
     try:
         return _attempt(convex_program, start, tolerance, first, warm)
     except ConvergenceError as error:
@@ -295,15 +274,8 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
             if np.isfinite(objective) and newton.gap <= tolerance * (1 + abs(objective)) + rounding:
                 x, objective = _last_step(convex_program, iterate, newton, objective)
                 return Solution(
-                    x=x,
-                    hessian=convex_program.gram + newton.matrix,
-                    objective=objective,
-                    gap=newton.gap,
-                    solver="interior_point",
-                    iterations=iteration,
-                    seconds=0.0,
-                    curvature=newton.matrix,
-                )
+                    x=x, hessian=convex_program.gram + newton.matrix, objective=objective, gap=newton.gap,
+                    solver="interior_point", iterations=iteration, seconds=0.0, curvature=newton.matrix)
         # Where steps are short, the products have shrunk ahead of the gradient: they are raised until it catches up.
         level = newton.excess if share >= _SHORT_STEP else max(newton.excess, newton.imbalance)
         step = newton.step((1 - share) ** 2 * level)
@@ -317,8 +289,7 @@ def _solved(convex_program: ConvexProgram, iterate: Iterate, tolerance: float, f
 
 
 def _last_step(
-    convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem, objective: float
-) -> tuple[Array, float]:
+        convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem, objective: float) -> tuple[Array, float]:
     """Take one more step with the Hessian that is already factored: near the optimum it squares the error."""
     step = newton.step(0.0)
     last = iterate.moved(step, min(1.0, _TO_BORDER_SHARE * newton.distance_to_border(step)))
@@ -338,8 +309,7 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
         np.linalg.cholesky(S)
     except np.linalg.LinAlgError:
         raise IdentificationError(
-            "solver: the prior is not physically consistent; correct the URDF's inertias"
-        ) from None
+            "solver: the prior is not physically consistent; correct the URDF's inertias") from None
     if (scalars <= 0).any():
         raise IdentificationError("solver: the start has a friction or rotor inertia of zero; start above zero")
     if warm and keeps_inside(convex_program):
@@ -354,8 +324,7 @@ def _start(convex_program: ConvexProgram, x: Array, warm: bool) -> Iterate:
     whole = np.concatenate([S, blocks])
     slack = np.concatenate([scalars, np.maximum(convex_program.inequalities(x), 0.1)])
     return Iterate(
-        x, whole, product * np.linalg.inv(whole), slack, product / slack, np.zeros(len(convex_program.equalities))
-    )
+        x, whole, product * np.linalg.inv(whole), slack, product / slack, np.zeros(len(convex_program.equalities)))
 
 
 def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSystem) -> IdentificationError:
@@ -367,9 +336,7 @@ def _failure(convex_program: ConvexProgram, iterate: Iterate, newton: NewtonSyst
         names = convex_program.inequalities.names + convex_program.equalities.names + convex_program.blocks.names
         worst = names[int(np.argmax(violated))]
         return IdentificationError(
-            f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it"
-        )
+            f"solver: the constraints contradict one another or the data's prior, worst is {worst}; relax it")
     return ConvergenceError(
         f"solver: no optimum after {_MAX_STEPS} iterations (gap {newton.gap:.1e});"
-        " check units, limits and the prior"
-    )
+        " check units, limits and the prior")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import attrs
 import numpy as np
 import scipy
 from scipy.linalg import block_diag
@@ -13,16 +14,16 @@ from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, geodesic_dista
 from inertid_ros.core.qr import marginal_hessian
 from inertid_ros.core.samples import Samples
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior import regularizers as priors
-from inertid_ros.identification.prior.constraints import Constraints, constrained
-from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
-from inertid_ros.identification.prior.coordinates import PULLBACK, TYPICAL_PRIOR_SPREAD, Coordinates, prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization
 from inertid_ros.regressors.equations import Equations
 
+from . import regularizers as priors
+from .constraints import Constraints, constrained
+from .convex_program import ConvexProgram, Solution
+from .coordinates import PULLBACK, TYPICAL_PRIOR_SPREAD, Coordinates, prior_coordinates
 from .geodesic import geodesic_least_squares, solve_riemannian
 from .interior_point import keeps_inside, solve
-from .third_party import solve_point_masses, solve_with_clarabel
+from .regularizers import Regularization
+from .third_party import point_masses, solve_point_masses, solve_with_clarabel
 
 COMPARED_REGULARIZERS = ("euclidean", "pullback", "entropic", "riemannian", "point_mass")  # as [Lee2019]_ does
 _MAX_LOG_WEIGHT = np.log(1e7)  # of the search, around the first weight
@@ -35,10 +36,8 @@ class MapProblem:
 
     Attributes
     ----------
-    prior : ndarray, shape (p,)
-        Physical parameters at which ``fixed`` ones are held.
-    solver : str
-        Solver of the convex regularizers, one of :data:`~inertid_ros.config.identification.SOLVERS`.
+    prior : (p,), physical parameters at which ``fixed`` ones are held
+    solver : solver of the convex regularizers, one of :data:`~inertid_ros.config.identification.SOLVERS`
     """
 
     coordinates: Coordinates
@@ -51,8 +50,7 @@ class MapProblem:
 
         Parameters
         ----------
-        bodies : ndarray, shape (nb, 10)
-            Physical prior of links and rotors, less what is locked.
+        bodies : (nb, 10), physical prior of links and rotors, less what is locked
         """
         coordinates, layout = self.coordinates, self.coordinates.layout
         if regularization.regularizer == "euclidean":
@@ -64,7 +62,7 @@ class MapProblem:
             return replace(regularization, metric=metric, centre=layout.all_bodies(centre))
         if regularization.regularizer == "point_mass":
             regions = [(name, self.constraints.inside.get(name, ())) for name in layout.body_names]
-            points = priors.point_masses(bodies, coordinates.blocks, regions, np.random.default_rng(0))
+            points = point_masses(bodies, coordinates.blocks, regions, np.random.default_rng(0))
             return replace(regularization, metric=points.metric, points=points)
         return regularization
 
@@ -73,8 +71,7 @@ class MapProblem:
 
         Parameters
         ----------
-        start : Solution, optional
-            Solution of a similar problem, with the same regularizer.
+        start : solution of a similar problem, with the same regularizer
 
         Raises
         ------
@@ -129,12 +126,10 @@ class MapProblem:
         assert regularization.points is not None, "completed() comes first"
         if self.constraints.com_inside:
             raise IdentificationError(
-                "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another"
-            )
-        points_lie_inside = replace(self.constraints, inside={})
+                "regularizer 'point_mass': centres of mass cannot be bounded apart; bound the links or choose another")
+        points_lie_inside = attrs.evolve(self.constraints, inside={})
         convex_program = replace(self, constraints=points_lie_inside).convex_program(
-            R, z, replace(regularization, regularizer="riemannian")
-        )
+            R, z, replace(regularization, regularizer="riemannian"))
         return solve_point_masses(convex_program, regularization.points, regularization.weight)
 
     def _geodesic(self, R: Array, z: Array, regularization: Regularization, start: Solution | None) -> Solution:
@@ -156,11 +151,8 @@ class MapProblem:
         order = np.concatenate([np.arange(size, layout.size), np.arange(size)])
         drives = marginal_hessian(entropic.hessian[np.ix_(order, order)], layout.size - size)
         return replace(
-            fit,
-            x=np.concatenate([fit.x, entropic.x[size:]]),
-            hessian=block_diag(fit.hessian, drives),
-            seconds=entropic.seconds + fit.seconds,
-        )
+            fit, x=np.concatenate([fit.x, entropic.x[size:]]), hessian=block_diag(fit.hessian, drives),
+            seconds=entropic.seconds + fit.seconds)
 
 
 @dataclass(frozen=True)
@@ -179,13 +171,9 @@ class EqualResidualFit:
 
 
 def fits_at_equal_residual(
-    equations: Equations,
-    recordings: Sequence[Samples],
-    bound: float,
-    regularizers: Sequence[str] = COMPARED_REGULARIZERS,
-    constraints: Constraints | None = None,
-    weights: Array | None = None,
-) -> dict[str, EqualResidualFit]:
+        equations: Equations, recordings: Sequence[Samples], bound: float,
+        regularizers: Sequence[str] = COMPARED_REGULARIZERS,
+        constraints: Constraints | None = None) -> dict[str, EqualResidualFit]:
     """Fit under several regularizers at the same residual ([Lee2019]_ sec. 3.5.1, figs. 3.5 to 3.12).
 
     A weight has another meaning for every regularizer. Comparable is the projection of the prior onto the parameters of
@@ -194,18 +182,14 @@ def fits_at_equal_residual(
 
     Parameters
     ----------
-    bound : float
-        Bound of ``|A x - b|^2`` over all equations.
-    weights : ndarray, shape (c,), optional
-        Weight of every channel's equations; one by default.
+    bound : bound of ``|A x - b|^2`` over all equations
     """
     model, information = equations.model, compress(equations, recordings)
-    weights = np.ones(equations.count) if weights is None else np.asarray(weights, dtype=float)
     coordinates = prior_coordinates(model, information)
     map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
-    R, z = information.whitened(weights)
-    zero = np.array([channel.squared_error(np.zeros(model.layout.size)) for channel in information.channels])
-    least = float(weights**2 @ zero - z @ z)  # what no parameters remove
+    R, z = information.whitened(np.ones(equations.count))
+    measured = sum(channel.squared_error(np.zeros(model.layout.size)) for channel in information.channels)
+    least = measured - float(z @ z)  # what no parameters remove
     whole = coordinates.normalise(np.vstack([R, np.zeros(R.shape[1])]), np.append(z, np.sqrt(max(least, 0.0))))
     bodies = model.consistent_prior - model.inertial_locked
     fits = {}

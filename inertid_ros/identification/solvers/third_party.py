@@ -1,27 +1,43 @@
-"""Solvers of other packages, imported when they are chosen: CVXPY with Clarabel, and OSQP."""
+"""Solvers of other packages, imported when they are chosen: CVXPY with Clarabel, and OSQP for point masses."""
 
 import importlib
+import logging
 import time
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+import scipy
 from scipy import sparse
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, PSEUDO_INERTIA_BASIS
-from inertid_ros.identification.prior.convex_program import ConvexProgram, Solution
-from inertid_ros.identification.prior.coordinates import TRACE, Entropic
-from inertid_ros.identification.prior.regularizers import PointMasses
+from inertid_ros.core.inertial_parameters import (
+    BODY_PARAMETERS,
+    PSEUDO_INERTIA_BASIS,
+    Ellipsoid,
+    from_pseudo_inertia,
+    pseudo_inertia,
+)
+
+from .convex_program import ConvexProgram, Solution
+from .coordinates import TRACE, Entropic
 
 _CLARABEL_GAP = 1e-8  # relative, its default tolerance
 _CLARABEL_ACCEPTED_GAP = 1e-7
 _OSQP_TOLERANCE = 1e-9
 _OSQP_ACCEPTED_GAP = 1e-6
 _OSQP_ITERATIONS = 100_000
+POINTS_PER_BODY = 100  # random ones per body
+_REGION_EXTENT = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
+_EXACTNESS_WEIGHT = 1e4  # weight of the prior's ten parameters against an even distribution of its mass
+_REALIZED_ERROR = 1e-6  # relative error of a prior that the points make up
+_HADAMARD = 0.5 * np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
+_log = logging.getLogger(__name__)
 
 
 def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
@@ -31,8 +47,7 @@ def cvxpy_problem(convex_program: ConvexProgram) -> tuple[Any, Any]:
     objective = (
         0.5 * cp.sum_squares(convex_program.R @ x - convex_program.z)
         + convex_program.linear @ x
-        + convex_program.constant
-    )
+        + convex_program.constant)
     constraints = []
     for body, weight in enumerate(convex_program.body_weights):
         start = BODY_PARAMETERS * body
@@ -77,14 +92,8 @@ def solve_with_clarabel(convex_program: ConvexProgram) -> Solution:
         if problem.constraints or not gap <= _CLARABEL_ACCEPTED_GAP * (1 + abs(objective)):
             raise IdentificationError("Clarabel missed its accuracy; use the built-in solver")
     return Solution(
-        x=solution,
-        hessian=hessian,
-        objective=objective,
-        gap=gap,
-        solver="clarabel",
-        iterations=int(problem.solver_stats.num_iters or 0),
-        seconds=time.perf_counter() - began,
-    )
+        x=solution, hessian=hessian, objective=objective, gap=gap, solver="clarabel",
+        iterations=int(problem.solver_stats.num_iters or 0), seconds=time.perf_counter() - began)
 
 
 def _squared_residual(convex_program: ConvexProgram, x: Array, hessian: Array) -> float:
@@ -121,6 +130,103 @@ def _cvxpy() -> ModuleType:
     return cp
 
 
+@dataclass(frozen=True)
+class PointMasses:
+    """Positions and prior masses of the points of all bodies.
+
+    Attributes
+    ----------
+    matrix : (10 nb, N), map from masses to parameters of the bodies, in normalised coordinates
+    prior : (N,), masses [kg] that make up the prior, as even as possible
+    """
+
+    matrix: Array
+    prior: Array
+    positions: tuple[Array, ...]
+
+    @property
+    def scale(self) -> float:
+        """Factor on ``|mu - mu0|^2`` for agreement with geodesic distances if all masses grow alike."""
+        return 2 * len(self.positions) / float(self.prior @ self.prior)
+
+    @property
+    def metric(self) -> Array:
+        """``(nb, 10, 10)`` metric of the least ``|mu - mu0|^2`` that gives a change of the parameters."""
+        starts = np.cumsum([0, *(len(positions) for positions in self.positions)])
+        blocks = [self.matrix[10 * b : 10 * b + 10, starts[b] : starts[b + 1]] for b in range(len(self.positions))]
+        return self.scale * np.array([np.linalg.inv(block @ block.T) for block in blocks])
+
+
+def point_masses(
+        bodies: Array, normalise: Array, regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]], rng: np.random.Generator,
+        count: int = POINTS_PER_BODY) -> PointMasses:
+    """Draw points for all bodies, which are made of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec.
+    3.5.1).
+
+    Uniform in the regions, and some that make up the prior exactly if it is realizable there.
+
+    Parameters
+    ----------
+    bodies : (nb, 10), priors, physically consistent
+    normalise : (nb, 10, 10), map from normalised to physical parameters of each body
+    regions : name of each body and the ellipsoids whose union holds its mass; none for a region of its own shape
+    """
+    columns, masses, positions = [], [], []
+    for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
+        shapes = region or (Ellipsoid.from_body(pi, _REGION_EXTENT),)
+        points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
+        lifted = np.column_stack([points, np.ones(len(points))])
+        made = from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
+        columns.append(np.linalg.solve(matrix, made.T))
+        masses.append(_even_masses(pi, made, matrix, name))
+        positions.append(points)
+    return PointMasses(block_diag(*columns), np.concatenate(masses), tuple(positions))
+
+
+def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
+    """Draw points ``(count, 3)`` in proportion to volume."""
+    volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
+    shares = rng.multinomial(count, volume / volume.sum())
+    return np.vstack([shape.uniform(rng, share) for shape, share in zip(shapes, shares, strict=True)])
+
+
+def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:
+    """Points in the ellipsoid that suits the body best, any four of a set making it up exactly.
+
+    ``J = C C^T`` for any ``C = L U`` with U orthogonal, and the columns of C are points with their masses. Those of ``U
+    = V H``, with V the eigenvectors of ``L^T Q L`` and H a Hadamard matrix, all have the same value of the ellipsoid's
+    form, a quarter of ``tr(J Q)``: all lie inside if the body is realizable there at all ([Wensing2018]_ Thm. 4).
+    """
+    best = max(shapes, key=lambda shape: float(shape.row @ pi))
+    if best.row @ pi < 0:
+        return np.zeros((0, 3))
+    lower = np.linalg.cholesky(pseudo_inertia(pi))
+    vectors = np.linalg.eigh(lower.T @ best.quadric @ lower)[1]
+    points = []
+    for signs in ((1, 1, 1, 1), (1, 1, 1, -1), (1, 1, -1, 1), (1, -1, 1, 1)):
+        columns = lower @ (vectors * np.array(signs)) @ _HADAMARD
+        kept = np.abs(columns[3]) > 1e-6 * np.sqrt(pi[0])
+        points.append((columns[:3, kept] / columns[3, kept]).T)
+    return np.vstack(points)
+
+
+def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
+    """Masses ``(k,)``, not negative and as even as possible, that make up the body."""
+    units = pi[0] * np.linalg.solve(matrix, made.T)
+    target = np.linalg.solve(matrix, pi)
+    even = np.full(len(made), 1 / len(made))
+    rows = np.vstack([_EXACTNESS_WEIGHT * units, np.eye(len(made))])
+    shares, _ = scipy.optimize.nnls(rows, np.concatenate([_EXACTNESS_WEIGHT * target, even]))
+    error = np.linalg.norm(units @ shares - target) / np.linalg.norm(target)
+    if error > _REALIZED_ERROR:
+        _log.warning(
+            "point masses: the prior of '%s' does not fit into the ellipsoids given for it (relative error %.1g);"
+            " the nearest that does is taken instead",
+            name,
+            error)
+    return np.asarray(pi[0] * shares)
+
+
 def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weight: float) -> Solution:
     """Minimise a convex program over masses of points instead of body parameters, plus ``weight`` times their distance.
 
@@ -136,27 +242,20 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     if len(convex_program.blocks):
         raise IdentificationError(
             f"point masses: '{convex_program.blocks.names[0]}' is no linear constraint; drop it or use another"
-            " regularizer"
-        )
+            " regularizer")
     began = time.perf_counter()
     inertial = len(points.matrix)
     others = np.eye(convex_program.R.shape[1] - inertial)
     expansion = block_diag(points.matrix, others)  # unknowns to parameters: masses of all points, then the drives
     solver = _imported("osqp", "regularizer 'point_mass'", "OSQP").OSQP()
     solver.setup(
-        *_matrices(convex_program, points, weight, expansion),
-        eps_abs=_OSQP_TOLERANCE,
-        eps_rel=_OSQP_TOLERANCE,
-        max_iter=_OSQP_ITERATIONS,
-        polishing=True,
-        verbose=False,
-    )
+        *_matrices(convex_program, points, weight, expansion), eps_abs=_OSQP_TOLERANCE, eps_rel=_OSQP_TOLERANCE,
+        max_iter=_OSQP_ITERATIONS, polishing=True, verbose=False)
     result = solver.solve(raise_error=False)
     if "infeasible" in result.info.status:
         names = convex_program.inequalities.names + convex_program.equalities.names
         raise IdentificationError(
-            f"solver: the constraints contradict one another or the points, among {', '.join(names)}; relax one"
-        )
+            f"solver: the constraints contradict one another or the points, among {', '.join(names)}; relax one")
     masses = np.asarray(result.x[: expansion.shape[1]], dtype=float)
     masses[: len(points.prior)] = np.maximum(masses[: len(points.prior)], 0.0)
     x, change = expansion @ masses, masses[: len(points.prior)] - points.prior
@@ -166,19 +265,12 @@ def solve_point_masses(convex_program: ConvexProgram, points: PointMasses, weigh
     gap = abs(float(result.info.duality_gap)) + float(result.info.prim_res + result.info.dual_res)
     if not (result.info.status.startswith("solved") and gap <= _OSQP_ACCEPTED_GAP * (1 + abs(objective))):
         raise IdentificationError(
-            f"OSQP stopped with '{result.info.status}' (gap {gap:.1e}); use the entropic regularizer"
-        )
+            f"OSQP stopped with '{result.info.status}' (gap {gap:.1e}); use the entropic regularizer")
     hessian = convex_program.gram.copy()
     hessian[:inertial, :inertial] += block_diag(*(2 * weight * points.metric))
     return Solution(
-        x=x,
-        hessian=hessian,
-        objective=objective,
-        gap=gap,
-        solver="osqp",
-        iterations=int(result.info.iter),
-        seconds=time.perf_counter() - began,
-    )
+        x=x, hessian=hessian, objective=objective, gap=gap, solver="osqp", iterations=int(result.info.iter),
+        seconds=time.perf_counter() - began)
 
 
 def _matrices(convex_program: ConvexProgram, points: PointMasses, weight: float, expansion: Array) -> tuple:

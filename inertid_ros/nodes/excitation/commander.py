@@ -15,8 +15,8 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.execution.horizons import Horizon
 from inertid_ros.excitation.execution.supervisor import CommandInterface
-from inertid_ros.nodes.controller import CommandTopic, of_controller
 from inertid_ros.robot.recorded_joints import RecordedJoints
+from inertid_ros.ros.controller import CommandTopic, of_controller
 from inertid_ros.ros.conversions import TrajectoryArrays, to_joint_trajectory, to_time
 from inertid_ros.ros.topics import PacedGroup
 

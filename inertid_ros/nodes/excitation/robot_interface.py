@@ -12,9 +12,9 @@ from inertid_ros.config.nodes import ExcitationNodeOptions, SpeedScalingOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.msg import RecorderStatus
-from inertid_ros.nodes.controller import ControllerManager
 from inertid_ros.nodes.robot_states import RobotStates
 from inertid_ros.robot.model import RobotModel
+from inertid_ros.ros.controller import ControllerManager
 from inertid_ros.ros.conversions import NANOSECONDS, JointSample, to_nanoseconds
 from inertid_ros.ros.topics import LATCHED, NEWEST, STATE, PolledSubscription
 

@@ -29,10 +29,10 @@ from inertid_ros.nodes.adaptation import Adaptation
 from inertid_ros.nodes.calibrate import CalibrationFlow
 from inertid_ros.nodes.excitation.node import Excitation
 from inertid_ros.nodes.flow_client import FlowClient
-from inertid_ros.nodes.identifier.node import Identifier
+from inertid_ros.nodes.identifier import Identifier
 from inertid_ros.nodes.measure_payload import PayloadFlow
-from inertid_ros.nodes.online.node import Online
-from inertid_ros.nodes.recorder.node import Recorder
+from inertid_ros.nodes.online import Online
+from inertid_ros.nodes.recorder import Recorder
 from inertid_ros.nodes.replay import Replay
 from inertid_ros.nodes.simulator import Simulator
 from inertid_ros.ros.parameters import declare
@@ -52,8 +52,7 @@ ACCESS: Mapping[Access, Callable[[Node, str, str], Any]] = {
     ("services", "reply"): Node.get_service_names_and_types_by_node,
     ("services", "request"): Node.get_client_names_and_types_by_node,
     ("actions", "execute"): get_action_server_names_and_types_by_node,
-    ("actions", "call"): get_action_client_names_and_types_by_node,
-}
+    ("actions", "call"): get_action_client_names_and_types_by_node}
 """All accesses in the order of the file, and the function that lists the names that a node uses by it."""
 
 Used = Mapping[Access, Sequence[str]]
@@ -65,12 +64,10 @@ _ARMING = ("excitation/change_state", "excitation/get_parameter_types", "excitat
 FLOW_REQUESTS: Mapping[str, Used] = {
     "calibrate": {
         ("services", "request"): (*_ARMING, "recorder/get_parameter_types", "recorder/start", "recorder/stop"),
-        ("actions", "call"): ("excitation/excite", "identifier/identify"),
-    },
+        ("actions", "call"): ("excitation/excite", "identifier/identify")},
     "measure_payload": {
         ("services", "request"): _ARMING,
-        ("actions", "call"): ("excitation/excite", "online/identify_payload"),
-    },
+        ("actions", "call"): ("excitation/excite", "online/identify_payload")},
 }
 """Flow to names relative to its namespace, with the excitation node moving the robot."""
 
@@ -99,7 +96,6 @@ def used_by_nodes(arguments: Sequence[str] = ()) -> dict[Identity, Used]:
 
 
 def _replay_parameters(folder: Path) -> Path:
-    """Write a parameter file with the bag that replay needs."""
     still, instants = np.zeros((10, 1)), np.linspace(0.0, 0.09, 10)
     values = {"bag": str(write_bag(Recording(("joint",), instants, still, still), folder / "bag")), "record": True}
     file = folder / "needed.yaml"
@@ -108,8 +104,7 @@ def _replay_parameters(folder: Path) -> Path:
 
 
 def _used_by_flow(
-    node_name: str, options: type[Any], flow_type: Callable[[FlowClient, Any], object]
-) -> dict[Identity, Used]:
+        node_name: str, options: type[Any], flow_type: Callable[[FlowClient, Any], object]) -> dict[Identity, Used]:
     """Make a flow, which has a context and signal handlers of its own, and return what it uses and requests."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -119,8 +114,7 @@ def _used_by_flow(
             above = namespace.rstrip("/")
             requested = {
                 access: expressions((f"{above}/{relative}" for relative in names), name, namespace)
-                for access, names in FLOW_REQUESTS[node_name].items()
-            }
+                for access, names in FLOW_REQUESTS[node_name].items()}
             return {(name, namespace): {**used_names(client.node), **requested}}
     finally:
         for number, handler in handlers.items():
@@ -132,8 +126,7 @@ def used_names(node: Node) -> Used:
     name, namespace = node.get_name(), node.get_namespace()
     return {
         access: expressions((full for full, _types in names_of(node, name, namespace)), name, namespace)
-        for access, names_of in ACCESS.items()
-    }
+        for access, names_of in ACCESS.items()}
 
 
 def expressions(full_names: Iterable[str], name: str, namespace: str) -> tuple[str, ...]:
@@ -170,10 +163,8 @@ def policy_text(nodes: Mapping[Identity, Used]) -> str:
 
 
 def main() -> int:
-    """Write the policy file into the folder given."""
     parser = argparse.ArgumentParser(
-        description="write the SROS 2 policy of the nodes, as they are with the arguments after --ros-args"
-    )
+        description="write the SROS 2 policy of the nodes, as they are with the arguments after --ros-args")
     parser.add_argument("folder", nargs="?", default="security", help="of the policy file")
     arguments = [*sys.argv[1:], "--ros-args"]
     index = arguments.index("--ros-args")

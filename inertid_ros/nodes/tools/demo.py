@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -37,10 +36,9 @@ from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes import MODULES
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.ros.parameter_messages import from_inertial_parameters
-from inertid_ros.ros.topics import LATCHED
 
-from .payload_demo import demo_node, hold_a_box, print_payload, spin_until
-from .processes import SERVING_NODES, DemoError, Processes, claim_domain
+from .payload_demo import DemoNode, hold_a_box, print_payload
+from .processes import SERVING_NODES, Processes, claim_domain
 
 ARMS = ("arm", "payload")
 CONFIGURATIONS = {**dict.fromkeys(ARMS, "simulate.yaml"), "biped": "biped.yaml", "humanoid": "humanoid.yaml"}
@@ -59,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InertidError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as stack:
         domain = stack.enter_context(claim_domain())
         os.environ["ROS_DOMAIN_ID"], os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = str(domain), "LOCALHOST"
@@ -88,13 +86,12 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     logs.mkdir()
     configuration = Path(options.config) if options.config else _share() / "config" / CONFIGURATIONS[options.robot]
     if not configuration.is_file():
-        raise DemoError(f"{configuration}: no such parameter file; build the package again")
+        raise InertidError(f"{configuration}: no such parameter file; build the package again")
     parameters = {
         "simulator": [f"{key}seed:={options.seed}" for key in ("perturbation_", "simulation.", "legged_robot.")],
         "recorder": [f"directory:={work / 'recordings'}"],
-        "identifier": [f"output_directory:={work}"],
-    }
-    tracking, payload = "", None
+        "identifier": [f"output_directory:={work}"]}
+    last_line, payload = "", None
     with Processes(logs) as processes:
         for name in SERVING_NODES:
             if name != "excitation" or options.robot in ARMS:
@@ -103,10 +100,10 @@ def _run(options: argparse.Namespace, work: Path) -> int:
         processes.start("calibrate", flow, own_terminal=True)
         status = processes.wait("calibrate", 600.0)
         if status not in (0, 3):
-            raise DemoError(f"the calibration ended with status {status}")
+            raise InertidError(f"the calibration ended with status {status}")
         given, truth = receive_truth(load_configuration(configuration).robot)
         if status == 0 and options.robot == "arm":
-            tracking = _track(processes, configuration)
+            last_line = _track(processes, configuration)
         if status == 0 and options.robot == "payload":
             recordings = json.dumps([str(bag) for bag in sorted((work / "recordings").iterdir())])
             values = (f"result:={work / 'calibration'}", f"recordings:={recordings}")
@@ -127,19 +124,14 @@ def _run(options: argparse.Namespace, work: Path) -> int:
     if payload is not None:
         print_payload(*payload)
     if options.robot not in ARMS:
-        tracking = describe_centre_of_mass(given, bodies, configuration, work)
-    print(f"{tracking}\n{time.monotonic() - began:.0f} s in all")
+        last_line = describe_centre_of_mass(given, bodies, configuration, work)
+    print(f"{last_line}\n{time.monotonic() - began:.0f} s in all")
     return status
 
 
 def _command(name: str, configuration: Path, parameters: Iterable[str]) -> list[str]:
-    """Command of a node with a parameter file and single parameters."""
-    files = ("--ros-args", "--params-file", str(configuration))
-    return [sys.executable, "-m", MODULES[name], *files, *_singles(parameters)]
-
-
-def _singles(parameters: Iterable[str]) -> list[str]:
-    return [word for value in parameters for word in ("-p", value)]
+    singles = [word for value in parameters for word in ("-p", value)]
+    return [sys.executable, "-m", MODULES[name], "--ros-args", "--params-file", str(configuration), *singles]
 
 
 def _track(processes: Processes, configuration: Path) -> str:
@@ -147,12 +139,13 @@ def _track(processes: Processes, configuration: Path) -> str:
     print("tracking with gravity compensation, either set of parameters ...", flush=True)
     name = "gravity_compensation"
     example = _share().parent.parent / "lib" / "inertid_ros" / name
+    command = [sys.executable, str(example), "--ros-args"]
     joints = load_configuration(configuration).robot.locked_joints
-    values = [f"robot.locked_joints.{joint}:={position}" for joint, position in joints.items()]
-    locked = [f"robot.locked_joint_names:={json.dumps(list(joints))}", *values]
-    processes.start(name, [sys.executable, str(example), "--ros-args", *_singles(locked)])
+    for joint, position in joints.items():
+        command += ["-p", f"robot.locked_joints.{joint}:={position}"]
+    processes.start(name, [*command, "-p", f"robot.locked_joint_names:={json.dumps(list(joints))}"])
     if processes.wait(name, 120.0) != 0:
-        raise DemoError(f"gravity compensation failed:\n{processes.tail(name)}")
+        raise InertidError(f"gravity compensation failed:\n{processes.tail(name)}")
     return processes.tail(name, 2)
 
 
@@ -161,8 +154,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--robot", default="arm", choices=CONFIGURATIONS,
         help="arm: seven joints; payload: it then grasps a box; biped: an exoskeleton on two force plates; humanoid: on"
-        " one foot",
-    )
+        " one foot")
     parser.add_argument("--output", default="result", help="result directory; that of an earlier demo is replaced")
     parser.add_argument("--seed", type=int, default=0, help="of the point masses, the drives and the noise")
     parser.add_argument("--config", default="", help="parameter file in place of the robot's own in config")
@@ -173,22 +165,16 @@ def _share() -> Path:
     return Path(get_package_share_directory("inertid_ros"))
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def receive_truth(robot: RobotOptions) -> tuple[RobotModel, Array]:
     """Return the robot as the simulator describes it and its true bodies ``(nb, 10)``, from latched topics.
 
     Raises InertidError if the simulator does not publish them.
     """
-    description: list[String] = []
-    truth: list[InertialParameters] = []
-    with demo_node() as node:
-        node.create_subscription(String, "robot_description", description.append, LATCHED)
-        node.create_subscription(InertialParameters, "simulator/true_parameters", truth.append, LATCHED)
-        otherwise = "the simulator does not publish its truth; see its log"
-        spin_until(node, lambda: description and truth, otherwise, _TRUTH_TIMEOUT_S)
+    with DemoNode() as demo:
+        description = demo.listen(String, "robot_description")
+        truth = demo.listen(InertialParameters, "simulator/true_parameters")
+        missing = "the simulator does not publish its truth; see its log"
+        demo.until(lambda: description and truth, missing, _TRUTH_TIMEOUT_S)
     return load_model(description[0].data, robot), from_inertial_parameters(truth[0]).bodies
 
 
@@ -206,8 +192,7 @@ def comparison(names: Sequence[str], bodies: Mapping[str, Array], report: Mappin
     return {
         "relative_error": report[section]["relative_error"],
         "prior_relative_error": report["prior"][section]["relative_error"],
-        "links": links,
-    }
+        "links": links}
 
 
 def print_comparison(content: Mapping[str, Any], report: Mapping[str, Any]) -> None:
@@ -245,8 +230,7 @@ def describe_centre_of_mass(model: RobotModel, bodies: Mapping[str, Array], conf
     return (
         f"centre of mass off by {1e3 * before:.1f} mm → {1e3 * after:.2f} mm on held-out data,"
         f" {before / after:.1f} times closer; total mass {bodies['calibrated'][:, 0].sum():.2f} kg of"
-        f" {bodies['truth'][:, 0].sum():.2f} kg"
-    )
+        f" {bodies['truth'][:, 0].sum():.2f} kg")
 
 
 if __name__ == "__main__":

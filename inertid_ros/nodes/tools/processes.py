@@ -33,10 +33,6 @@ def claim_domain() -> Iterator[int]:
     raise InertidError(f"all ROS domains are claimed by locks in {folder}; end some of their owners")
 
 
-class DemoError(InertidError):
-    """A process of the demo failed."""
-
-
 class Processes:
     """Child processes with logs ``<name>.log`` in a directory; all have ended when the context is left."""
 
@@ -56,14 +52,14 @@ class Processes:
             self._running[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
     def wait(self, name: str, timeout_s: float) -> int:
-        """Return the exit status of a process; raise DemoError if another one ends, or if the time is over."""
+        """Return the exit status of a process; raise InertidError if another one ends, or if the time is over."""
         end = time.monotonic() + timeout_s
         while (status := self._running[name].poll()) is None:
             for other, process in self._running.items():
                 if other != name and process.poll() is not None:
-                    raise DemoError(f"{other} ended with status {process.returncode}:\n{self.tail(other)}")
+                    raise InertidError(f"{other} ended with status {process.returncode}:\n{self.tail(other)}")
             if time.monotonic() > end:
-                raise DemoError(f"{name} took longer than {timeout_s:g} s:\n{self.tail(name)}")
+                raise InertidError(f"{name} took longer than {timeout_s:g} s:\n{self.tail(name)}")
             time.sleep(0.05)
         del self._running[name]
         return status

@@ -30,22 +30,14 @@ class JointLimits:
 
 
 def locked_joints(root: etree._Element, wanted: Mapping[str, float]) -> dict[str, float]:
-    """Positions [rad or m] of joints to lock, with those of the joints that mimic them.
-
-    Raises
-    ------
-    ModelError
-        A joint does not exist or cannot move.
-    """
-    joints = {joint.get("name"): joint for joint in root.findall("joint")}
-    locked = {}
-    for name, position in wanted.items():
-        if name not in joints or joints[name].get("type") not in parsing.MOVABLE:
-            movable = [str(candidate) for candidate, joint in joints.items() if joint.get("type") in parsing.MOVABLE]
+    """Positions [rad or m] of joints to lock, which must be movable, with those of the joints that mimic them."""
+    joints, mimics = parsing.by_name(root, "joint"), _mimics(root)
+    movable = [name for name, joint in joints.items() if joint.get("type") in parsing.MOVABLE]
+    for name in wanted:
+        if name not in movable:
             raise ModelError(f"locked joint '{name}': the URDF has no such movable joint; it has {movable}")
-        locked[name] = float(position)
-    mimics = _mimics(root)
-    settled = {name for name, joint in joints.items() if joint.get("type") not in parsing.MOVABLE} | locked.keys()
+    locked = {name: float(position) for name, position in wanted.items()}
+    settled = joints.keys() - movable | locked.keys()
     while ready := [name for name in mimics if name not in locked and mimics[name].get("joint") in settled]:
         for name in ready:
             factor = parsing.number(joints[name], "mimic", "multiplier", default=1.0)
@@ -59,14 +51,9 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
     """Joints that others mimic and that are not locked yet, with the position nearest to zero that they can have.
 
     They are held together with their followers, because a joint that another one drives has no torque to fit. Chains of
-    mimic joints lead to the first leader; a joint whose leader does not exist is held itself.
-
-    Raises
-    ------
-    ModelError
-        Joints mimic one another in a circle.
+    mimic joints lead to the first leader; a joint whose leader does not exist is held itself. Circles are refused.
     """
-    joints = {joint.get("name"): joint for joint in root.findall("joint")}
+    joints = parsing.by_name(root, "joint")
     held, leaders = {}, {name: str(mimic.get("joint")) for name, mimic in _mimics(root).items()}
     for name in leaders:
         first, followers_of_first = name, set[str]()
@@ -82,23 +69,21 @@ def held_leaders(root: etree._Element, locked: Mapping[str, float]) -> dict[str,
 
 def followers(root: etree._Element, leaders: Collection[str]) -> tuple[str, ...]:
     """Joints that mimic one of these leaders, or a joint that does not exist."""
-    names = {joint.get("name") for joint in root.findall("joint")}
-    mimicked = {name: mimic.get("joint") for name, mimic in _mimics(root).items()}
-    return tuple(name for name, leader in mimicked.items() if leader in leaders or leader not in names)
+    joints, mimicked = parsing.by_name(root, "joint"), {name: m.get("joint") for name, m in _mimics(root).items()}
+    return tuple(name for name, leader in mimicked.items() if leader in leaders or leader not in joints)
 
 
 def position_range(joint: etree._Element) -> tuple[float, float]:
     """Lower and upper limit of a joint's position [rad or m]; infinite if it has none."""
     if joint.find("limit") is None or joint.get("type") == "continuous":
         return -np.inf, np.inf
-    lower, upper = (parsing.number(joint, "limit", key, default=0.0) for key in ("lower", "upper"))
-    return lower, upper
+    return parsing.number(joint, "limit", "lower", 0.0), parsing.number(joint, "limit", "upper", 0.0)
 
 
 def _mimics(root: etree._Element) -> dict[str, etree._Element]:
     """Joint to its ``<mimic>``; simplified robots leave it behind on joints made fixed, which do not count."""
-    movable = [joint for joint in root.findall("joint") if joint.get("type") in parsing.MOVABLE]
-    return {str(joint.get("name")): joint.find("mimic") for joint in movable if joint.find("mimic") is not None}
+    joints = [joint for joint in root.findall("joint") if joint.get("type") in parsing.MOVABLE]
+    return {str(joint.get("name")): joint.find("mimic") for joint in joints if joint.find("mimic") is not None}
 
 
 def rigidly_joined(root: etree._Element, link: str, held: Collection[str] = ()) -> list[str]:
@@ -106,20 +91,16 @@ def rigidly_joined(root: etree._Element, link: str, held: Collection[str] = ()) 
     rigid = [joint for joint in root.findall("joint") if joint.get("type") == "fixed" or joint.get("name") in held]
     links = [link]
     for parent in links:  # grows
-        children = [joint.find("child") for joint in rigid if joint.find("parent").get("link") == parent]
-        links += [str(child.get("link")) for child in children]
+        links += [parsing.ends(joint)[1] for joint in rigid if parsing.ends(joint)[0] == parent]
     return links
 
 
 def check_supported(root: etree._Element) -> None:
     """Raise ``ModelError`` for joints that are neither revolute, continuous, prismatic nor fixed."""
-    for joint in root.findall("joint"):
-        name, joint_type = joint.get("name"), joint.get("type")
-        if joint_type not in (*parsing.MOVABLE, "fixed"):
-            raise ModelError(
-                f"URDF joint '{name}': type '{joint_type}' is not supported;"
-                " use revolute, continuous, prismatic or fixed"
-            )
+    for name, joint in parsing.by_name(root, "joint").items():
+        if joint.get("type") not in (*parsing.MOVABLE, "fixed"):
+            kinds = "revolute, continuous, prismatic or fixed"
+            raise ModelError(f"URDF joint '{name}': type '{joint.get('type')}' is not supported; use {kinds}")
 
 
 def full_model(root: etree._Element, gravity: Sequence[float], free: bool) -> pin.Model:
@@ -169,25 +150,17 @@ def without_geometry(root: etree._Element) -> str:
 
 def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> tuple[str, ...]:
     """Moving links: the root link if the base is free, then the child of every joint."""
-    children = {joint.get("name"): str(joint.find("child").get("link")) for joint in root.findall("joint")}
-    names = [str(link.get("name")) for link in root.findall("link")]
-    roots = [name for name in names if name not in children.values()]
+    children = {name: parsing.ends(joint)[1] for name, joint in parsing.by_name(root, "joint").items()}
+    roots = [name for name in parsing.by_name(root, "link") if name not in children.values()]
     return (*roots[:free], *(children[joint] for joint in joints))
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
-    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero.
-
-    Raises
-    ------
-    ModelError
-        Negative friction.
-    """
-    prior = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}
-    elements = {joint.get("name"): joint for joint in root.findall("joint")}
+    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero; ModelError if it is negative."""
+    prior, elements = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}, parsing.by_name(root, "joint")
     for index, name in enumerate(joints):
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):
-            value = parsing.number(elements[name], "dynamics", key, default=0.0)
+            value = parsing.number(elements[name], "dynamics", key, 0.0)
             if value < 0:
                 raise ModelError(f"URDF joint '{name}': dynamics {key} is {value:g}, below zero; fix the URDF")
             prior[term][index] = value
@@ -196,11 +169,8 @@ def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Arra
 
 def limits(root: etree._Element, joints: tuple[str, ...]) -> JointLimits:
     """Limits of joints; position limits of continuous joints are infinite."""
-    elements = {joint.get("name"): joint for joint in root.findall("joint")}
-    rows = np.full((len(joints), 4), np.inf)
-    for row, name in zip(rows, joints, strict=True):
-        row[:2] = position_range(elements[name])
-        for column, key in ((2, "velocity"), (3, "effort")):
-            value = parsing.number(elements[name], "limit", key, default=0.0)
-            row[column] = value if value > 0 else np.inf
-    return JointLimits(*rows.T)
+    every = parsing.by_name(root, "joint")
+    elements = [every[name] for name in joints]
+    bounds = np.array([position_range(joint) for joint in elements]).reshape(-1, 2)
+    peaks = [[parsing.number(joint, "limit", key, 0.0) for joint in elements] for key in ("velocity", "effort")]
+    return JointLimits(*bounds.T, *np.where(np.array(peaks) > 0, peaks, np.inf))

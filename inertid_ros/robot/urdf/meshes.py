@@ -34,7 +34,7 @@ _MAX_CACHED_MESHES = 512  # of processes that read one description after another
 
 
 def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_folder: Path | None = None) -> Path:
-    """File of a mesh's URL.
+    """File of a mesh's URL; ModelError if it is not found.
 
     Searched are, in this order, the given folders, the folders above the URDF, ``AMENT_PREFIX_PATH`` and
     ``ROS_PACKAGE_PATH``, and the cache of the Python package ``robot_descriptions``. A folder above the URDF counts as
@@ -46,15 +46,10 @@ def locate_mesh(filename: str, where: str, packages: Sequence[str] = (), urdf_fo
     where : element of the URDF, for the message.
     packages : folders of packages, or folders that hold them.
     urdf_folder : folder of the URDF, if it is a file.
-
-    Raises
-    ------
-    ModelError
-        Not found.
     """
     for name in dict.fromkeys((filename, unquote(filename))):
         for candidate in _candidates(name, packages, urdf_folder):
-            if _is_file(candidate):
+            if os.path.isfile(candidate):  # also of a name that no file can have
                 return candidate
     raise ModelError(
         f"{where}: mesh '{filename}' is not found in folders above the URDF, those of ROS, or mesh_folders; name the"
@@ -86,13 +81,6 @@ def _candidates(name: str, packages: Sequence[str], urdf_folder: Path | None) ->
     yield from (folder / inner for folder in above)
     yield from (folder / inner for folder in map(Path, packages))
     yield from (folder / inner for folder in _cached(inside.parts[0]))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that is too long, or holds NUL
-        return False
 
 
 def _paths(variable: str) -> list[Path]:
@@ -139,13 +127,7 @@ class Unreadable(NamedTuple):
 
 
 def collision_library() -> ModuleType:
-    """Coal.
-
-    Raises
-    ------
-    ModelError
-        It is not installed.
-    """
+    """Coal; ModelError if it is not installed."""
     try:
         import coal
     except ImportError:
@@ -248,10 +230,8 @@ def _loaded(file: MeshFile) -> Mesh | Unreadable:
             return Unreadable(f"{broken} of its {len(vertices)} corners are not finite", "export it again")
         farthest = float(np.abs(vertices).max(initial=0.0))
         if farthest > _FARTHEST:
-            return Unreadable(
-                f"it extends to {farthest:.3g} m, and no link to more than {_FARTHEST:g} m",
-                'write scale="0.001 0.001 0.001" into its <mesh> if it is in millimetres, or export it again',
-            )
+            remedy = 'write scale="0.001 0.001 0.001" into its <mesh> if it is in millimetres, or export it again'
+            return Unreadable(f"it extends to {farthest:.3g} m, and no link to more than {_FARTHEST:g} m", remedy)
         extent = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
         if len(vertices) < 4 or extent[-1] < _MIN_THICKNESS_RATIO * extent[0]:  # Coal crashes on their hulls
             return Unreadable("it is flat", "give it a thickness, or use a <box>")

@@ -1,6 +1,5 @@
 """Inertias for links without: those of their shapes at a stated density."""
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from inertid_ros.core.inertial_parameters import from_pseudo_inertia
 from . import parsing
 from . import text as markup
 from .joints import rigidly_joined
-from .shapes import corners, read_shapes
+from .shapes import corners_in_body, read_shapes
 
 DENSITY = 1200.0  # kg/m^3; median of mass over volume of convex hulls of 946 links of example-robot-data is 1190
 _BAR_WIDTH_RATIO = 0.2  # of its length, for the bar instead of a link without shape
@@ -57,21 +56,16 @@ def _hulls(root: etree._Element, names: Collection[str], folder: Path | None) ->
     frames = dict.fromkeys(names, (0, pin.SE3.Identity()))
     shapes, unreadable, _ = read_shapes(root, frames, ((), folder), visual=True)
     for problem in unreadable.values():
-        log_once(logging.WARNING, problem)
+        log_once(problem)
     out: dict[str, Array] = {}
     for shape in shapes:
-        points = corners(shape) @ shape.placement[:3, :3].T + shape.placement[:3, 3]
-        out[shape.link] = out.get(shape.link, np.zeros(10)) + convex_hull(points, DENSITY)
+        out[shape.link] = out.get(shape.link, np.zeros(10)) + convex_hull(corners_in_body(shape), DENSITY)
     return out
 
 
 def _bars(root: etree._Element, link: str) -> Array:
     """``(10,)`` parameters of bars from a link's joint to those behind it, or of a cube if there are none."""
-    ends = [
-        parsing.origin(joint)[0]
-        for joint in root.findall("joint")
-        if joint.find("parent").get("link") == link
-    ]  # fmt: skip
+    ends = [parsing.origin(joint)[0] for joint in root.findall("joint") if parsing.ends(joint)[0] == link]
     cube = 0.5 * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     far = [end for end in ends if np.linalg.norm(end) > _MIN_BAR_SIZE] or [np.zeros(3)]
     bodies = []
@@ -85,11 +79,6 @@ def convex_hull(points: Array, density: float) -> Array:
     """``(10,)`` parameters of the convex hull of points ``(V, 3)`` [m] in their frame, of a density [kg/m^3].
 
     The hull is cut into tetrahedra from its middle to its triangles, whose second moments are exact.
-
-    Raises
-    ------
-    ModelError
-        The points are too far apart, or too far away for their size.
     """
     try:
         hull = scipy.spatial.ConvexHull(points)

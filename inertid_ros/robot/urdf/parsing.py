@@ -27,13 +27,7 @@ _XACRO = "http://www.ros.org/wiki/xacro"
 
 
 def read_description(source: str | Path) -> str:
-    """URDF text from a file, or ``source`` itself if it starts with ``<``.
-
-    Raises
-    ------
-    ModelError
-        No such file, a directory, or not text.
-    """
+    """URDF text from a file, or ``source`` itself if it starts with ``<``; ModelError if it cannot be read."""
     text = str(source)
     if text.lstrip("\ufeff \t\r\n").startswith("<"):
         return text
@@ -57,6 +51,12 @@ def read_description(source: str | Path) -> str:
         raise ModelError(f"{path}: cannot be read as URDF text ({reason}); give a URDF file") from None
 
 
+def parse_xml(content: bytes) -> etree._Element:
+    """Root of XML that nobody vouches for: no entities, no network, no size without bounds."""
+    return etree.fromstring(
+        content, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False))
+
+
 def parse_description(text: str) -> etree._Element:
     """Root element of a URDF that passes every check; comments stay.
 
@@ -67,9 +67,8 @@ def parse_description(text: str) -> etree._Element:
     """
     if len(text) > _MAX_URDF_BYTES:
         raise ModelError(f"URDF: larger than {_MAX_URDF_BYTES // 2**20} MiB; this is not a robot description")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
-        root = etree.fromstring(text.encode("utf-8"), parser)
+        root = parse_xml(text.encode("utf-8"))
     except etree.XMLSyntaxError as error:
         line = str(error).splitlines()[0]
         raise ModelError(f"URDF: not XML ({line}); give a URDF file (xacro must be expanded first)") from None
@@ -94,6 +93,16 @@ def _check_expanded(root: etree._Element) -> None:
         element, what = next(unexpanded, None), "an expression of xacro"
     if element is not None:
         raise ModelError(f"URDF: has {what} in line {element.sourceline}; expand it first: inertid init FILE --xacro")
+
+
+def by_name(root: etree._Element, tag: str) -> dict[str, etree._Element]:
+    """Links or joints by name."""
+    return {str(element.get("name")): element for element in root.iterchildren(tag)}
+
+
+def ends(joint: etree._Element) -> tuple[str, str]:
+    """Parent and child link of a joint."""
+    return str(joint.find("parent").get("link")), str(joint.find("child").get("link"))
 
 
 def _check_links(root: etree._Element) -> None:
@@ -123,31 +132,28 @@ def _check_joints(root: etree._Element) -> None:
         origin(joint)
         if joint.get("type") in MOVABLE:
             axis(joint)
-        keys = ("lower", "upper", "velocity", "effort")
-        lower, upper, *_ = (number(joint, "limit", key, default=0.0) for key in keys)
+        lower, upper, *_ = (number(joint, "limit", key, 0.0) for key in ("lower", "upper", "velocity", "effort"))
         if lower > upper:
             raise ModelError(f"{place(joint)}: limit lower {lower:g} is above upper {upper:g}; {_HINT}")
 
 
 def _check_tree(root: etree._Element) -> None:
-    links = {link.get("name") for link in root.findall("link")}
-    parent_of: dict[str, str] = {}
+    links, parent_of = by_name(root, "link"), dict[str, str]()
     for joint in root.findall("joint"):
-        ends = []
         for tag in ("parent", "child"):
             element = joint.find(tag)
             name = str(element.get("link")) if element is not None else "(none)"
             if name not in links:
                 raise ModelError(f"{place(joint)}: {tag} link '{name}' does not exist; {_HINT}")
-            ends.append(name)
-        if ends[1] in parent_of:
-            problem = f"link '{ends[1]}' already has a parent; closed loops are not supported"
+        parent, child = ends(joint)
+        if child in parent_of:
+            problem = f"link '{child}' already has a parent; closed loops are not supported"
             raise ModelError(f"{place(joint)}: {problem}; {_HINT}")
-        parent_of[ends[1]] = ends[0]
-    roots = sorted(str(name) for name in links - set(parent_of))
+        parent_of[child] = parent
+    roots = sorted(links.keys() - parent_of)
     if len(roots) != 1:
         raise ModelError(f"URDF: has {len(roots)} root links {roots[:4]}, expected one tree; {_HINT}")
-    for name in sorted(str(link) for link in links):
+    for name in sorted(links):
         depth, link = 0, name
         while link in parent_of:
             link, depth = parent_of[link], depth + 1
@@ -182,13 +188,7 @@ def place(element: etree._Element) -> str:
 
 
 def number(parent: etree._Element, path: str, key: str, default: float | None = None) -> float:
-    """Finite attribute ``key`` of the element at a path; ``default`` if it is absent.
-
-    Raises
-    ------
-    ModelError
-        Missing without default, not a number, or not finite.
-    """
+    """Finite attribute ``key`` of the element at a path; ``default``, or ModelError without, if it is absent."""
     element = parent.find(path)
     text = element.get(key) if element is not None else None
     if text is None:
@@ -237,16 +237,7 @@ def axis(joint: etree._Element) -> np.ndarray:
 
 def expand_xacro(path: Path, arguments: Mapping[str, str]) -> str:
     """Expand a xacro file by the library of ROS 2, which evaluates expressions of the file and reads its includes: only
-    for trusted files.
-
-    Parameters
-    ----------
-    arguments : ``xacro:arg`` to value.
-
-    Raises
-    ------
-    ModelError
-        The library is not installed, or the file does not exist or cannot be expanded.
+    for trusted files. ``arguments`` maps every ``xacro:arg`` to its value.
     """
     try:
         import xacro

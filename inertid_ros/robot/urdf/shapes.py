@@ -52,17 +52,12 @@ class CollisionShape:
 def collision_shape(
     element: etree._Element, link: str, frame: tuple[int, pin.SE3], folders: tuple[Sequence[str], Path | None]
 ) -> CollisionShape:
-    """Shape of a ``<collision>`` or ``<visual>`` of a link.
+    """Shape of a ``<collision>`` or ``<visual>`` of a link; ModelError without supported geometry or its mesh.
 
     Parameters
     ----------
     frame : index of the moving body of the link, and the placement of the link in it.
     folders : folders of packages, and folder of the URDF, see :func:`~.meshes.locate_mesh`.
-
-    Raises
-    ------
-    ModelError
-        Its geometry is not supported, or its mesh is not found.
     """
     where = parsing.place(element)
     xyz, rpy = parsing.origin(element)
@@ -92,18 +87,12 @@ def read_shapes(
     root: etree._Element, frames: Mapping[str, tuple[int, pin.SE3]], folders: tuple[Sequence[str], Path | None],
     visual: bool = False,
 ) -> tuple[list[CollisionShape], dict[str, str], dict[str, str]]:
-    """Shapes of links, with their meshes.
+    """Shapes of links, and links with a problem: with a mesh file, and with a geometry or the place of a mesh.
 
     Parameters
     ----------
     frames : link to its frame as in :func:`collision_shape`; other links are left out.
     visual : whether links without ``<collision>`` have the shapes of their ``<visual>``.
-
-    Returns
-    -------
-    shapes : list of CollisionShape
-    unreadable, unusable : dict of str to str
-        Link to a problem with a mesh file, and to one with a geometry or with the place of a mesh.
     """
     placed: list[CollisionShape] = []
     unusable: dict[str, str] = {}
@@ -161,15 +150,11 @@ def shape_capsules(shape: CollisionShape) -> tuple[Capsule, ...]:
 
     Exact for balls and capsules; otherwise the convex hull is enclosed, by several capsules if one would be too wide.
     """
-    local: tuple[Capsule, ...]
-    if shape.geometry == "sphere":
-        local = (Capsule(np.zeros(3), np.zeros(3), shape.size[0]),)
-    elif shape.geometry == "capsule":
-        half = np.array([0.0, 0.0, 0.5 * shape.size[1]])
-        local = (Capsule(-half, half, shape.size[0]),)
+    if shape.geometry in ("sphere", "capsule"):
+        half = np.array([0.0, 0.0, 0.5 * sum(shape.size[1:])])
+        local: tuple[Capsule, ...] = (Capsule(-half, half, shape.size[0]),)
     else:
-        points = np.ascontiguousarray(corners(shape))
-        local = _around(points.tobytes())
+        local = _around(np.ascontiguousarray(corners(shape)).tobytes())
     return tuple(capsule.placed(shape.placement) for capsule in local)
 
 
@@ -190,6 +175,11 @@ def corners(shape: CollisionShape) -> Array:
     return np.vstack([rim + [0, 0, half], rim - [0, 0, half]])
 
 
+def corners_in_body(shape: CollisionShape) -> Array:
+    """:func:`corners` in the frame of the body."""
+    return np.asarray(corners(shape) @ shape.placement[:3, :3].T + shape.placement[:3, 3], dtype=float)
+
+
 @lru_cache(maxsize=1024)
 def _around(content: bytes) -> tuple[Capsule, ...]:
     return tuple(_cover(np.frombuffer(content).reshape(-1, 3), _MAX_CUTS))
@@ -204,7 +194,7 @@ def _cover(points: Array, cuts: int) -> list[Capsule]:
         return [capsule]
     if not cuts or (capsule.volume - hull.volume) / capsule.surface < _MAX_MEAN_EXCESS:
         return [capsule]
-    best, halves = capsule.volume, None
+    best, halves = capsule.volume, tuple[Array, ...]()
     middle = 0.5 * (points.max(axis=0) + points.min(axis=0))
     for axis in _axes(points)[3:]:
         candidate = _cut(points, hull.simplices, axis, float(axis @ middle))
@@ -213,7 +203,7 @@ def _cover(points: Array, cuts: int) -> list[Capsule]:
         volume = sum(enclosing_capsule(_outermost(half)).volume for half in candidate)
         if volume < best:
             best, halves = volume, candidate
-    return [capsule] if halves is None else [piece for half in halves for piece in _cover(half, cuts - 1)]
+    return [piece for half in halves for piece in _cover(half, cuts - 1)] or [capsule]
 
 
 def _cut(points: Array, triangles: Array, axis: Array, at: float) -> tuple[Array, Array]:

@@ -49,13 +49,7 @@ class Element:
 
 
 def locate(text: bytes) -> Element:
-    """Root element of well-formed UTF-8 XML, with all below it.
-
-    Raises
-    ------
-    xml.parsers.expat.ExpatError
-        The text is not well-formed.
-    """
+    """Root element of well-formed UTF-8 XML, with all below it; expat's ExpatError if it is not well-formed."""
     parser = expat.ParserCreate("utf-8")
     top = Element("", {}, 0, 0)
     stack = [top]
@@ -80,10 +74,7 @@ def locate(text: bytes) -> Element:
 def with_children(text: str, children: Mapping[tuple[str, str, str], Sequence[str]]) -> str:
     """URDF in which links and joints have exactly one child of a tag; all other bytes stay.
 
-    Parameters
-    ----------
-    children : mapping of (str, str, str) to sequence of str
-        Tag and name of a link or joint, and tag of the child, to the lines of that child.
+    ``children`` maps tag and name of a link or joint, and tag of the child, to the lines of that child.
     """
     content = text.encode()
     parents = {(element.tag, element.attributes.get("name")): element for element in locate(content).children}
@@ -150,13 +141,7 @@ class UrdfChange:
 
 
 def urdf_changes(before: str, after: str) -> tuple[UrdfChange, ...]:
-    """Attributes of inertia and joint dynamics that differ between two URDF texts, in the order of the second.
-
-    Raises
-    ------
-    ModelError
-        One of them is not a URDF.
-    """
+    """Attributes of inertia and joint dynamics that differ between two URDF texts, in the order of the second."""
     first, second = (parse_description(text) for text in (before, after))
     changes = []
     for tag, written in _WRITTEN.items():

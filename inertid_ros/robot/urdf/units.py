@@ -3,7 +3,6 @@
 They are recognised by sizes and speeds that no robot has.
 """
 
-import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,16 +43,9 @@ _SPEEDS = (("rad/s", "degrees per second", DEGREES), ("m/s", "millimetres per se
 
 
 def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None:
-    """Refuse inertias that are impossible for the size of the robot; warn of unlikely masses.
+    """Refuse inertias that are impossible for the size of the robot, naming the worst; warn of unlikely masses.
 
-    Parameters
-    ----------
-    bodies : (nb, 10), parameters of the moving links about their joint frames.
-
-    Raises
-    ------
-    ModelError
-        With the worst link and the factor.
+    ``bodies`` ``(nb, 10)`` are the parameters of the moving links about their joint frames.
     """
     length = longest_chain(model)
     if length <= 0:
@@ -74,12 +66,11 @@ def check_units(model: pin.Model, links: tuple[str, ...], bodies: Array) -> None
         )
     if gyration[worst] > _MAX_GYRATION_RATIO * length:
         remedy = "if its inertia is in kg mm^2, multiply it by 1e-6"
-        log_once(logging.WARNING, f"{found}, and no body has that; {remedy}")
+        log_once(f"{found}, and no body has that; {remedy}")
     density, heaviest = float(mass.sum()) / length**3, int(np.argmax(mass))
     if len(mass) >= _MIN_LINKS_FOR_DENSITY and not _MIN_DENSITY < density < _MAX_DENSITY:
         unit, factor = ("grams", "1e-3") if density > _MAX_DENSITY else ("tonnes", "1e3")
         log_once(
-            logging.WARNING,
             f"URDF link '{links[heaviest]}': has {mass[heaviest]:.3g} kg, and the robot {mass.sum():.3g} kg on"
             f" {length:.2g} m; if masses are in {unit}, multiply them by {factor}, and inertias alike",
         )
@@ -152,14 +143,12 @@ def doubtful_limits(
     ranges = np.where(slides, width > stroke, (width > _MAX_RANGE) & ~turns) & ~no_range
     fastest = np.where(slides, _MAX_STROKE_SPEED, _MAX_RANGE if (ranges & ~slides).any() else _MAX_SPEED)
     speeds = (limits.velocity > fastest) & (limits.velocity <= _MAX_LIMIT) & ~_power_of_ten(limits.velocity)
+    positions, velocities = np.column_stack([limits.lower, limits.upper]), limits.velocity[:, None]
     return tuple(
-        _doubtful(key, names, values, which & joint_type, unit)
+        _doubtful(key, names, values, which & of_type, unit)
         for key, values, which, units in (
-            ("position", np.column_stack([limits.lower, limits.upper]), ranges, _POSITIONS),
-            ("velocity", limits.velocity[:, None], speeds, _SPEEDS),
-        )
-        for joint_type, unit in zip((~slides, slides), units, strict=True)
-        if (which & joint_type).any()
+            ("position", positions, ranges, _POSITIONS), ("velocity", velocities, speeds, _SPEEDS))
+        for of_type, unit in zip((~slides, slides), units, strict=True) if (which & of_type).any()
     )
 
 

@@ -25,8 +25,7 @@ def recording():
 def test_rosbag2_py_comes_first_where_ros_provides_it():
     reason = (
         "rosbag2_py is not installed: it comes with ROS 2 and not from PyPI; bag tests run with rosbags and with a"
-        " stand-in for its interface only"
-    )
+        " stand-in for its interface only")
     pytest.importorskip("rosbag2_py", reason=reason)
     from inertid_ros.data.files.bag_backends import Rosbag2Backend
 

@@ -60,9 +60,7 @@ def test_what_is_written_comes_back_bit_for_bit(storage, velocity, tmp_path):
         assert np.array_equal(back.wrenches["tool"], recording.wrenches["tool"])
         assert (back.velocity is None) != velocity
     assert bag_topics(bag) == {
-        "/joint_states": ("sensor_msgs/msg/JointState", 200),
-        "/wrench/tool": ("geometry_msgs/msg/WrenchStamped", 200),
-    }
+        "/joint_states": ("sensor_msgs/msg/JointState", 200), "/wrench/tool": ("geometry_msgs/msg/WrenchStamped", 200)}
 
 
 @pytest.mark.parametrize("run", [1, 2, 3])
@@ -166,13 +164,10 @@ def test_a_topic_of_another_type_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "messages, text",
-    [
-        ([], "has no topic /joint_states; it has /log"),
-        ([(1, "ab", [1, 2], [], [])], "joint state 1: effort is empty"),
+    [([], "has no topic /joint_states; it has /log"), ([(1, "ab", [1, 2], [], [])], "joint state 1: effort is empty"),
         ([(1, "ab", [1, 2], [], [1, 2]), (2, "ab", [1], [], [1, 2])], "joint state 2: position has 1 values for 2"),
         ([(2, "ab", [1, 2], [], [1, 2]), (1, "ab", [1, 2], [], [1, 2])], "joint state 2: time goes back or repeats"),
-        ([(1, "ab", [1, 2], [], [1, 2])], "holds 1 samples; record at least"),
-    ],
+        ([(1, "ab", [1, 2], [], [1, 2])], "holds 1 samples; record at least")],
 )
 @pytest.mark.parametrize("storage", STORAGES)
 def test_bad_messages_are_one_line_that_names_the_bag(messages, text, storage, tmp_path):
@@ -350,15 +345,10 @@ def test_formats_are_recognised_by_content(tmp_path):
 
 @pytest.mark.parametrize(
     "content, text",
-    [
-        (b"", "is empty; copy or download it again, and give an .npz recording, a rosbag2 directory"),
-        (b"hello", "is not a recording; give an .npz recording"),
-        (b"<robot/>", "is not a recording"),
-        (b"\x89MCAP0\r\n", "cannot be read as a bag"),
-        (b"SQLite format 3\x00", "cannot be read as a bag"),
-        (b"PK\x03\x04", "cannot be read as npz"),
-        (None, "no such file; give an .npz recording"),
-    ],
+    [(b"", "is empty; copy or download it again, and give an .npz or .csv recording, a rosbag2 directory"),
+        (b"hello", "is not a recording; give an .npz or .csv recording"), (b"<robot/>", "is not a recording"),
+        (b"\x89MCAP0\r\n", "cannot be read as a bag"), (b"SQLite format 3\x00", "cannot be read as a bag"),
+        (b"PK\x03\x04", "cannot be read as npz"), (None, "no such file; give an .npz or .csv recording")],
 )
 def test_wrong_files_are_one_line_that_says_what_is_accepted(content, text, tmp_path):
     path = tmp_path / "file"

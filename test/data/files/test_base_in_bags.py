@@ -24,12 +24,10 @@ def synthetic(**changes) -> Recording:
     rng = np.random.default_rng(0)
     quaternions = rng.normal(size=(N, 4)) * 0.05 + [0.1, 0.2, 0.3, 0.9]
     pose = np.hstack([rng.normal(size=(N, 3)), quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)])
-    fields = {
-        "joint_names": ("a", "b"), "time": np.arange(N) * 0.01, "position": rng.normal(size=(N, 2)),
+    fields = {"joint_names": ("a", "b"), "time": np.arange(N) * 0.01, "position": rng.normal(size=(N, 2)),
         "effort": rng.normal(size=(N, 2)), "velocity": rng.normal(size=(N, 2)), "base_pose": pose,
         "base_twist": rng.normal(size=(N, 6)), "imu": rng.normal(size=(N, 6)),
-        "wrenches": {"left": rng.normal(size=(N, 6)), "right": rng.normal(size=(N, 6))},
-    }
+        "wrenches": {"left": rng.normal(size=(N, 6)), "right": rng.normal(size=(N, 6))}}
     return Recording(**{**fields, **changes})
 
 

@@ -25,10 +25,8 @@ from inertid_ros.data.messages import IMU, JOINT_STATE, ODOMETRY, WRENCH_STAMPED
 STORE = get_typestore(Stores.ROS2_JAZZY)
 MCAP, SQLITE = rosbag2.StoragePlugin.MCAP, rosbag2.StoragePlugin.SQLITE3
 COMPRESSORS = {"mcap lz4": lz4.frame.compress, "mcap chunks": bytes}
-STORAGES = {
-    "mcap": (MCAP, None), "mcap zstd": (MCAP, rosbag2.CompressionFormat.ZSTD), "sqlite3": (SQLITE, None),
-    **dict.fromkeys(COMPRESSORS, (MCAP, None)),
-}  # fmt: skip
+STORAGES = {"mcap": (MCAP, None), "mcap zstd": (MCAP, rosbag2.CompressionFormat.ZSTD), "sqlite3": (SQLITE, None),
+    **dict.fromkeys(COMPRESSORS, (MCAP, None))}
 PER_CHUNK = 50
 MS = 1_000_000
 START = 10**18
@@ -50,10 +48,8 @@ def vector(values):
 def joint_state(rng, stamp, names, velocity=True, frame=""):
     values = rng.normal(size=(3, len(names)))
     velocities = values[1] if velocity else np.zeros(0)
-    return make(
-        JOINT_STATE, header=header(stamp, frame), name=list(names), position=values[0], velocity=velocities,
-        effort=values[2],
-    )  # fmt: skip
+    return make(JOINT_STATE, header=header(stamp, frame), name=list(names), position=values[0], velocity=velocities,
+        effort=values[2])
 
 
 def wrench(rng, stamp, frame):
@@ -64,11 +60,9 @@ def wrench(rng, stamp, frame):
 def imu(rng, stamp):
     rotation = make("geometry_msgs/msg/Quaternion", x=0.0, y=0.0, z=0.0, w=1.0)
     nine = np.zeros(9)
-    return make(
-        IMU, header=header(stamp, "imu"), orientation=rotation, orientation_covariance=nine,
+    return make(IMU, header=header(stamp, "imu"), orientation=rotation, orientation_covariance=nine,
         angular_velocity=vector(rng.normal(size=3)), angular_velocity_covariance=nine,
-        linear_acceleration=vector(rng.normal(size=3)), linear_acceleration_covariance=nine,
-    )  # fmt: skip
+        linear_acceleration=vector(rng.normal(size=3)), linear_acceleration_covariance=nine)
 
 
 def odometry(rng, stamp):
@@ -78,11 +72,9 @@ def odometry(rng, stamp):
     pose = make("geometry_msgs/msg/Pose", position=position, orientation=rotation)
     twist = make("geometry_msgs/msg/Twist", linear=vector(rng.normal(size=3)), angular=vector(rng.normal(size=3)))
     covariance = np.zeros(36)
-    return make(
-        ODOMETRY, header=header(stamp, "odom"), child_frame_id="base",
+    return make(ODOMETRY, header=header(stamp, "odom"), child_frame_id="base",
         pose=make("geometry_msgs/msg/PoseWithCovariance", pose=pose, covariance=covariance),
-        twist=make("geometry_msgs/msg/TwistWithCovariance", twist=twist, covariance=covariance),
-    )  # fmt: skip
+        twist=make("geometry_msgs/msg/TwistWithCovariance", twist=twist, covariance=covariance))
 
 
 def write(path, storage, messages):
@@ -182,14 +174,11 @@ def test_states_wrenches_and_base_are_the_same_to_the_bit(storage, stamps, tmp_p
 
 
 publisher = st.tuples(
-    st.sampled_from(["abc", "cab", "ab", "g", "abcd"]), st.booleans(), st.sampled_from(["", "base", "base_link"])
-)
+    st.sampled_from(["abc", "cab", "ab", "g", "abcd"]), st.booleans(), st.sampled_from(["", "base", "base_link"]))
 
 
-@given(
-    st.sampled_from(list(STORAGES)), st.lists(publisher, min_size=1, max_size=4), st.integers(0, 2**32 - 1),
-    st.sampled_from([(), ("a", "b", "c"), ("b",)]), st.booleans(),
-)  # fmt: skip
+@given(st.sampled_from(list(STORAGES)), st.lists(publisher, min_size=1, max_size=4), st.integers(0, 2**32 - 1),
+    st.sampled_from([(), ("a", "b", "c"), ("b",)]), st.booleans())
 @settings(max_examples=30, deadline=None)
 def test_random_publishers_give_the_recording_of_their_messages(storage, publishers, seed, joints, one_by_turn):
     rng, messages = np.random.default_rng(seed), []

@@ -21,7 +21,7 @@ def _add(live: LiveRecording, stamp: int) -> bool:
 def _taken(live: LiveRecording, final: bool = True) -> list[int]:
     taken = live.take(final)
     assert taken is not None
-    np.testing.assert_array_equal(taken[0].position[:, 0] * MS, taken[0].stamps_ns)
+    np.testing.assert_array_equal(taken[0].channels["position"][:, 0] * MS, taken[0].stamps_ns)
     return [int(stamp) // MS for stamp in taken[0].stamps_ns]
 
 
@@ -58,4 +58,4 @@ def test_crossed_wrenches_are_put_in_order():
     for stamp in (10, 30, 20, 50, 40):
         assert live.add(1, b"", stamp * MS, {"wrench/plate": np.full(6, float(stamp))})
     block, _ = live.take(final=True)
-    np.testing.assert_array_equal(block.wrenches["plate"][:, 0] * MS, block.stamps_ns)
+    np.testing.assert_array_equal(block.channels["wrench/plate"][:, 0] * MS, block.stamps_ns)

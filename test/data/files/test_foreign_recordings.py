@@ -110,11 +110,9 @@ def test_wrenches_that_crossed_are_put_in_order_too(tmp_path):
     np.testing.assert_allclose(recording.wrenches["tool"][:, 0], np.sin(recording.time), atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("stamps", "text"),
+@pytest.mark.parametrize(("stamps", "text"),
     [(np.zeros(COUNT, int), "are zero"), (START + np.arange(COUNT) // (COUNT // 5), "hardly change")],
-    ids=["zero", "frozen"],
-)
+    ids=["zero", "frozen"])
 def test_empty_stamps_are_told_and_times_of_arrival_taken(tmp_path, stamps, text):
     arrivals = _regular() + np.random.default_rng(0).integers(0, MS, COUNT)
     with MessageBag(tmp_path / "bag") as bag:
@@ -168,11 +166,9 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2
 PAGE = b"\xef\xbb\xbf\n<!DOCTYPE html>\n<html><head><title>Sign in</title></head></html>"
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
+@pytest.mark.parametrize(("content", "text"),
     [(POINTER, "is a pointer of git-lfs.*git lfs pull"), (PAGE, "is a web page"), (b"", "is empty; copy or download")],
-    ids=["git-lfs", "html", "empty"],
-)
+    ids=["git-lfs", "html", "empty"])
 @pytest.mark.parametrize("name", ["run.npz", "run.mcap", "run.db3", "bag/bag_0.mcap", "bag/bag_0.db3", "robot.urdf"])
 def test_what_is_no_recording_is_named_for_what_it_is(tmp_path, content, text, name):
     path = tmp_path / name

@@ -131,8 +131,7 @@ def test_full_disk_keeps_every_committed_message_readable(tmp_path: Path) -> Non
 
 
 def test_a_disk_that_fails_to_synchronise_never_gives_a_finished_bag(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bag = LiveBag(tmp_path / "bag", [TOPIC], NO_RESERVE)
     fill(bag, 10)
 

@@ -39,5 +39,5 @@ def test_bag_and_batches_agree_when_topics_interleave(tmp_path: Path) -> None:
     block, _ = live.take(final=True)
     again = read_bag(tmp_path / "bag", RecordingTopics(wrenches={"plate": WrenchTopic(PLATE, "plate")}))
     assert not [notice for notice in again.notices if "closed" in notice]
-    np.testing.assert_allclose(again.wrenches["plate"], block.wrenches["plate"])
+    np.testing.assert_allclose(again.wrenches["plate"], block.channels["wrench/plate"])
     np.testing.assert_allclose(again.wrenches["plate"][0, 0], 1.0 - 0.2 - zero[0])

@@ -15,15 +15,10 @@ from inertid_ros.data.recording import Recording
 def recording():
     rng = np.random.default_rng(0)
     channels = {key: rng.normal(size=(50, 3)) for key in ("position", "effort", "velocity", "acceleration")}
-    return Recording(
-        ("j1", "j2", "gelenk_ü"),
-        np.cumsum(rng.uniform(0.001, 0.01, 50)),
-        **channels,
+    return Recording(("j1", "j2", "gelenk_ü"), np.cumsum(rng.uniform(0.001, 0.01, 50)), **channels,
         wrenches={"tool": rng.normal(size=(50, 6)), "left/sole": rng.normal(size=(50, 6))},
-        base_pose=rng.normal(size=(50, 7)),
-        base_twist=rng.normal(size=(50, 6)),
-        base_acceleration=rng.normal(size=(50, 6)),
-    )
+        base_pose=rng.normal(size=(50, 7)), base_twist=rng.normal(size=(50, 6)),
+        base_acceleration=rng.normal(size=(50, 6)))
 
 
 @pytest.mark.parametrize("other", [0.0, 1e9])
@@ -49,15 +44,8 @@ def test_every_channel_comes_back_bit_for_bit(recording, tmp_path):
 
 def test_unknown_keys_and_other_number_types_are_taken(recording, tmp_path):
     path = tmp_path / "a.npz"
-    np.savez(
-        path,
-        joint_names=np.array([b"a", b"b"]),
-        time=np.arange(10),
-        position=np.zeros((10, 2), dtype=np.float32),
-        effort=np.zeros((10, 2), dtype=int),
-        notes=np.array([{"a": 1}], dtype=object),
-        motor_position=np.zeros(3),
-    )
+    np.savez(path, joint_names=np.array([b"a", b"b"]), time=np.arange(10), position=np.zeros((10, 2), dtype=np.float32),
+        effort=np.zeros((10, 2), dtype=int), notes=np.array([{"a": 1}], dtype=object), motor_position=np.zeros(3))
     back = read_npz(path)
     assert back.joint_names == ("a", "b")
     assert back.effort.dtype == float
@@ -65,15 +53,13 @@ def test_unknown_keys_and_other_number_types_are_taken(recording, tmp_path):
 
 @pytest.mark.parametrize(
     "changes, message",
-    [
-        ({"effort": None}, "lacks effort .*it has joint_names, position, time.*; a recording holds"),
+    [({"effort": None}, "lacks effort .*it has joint_names, position, time.*; a recording holds"),
         ({"joint_names": None, "time": None}, "lacks joint_names, time"),
         ({"joint_names": np.array([1, 2])}, "joint_names is not a list of names"),
         ({"joint_names": np.array([["a", "b"]])}, "joint_names is not a list of names"),
         ({"position": np.array([["x", "y"]] * 10)}, "position holds <U1, not numbers"),
         ({"position": np.zeros((10, 2), dtype=complex)}, "position holds complex128, not numbers"),
-        ({"effort": np.array([[None, None]] * 10, dtype=object)}, "effort cannot be read"),
-    ],
+        ({"effort": np.array([[None, None]] * 10, dtype=object)}, "effort cannot be read")],
 )
 def test_bad_content_is_one_line(changes, message, tmp_path):
     content = {"joint_names": np.array(["a", "b"]), "time": np.arange(10.0)}

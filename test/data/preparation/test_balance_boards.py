@@ -81,10 +81,8 @@ def test_boards_show_as_many_combinations_as_whole_plates():
 
 def test_boards_in_several_planes_are_refused():
     given = free_model(0, 3)
-    boards = {
-        "a": PlateOptions(given.link_names[1], measures="pressure"),
-        "b": PlateOptions(given.link_names[2], (0, 0, 0.1), measures="pressure"),
-    }
+    boards = {"a": PlateOptions(given.link_names[1], measures="pressure"),
+        "b": PlateOptions(given.link_names[2], (0, 0, 0.1), measures="pressure")}
     with pytest.raises(ModelError, match="do not lie in one plane"):
         load_model(given.urdf, attrs.evolve(given.options, plates=boards))
 
@@ -122,7 +120,8 @@ def without_the_unmeasured(recording):
 def test_biped_on_balance_boards_is_weighed_and_its_centre_found(recorded_biped):
     """Only vertical force and centre of pressure, and no torque of a leg that stands on a board."""
     options = PrepareOptions(base=BaseMotionOptions(motion_from="twist"))
-    exact = prepare(without_the_unmeasured(recorded_biped.biped(noise=False)), boards(recorded_biped.truth()), options)
+    recording = without_the_unmeasured(recorded_biped.biped(movements=4, noise=False))
+    exact = prepare(recording, boards(recorded_biped.truth()), options)
     assert not exact.mask[:, list(UNMEASURED)].any() and not exact.mask[:, 6:].any()
     assert exact.mask[:, 2:5].mean() > 0.9
     predicted = ForceEquations(boards(recorded_biped.truth())).predict(recorded_biped.truth().prior, exact)

@@ -45,7 +45,7 @@ def residual(samples):
 
 @pytest.mark.parametrize("source", ["pose", "twist", "imu", "acceleration"])
 def test_every_source_of_base_motion_satisfies_the_true_equations(source):
-    samples = prepare(biped(noise=False), truth(), options(source, cutoff_hz=15.0))
+    samples = prepare(biped(movements=4, noise=False), truth(), options(source, cutoff_hz=15.0))
     errors = np.array(residual(samples))
     assert errors[:3].max() < 1.0 and errors[3:6].max() < 0.4 and errors[6:].max() < 0.3
     assert samples.mask.mean() > 0.9
@@ -162,14 +162,12 @@ def test_quaternions_of_either_sign_are_the_same(caplog):
 
 @pytest.mark.parametrize(
     ("change", "source", "message"),
-    [
-        ({"imu": None}, "imu", "imu was not recorded.*set prepare.base.motion_from to pose or twist"),
+    [({"imu": None}, "imu", "imu was not recorded.*set prepare.base.motion_from to pose or twist"),
         ({"base_pose": None}, "twist", "base_pose was not recorded.*topics.odometry or topics.pose"),
         ({"base_twist": None}, "twist", "base_twist was not recorded"),
         ({"base_twist": np.zeros((1, 6))}, "twist", "base_twist is not the velocity of base_pose"),
         ({"wrenches": {LEFT: 1}}, "pose", r"wrench/right_plate was not recorded \(there is left_plate\)"),
-        ({"wrenches": {LEFT: 1, RIGHT: 1, "stool": 1}}, "pose", "wrench/stool was recorded, but no contact or plate"),
-    ],
+        ({"wrenches": {LEFT: 1, RIGHT: 1, "stool": 1}}, "pose", "wrench/stool was recorded, but no contact or plate")],
 )
 def test_what_is_missing_is_named(change, source, message):
     recording = biped()

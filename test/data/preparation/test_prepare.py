@@ -158,13 +158,8 @@ def test_joints_are_matched_by_name_and_extra_ones_noticed(model, caplog):
     plain = record(model, random_motion(rng, 3), np.arange(0, 10, 0.01))
     order = [2, 0, 1]
     extra = np.zeros((len(plain), 1))
-    shuffled = Recording(
-        (*(plain.joint_names[i] for i in order), "gripper"),
-        plain.time,
-        np.hstack([plain.position[:, order], extra]),
-        np.hstack([plain.effort[:, order], extra]),
-        name="shuffled",
-    )
+    shuffled = Recording((*(plain.joint_names[i] for i in order), "gripper"), plain.time,
+        np.hstack([plain.position[:, order], extra]), np.hstack([plain.effort[:, order], extra]), name="shuffled")
     with caplog.at_level(logging.INFO, logger="inertid_ros"):
         samples = prepare(shuffled, model)
     assert np.array_equal(samples.q, prepare(plain, model).q)
@@ -237,12 +232,9 @@ def test_a_long_rest_before_a_gap_does_not_set_the_cutoff(model):
     recording = record(model, motion, time, 1e-5, rng)
     rest = np.arange(-60, -1, 0.005)
     still = np.repeat(recording.position[:1], len(rest), axis=0) + 1e-5 * rng.normal(size=(len(rest), 3))
-    longer = Recording(
-        recording.joint_names,
-        np.concatenate([rest, recording.time]),
+    longer = Recording(recording.joint_names, np.concatenate([rest, recording.time]),
         np.concatenate([still, recording.position]),
-        np.concatenate([np.repeat(recording.effort[:1], len(rest), axis=0), recording.effort]),
-    )
+        np.concatenate([np.repeat(recording.effort[:1], len(rest), axis=0), recording.effort]))
     assert prepare(longer, model).cutoff_hz == pytest.approx(prepare(recording, model).cutoff_hz, rel=0.25)
 
 

@@ -5,11 +5,12 @@ import pytest
 from support.recordings.synthetic import jittered_time, random_motion
 
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.data.preparation.filtering import StampedChannels, resample
+from inertid_ros.data.preparation.filtering import BRIDGED, resample
+from inertid_ros.data.preparation.recorded_channels import CleanChannels
 
 
 def _resample(time, values, skip_start=0.0, skip_end=0.0, max_gap=4.0):
-    recorded = StampedChannels("rec", time, {"position": values}).without_ends(skip_start, skip_end)
+    recorded = CleanChannels("rec", time, {"position": values}).without_ends(skip_start, skip_end)
     return resample(recorded, max_gap * recorded.period)
 
 
@@ -77,7 +78,7 @@ def test_short_gaps_are_bridged_without_overshoot_and_marked():
     values = np.sin(2 * np.pi * 0.8 * time)[:, None] + 1e-3 * np.random.default_rng(5).normal(size=(10_000, 1))
     (segment,) = _resample(time[keep], values[keep], max_gap=25)
     assert len(segment) == 10_000
-    assert np.flatnonzero(segment.bridged).tolist() == [*range(3001, 3008), *range(7001, 7008)]
+    assert np.flatnonzero(segment.replaced[BRIDGED]).tolist() == [*range(3001, 3008), *range(7001, 7008)]
     inside = segment.channels["position"][3001:3008, 0]
     ends = sorted(values[[3000, 3008], 0])
     assert ends[0] <= inside.min() and inside.max() <= ends[1]
@@ -86,7 +87,7 @@ def test_short_gaps_are_bridged_without_overshoot_and_marked():
 def test_values_that_were_replaced_stay_marked_and_long_runs_of_unknown_motion_are_gaps():
     time = 0.01 * np.arange(1000)
     unknown = ((time > 2.995) & (time < 3.015)) | ((time > 5.0) & (time < 5.5))
-    recorded = StampedChannels("rec", time, {"position": time[:, None]}, {"position": unknown[:, None]})
+    recorded = CleanChannels("rec", time, {"position": time[:, None]}, {"position": unknown[:, None]})
     segments = resample(recorded, 0.04)
     assert len(segments) == 2
     marked = segments[0].time[segments[0].replaced["position"][:, 0]]

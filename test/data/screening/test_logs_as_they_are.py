@@ -47,6 +47,21 @@ def test_joined_logs_are_moved_apart_where_they_join(seed: int):
     np.testing.assert_array_equal(measured.position, recording.position)
 
 
+@pytest.mark.parametrize("joints", [1, 2, 5])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pauses_between_logs_are_found_with_any_number_of_joints(seed: int, joints: int):
+    recording = moving(seed, joints=joints)
+    share = recording.time / recording.duration
+    kept = (share < 0.3) | (share > 0.34)
+    assert causes(replace(recording.select(kept), time=PERIOD * np.arange(kept.sum()))) == ["joined_logs"]
+
+
+def test_speeds_that_turn_round_at_once_are_no_joined_logs():
+    time = PERIOD * np.arange(4000)
+    position = np.abs((time[:, None] + [0.0, 0.3]) % 2.0 - 1.0) + 1e-6 * np.random.default_rng(0).normal(size=(4000, 2))
+    assert not causes(Recording(("one", "other"), time, position, position, name="log"))
+
+
 def test_a_joint_that_jumps_alone_and_spikes_of_all_are_no_joined_logs():
     recording = moving(0)
     alone, spike = recording.position.copy(), recording.position.copy()
@@ -74,11 +89,9 @@ def test_a_publisher_of_one_position_is_left_out(seed: int, rate_hz: float):
     at = np.arange(0.0013, recording.time[-1], 1 / rate_hz)
     rest = np.tile(rng.choice([0.0, 0.7]), (len(at), 3))
     order = np.argsort(np.concatenate([recording.time, at]), kind="stable")
-    mixed = Recording(
-        recording.joint_names, np.concatenate([recording.time, at])[order],
+    mixed = Recording(recording.joint_names, np.concatenate([recording.time, at])[order],
         np.concatenate([recording.position, rest])[order], np.concatenate([recording.effort, 0 * rest])[order],
-        name="log",
-    )  # fmt: skip
+        name="log")
     assert causes(mixed) == ["second_publisher"]
     np.testing.assert_array_equal(as_measured(mixed).position, recording.position)
 
@@ -87,6 +100,5 @@ def test_a_robot_that_rests_between_motions_is_no_second_publisher():
     recording = moving(0)
     still = np.concatenate([np.tile(recording.position[:1], (3000, 1)), recording.position, recording.position[::-1]])
     resting = Recording(
-        recording.joint_names, PERIOD * np.arange(len(still)), still, np.arange(len(still))[:, None] * np.ones(3)
-    )
+        recording.joint_names, PERIOD * np.arange(len(still)), still, np.arange(len(still))[:, None] * np.ones(3))
     assert "second_publisher" not in causes(resting)

@@ -136,8 +136,7 @@ def test_a_drive_that_turns_with_two_joints_is_named():
     assert [finding.cause for finding in found] == ["coupling"], found
     assert found[0].subjects == ("joint2", "joint3") and "ratios: [1, 1]" in found[0].remedy
     declared = load_model(
-        case.given.urdf, RobotOptions(couplings={"wrist": CouplingOptions(("joint2", "joint3"), (1.0, 1.0))})
-    )
+        case.given.urdf, RobotOptions(couplings={"wrist": CouplingOptions(("joint2", "joint3"), (1.0, 1.0))}))
     assert not check_efforts(prepare(replace(recording, effort=effort), declared), declared)
 
 
@@ -169,11 +168,8 @@ def lift_with_an_arm() -> str:
     joints = [
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="0.3 0 0"/>'
         f'<axis xyz="{axis}"/><limit lower="-2" upper="2" velocity="3" effort="500"/></joint>'
-        for name, kind, parent, child, axis in (
-            ("rise", "prismatic", "base", "lift", "0 0 1"),
-            ("shoulder", "revolute", "lift", "upper", "0 1 0"),
-            ("elbow", "revolute", "upper", "lower", "0 1 0"),
-        )
+        for name, kind, parent, child, axis in (("rise", "prismatic", "base", "lift", "0 0 1"),
+            ("shoulder", "revolute", "lift", "upper", "0 1 0"), ("elbow", "revolute", "upper", "lower", "0 1 0"))
     ]
     return f'<robot name="lift">{"".join(links + joints)}</robot>'
 

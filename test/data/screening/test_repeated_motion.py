@@ -35,10 +35,8 @@ def test_samples_of_a_fitted_recording_are_refused_under_any_name():
     copy = replace(fitted, name="copy", time=fitted.time + 3.0)
     kept = {key: getattr(fitted, key)[300:900] for key in ("time", "position", "effort")}
     part = replace(fitted, name="part", **kept)
-    swapped = replace(
-        fitted, name="swapped", joint_names=fitted.joint_names[::-1], position=fitted.position[:, ::-1],
-        effort=fitted.effort[:, ::-1],
-    )  # fmt: skip
+    swapped = replace(fitted, name="swapped", joint_names=fitted.joint_names[::-1], position=fitted.position[:, ::-1],
+        effort=fitted.effort[:, ::-1])
     for other in (copy, part, swapped):
         assert shared_samples(other, fitted) == 1.0
         with pytest.raises(RecordingError, match=f"^{other.name}: holds the samples of motion 0 .100 % of them"):

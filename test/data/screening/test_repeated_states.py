@@ -24,7 +24,7 @@ def case():
 def published_again(recording: Recording, times: np.ndarray) -> Recording:
     """The recording by a publisher that sends every state so many times ``(N,)``, at even stamps."""
     rows = np.repeat(np.arange(len(recording)), times)
-    channels = {name: getattr(recording, name)[rows] for name in recording.arrays}
+    channels = {name: values[rows] for name, values in recording.channels.items()}
     time = np.linspace(recording.time[0], recording.time[-1], len(rows))
     return replace(recording, **channels | {"time": time})
 
@@ -69,7 +69,7 @@ def test_a_rest_without_noise_keeps_the_rate_of_the_motion(case):
 
 
 def _rows(recording: Recording, rows: np.ndarray) -> dict:
-    channels = {name: getattr(recording, name)[rows] for name in recording.arrays}
+    channels = {name: values[rows] for name, values in recording.channels.items()}
     return channels | {"time": recording.time[0] + np.arange(len(rows)) * np.median(np.diff(recording.time))}
 
 

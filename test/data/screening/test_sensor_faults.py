@@ -28,8 +28,7 @@ def test_neighbourhood_is_measured_in_time():
     flags = np.zeros((10, 2), dtype=bool)
     flags[5, 1] = True
     assert flagged_within(flags, time, np.array([0.3, 0.41, 0.59, 0.7]), 0.1).tolist() == [
-        [False, False], [False, True], [False, True], [False, False],
-    ]  # fmt: skip
+        [False, False], [False, True], [False, True], [False, False]]
 
 
 def test_saturated_samples_do_not_enter_the_fit(caplog):

@@ -35,8 +35,7 @@ EVEN = PERIOD * np.arange(5000)
 
 
 @pytest.mark.parametrize(
-    "stamps", [late(EVEN, 1.0), late(EVEN, 4.0), burst_stamps(EVEN, 2), burst_stamps(EVEN, 3), burst_stamps(EVEN, 15)]
-)
+    "stamps", [late(EVEN, 1.0), late(EVEN, 4.0), burst_stamps(EVEN, 2), burst_stamps(EVEN, 3), burst_stamps(EVEN, 15)])
 def test_stamps_of_arrival_are_made_even(stamps):
     made = without_stamp_jitter(recording(EVEN, stamps))
     assert made.repairs.scatter > 0.2 and (np.diff(made.time) > 0).all()
@@ -46,12 +45,8 @@ def test_stamps_of_arrival_are_made_even(stamps):
 
 def test_stamps_of_measurement_stay_however_uneven_they_are():
     rng = np.random.default_rng(1)
-    for time in (
-        EVEN,
-        EVEN + PERIOD * rng.uniform(-0.45, 0.45, len(EVEN)),
-        EVEN[rng.random(len(EVEN)) < 0.4],
-        np.sort(rng.uniform(0, 20, 5000)) + 1e-7 * np.arange(5000),
-    ):
+    for time in (EVEN, EVEN + PERIOD * rng.uniform(-0.45, 0.45, len(EVEN)), EVEN[rng.random(len(EVEN)) < 0.4],
+        np.sort(rng.uniform(0, 20, 5000)) + 1e-7 * np.arange(5000)):
         measured = recording(time)
         assert without_stamp_jitter(measured) is measured
 

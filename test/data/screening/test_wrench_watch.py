@@ -26,10 +26,8 @@ def test_the_mean_of_an_empty_plate_is_subtracted_from_then_on():
     assert watch.loaded == ["plate"]
 
 
-@pytest.mark.parametrize(
-    ("force_of", "message"),
-    [(lambda k: 200.0, "measures 200 N, which is a load"), (lambda k: 30.0 * (k % 2), "varies by 15")],
-)
+@pytest.mark.parametrize(("force_of", "message"),
+    [(lambda k: 200.0, "measures 200 N, which is a load"), (lambda k: 30.0 * (k % 2), "varies by 15")])
 def test_what_is_no_zero_is_refused_and_changes_nothing(force_of, message):
     watch = fed(force_of)
     with pytest.raises(RecordingError, match=message):

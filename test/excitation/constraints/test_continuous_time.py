@@ -9,10 +9,11 @@ from support.robots.random_robots import random_model
 
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
-from inertid_ros.excitation.constraints.constraint import Constraint, derivative_bounds, executed_curve, find_violation
+from inertid_ros.excitation.constraints.constraint import Constraint, derivative_bounds, find_violation
 from inertid_ros.excitation.constraints.effort import EffortConstraint, WrenchRateBounds, prior_effort
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.motions import QuinticRamp
+from inertid_ros.excitation.quintic import PiecewiseQuintic
 from inertid_ros.regressors.regressor_gradient import BodyWrenches
 from inertid_ros.robot.kinematics import TreeKinematics
 
@@ -74,7 +75,8 @@ class Dip(Constraint):
 
 
 def test_short_violations_are_found_and_near_misses_are_not():
-    curve = executed_curve(QuinticRamp(np.zeros(1), np.ones(1), 1.0))
+    time = np.linspace(0.0, 1.0, 101)
+    curve = PiecewiseQuintic(time, *QuinticRamp(np.zeros(1), np.ones(1), 1.0).sample(time))
     found = find_violation(curve, Dip(0.3456, 1e-4))
     assert found is not None
     assert curve.sample(np.array([found[0]]))[0][0, 0] == pytest.approx(0.3456, abs=1e-4)

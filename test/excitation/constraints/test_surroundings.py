@@ -14,7 +14,7 @@ from inertid_ros.excitation.planning.planner import plan_excitation
 from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.robot.model import load_model
 
-OPTIONS = ExcitationOptions(duration_s=10.0, starts=6, improved=1, iterations=3)
+OPTIONS = ExcitationOptions(duration_s=10.0, starts=2, improved=0, constraint_samples=100)
 ARM = """<robot name="arm">
   <link name="base"><collision><origin xyz="0 0 -0.1"/><geometry><box size="0.2 0.2 0.2"/></geometry></collision></link>
   <link name="pole"><collision><origin xyz="0 0 -0.5" rpy="0 0.5 0"/><geometry><cylinder radius="0.1" length="1"/>

@@ -15,7 +15,8 @@ from inertid_ros.config.excitation import MonitorOptions
 from inertid_ros.excitation.execution.horizons import Horizon, HorizonTable
 from inertid_ros.excitation.execution.monitor import Lease, StateMonitor
 from inertid_ros.excitation.execution.supervisor import Supervisor
-from inertid_ros.simulation.controller import CommandedTrajectory, Follower
+from inertid_ros.excitation.quintic import PiecewiseQuintic
+from inertid_ros.simulation.controller import Follower
 
 PERIOD_S, TICK_S, DELAY_S = 0.005, 0.005, 0.001
 EPOCH = 1.8e9  # ROS time minus steady time
@@ -88,7 +89,7 @@ def run(
         nonlocal stop
         start = horizon.stamp - EPOCH - robot.clock_offset
         start = now + DELAY_S if np.isnan(start) else start
-        points = CommandedTrajectory(horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
+        points = PiecewiseQuintic(horizon.time_from_start, horizon.position, horizon.velocity, horizon.acceleration)
         if not robot.deaf:
             follower.follow(points, now + DELAY_S, start)
         end = start + horizon.time_from_start[-1]
@@ -128,6 +129,8 @@ def run(
             )
         commands.now = now + DELAY_S
         node.tick(now + DELAY_S)
+        if (node.fault or node.canceled) and now > FAULT_AT + 5.0:
+            break
     return node, robot, stop
 
 

@@ -23,8 +23,9 @@ from support.scaled_motion import (
 )
 
 from inertid_ros.config.excitation import MonitorOptions
+from inertid_ros.excitation.execution.horizons import HorizonTable
 
-TABLE = table(1)
+TABLE, SHORT = table(1), table(1, duration_s=5.0)
 
 
 def run(
@@ -34,11 +35,12 @@ def run(
     noise: float = 1e-6,
     late: Iterator[float] | None = None,
     controller_state: bool = False,
+    motion: HorizonTable = TABLE,
     **drives: float,
 ) -> Observed:
     """A motion under a scaling, see :func:`move`."""
     sensors = Sensors(states_every, noise, late=late or repeat(0.0))
-    return move(TABLE, scaling, Drives(**drives), sensors, told_every, controller_state=controller_state)
+    return move(motion, scaling, Drives(**drives), sensors, told_every, controller_state=controller_state)
 
 
 def jump(observed: Observed) -> float:
@@ -98,14 +100,15 @@ def test_a_stopped_controller_holds_no_motion_once_the_goal_has_ended(told_every
     ("states_every", "lag", "noise"), [(0.002, 0.02, 1e-4), (0.008, 0.01, 3e-4), (0.008, 0.05, 3e-4), (0.01, 0.1, 3e-4)]
 )
 def test_drives_that_lag_and_sensors_that_err_are_no_scaling(states_every, lag, noise):
-    observed = run(lambda time: 1.0, states_every=states_every, lag=lag, noise=noise)
+    observed = run(lambda time: 1.0, states_every=states_every, lag=lag, noise=noise, motion=SHORT)
     assert not observed.node.fault
     assert np.diff(observed.controller.sent).max() < 0.08
 
 
 @pytest.mark.parametrize("states_every", [0.002, 0.008])
 def test_states_that_are_stamped_late_are_no_scaling(states_every):
-    observed = run(lambda time: 1.0, states_every=states_every, lag=0.005, late=late_stamps(np.random.default_rng(1)))
+    late = late_stamps(np.random.default_rng(1))
+    observed = run(lambda time: 1.0, states_every=states_every, lag=0.005, late=late, motion=SHORT)
     assert not observed.node.fault
 
 
@@ -120,7 +123,7 @@ def test_an_ordinary_robot_on_a_busy_machine_ends_its_motion(seed, controller_st
     """Where its states have gaps, it waits at rest and goes on."""
     drives, sensors = random_drives(np.random.default_rng(seed), 2)
     busy = replace(sensors, channel=BUSY)
-    observed = move(TABLE, lambda time: 1.0, drives, busy, seed=seed, controller_state=controller_state)
+    observed = move(SHORT, lambda time: 1.0, drives, busy, seed=seed, controller_state=controller_state)
     assert not observed.node.fault and np.isfinite(observed.ended)
     assert (observed.speed <= LIMITS.velocity).all() and (observed.joint_speed <= LIMITS.velocity).all()
 
@@ -130,12 +133,12 @@ def test_an_ordinary_robot_on_a_busy_machine_ends_its_motion(seed, controller_st
 def test_after_a_cut_connection_the_robot_goes_on_from_where_it_rests(begin, controller_state, resolution):
     """The last horizons before it were lost, so that it rests before the end of the newest."""
     observed = move(
-        TABLE, lambda time: 1.0, Drives(lag=0.005), Sensors(0.008, 0.0, resolution), tracking_tolerance=0.1,
+        SHORT, lambda time: 1.0, Drives(lag=0.005), Sensors(0.008, 0.0, resolution), tracking_tolerance=0.1,
         controller_state=controller_state, lost=lambda time: begin < time < begin + 0.11,
         silent=lambda time: begin + 0.11 < time < begin + 1.0,
     )  # fmt: skip
     assert not observed.node.fault and observed.node.interruptions == 1
-    assert np.allclose(observed.reference[-1], TABLE.plan.position[-1], atol=1e-6)
+    assert np.allclose(observed.reference[-1], SHORT.plan.position[-1], atol=1e-6)
     observed.check()
 
 

@@ -11,7 +11,6 @@ from inertid_ros.core.errors import ConfigurationError, ExcitationError
 from inertid_ros.excitation.constraints.constraint import MotionSamples
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
 from inertid_ros.excitation.planning.criterion import (
-    EarlierInformation,
     OptimalityCriterion,
     Scaling,
     make_criterion,
@@ -19,6 +18,7 @@ from inertid_ros.excitation.planning.criterion import (
     pushforward_root,
 )
 from inertid_ros.excitation.planning.measurement_regressor import MeasurementRegressor, right_spectrum
+from inertid_ros.identification.information.information import EarlierInformation
 from inertid_ros.regressors.rigid_body_regressor import joint_torque_regressor
 from inertid_ros.robot.layout import ParameterLayout, UserTerm
 
@@ -204,7 +204,7 @@ def test_scalings_pass_over_user_terms(scaling):
     terms = (UserTerm("spring", "joint1", ("sin(q)", "cos(q)")), UserTerm("drag", "joint0", ("abs(v)*v",), True))
     model = random_model(np.random.default_rng(0), 3, branched=False, terms=terms)
     scales = []
-    for robot in (model, model.with_terms(())):
+    for robot in (model, model.with_layout(terms=())):
         columns = MeasurementRegressor(robot, np.ones(3), np.zeros(0)).columns
         base = np.eye(len(columns))
         scales.append(prior_scaling(scaling, robot, motion_limits(robot), columns, base).scaled(base[None]))

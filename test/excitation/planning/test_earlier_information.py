@@ -11,9 +11,9 @@ from support.robots.random_robots import random_model, random_states
 from inertid_ros.config.excitation import ExcitationOptions
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.core.samples import Samples
-from inertid_ros.excitation.planning.criterion import EarlierInformation, earlier_information, make_criterion
+from inertid_ros.excitation.planning.criterion import make_criterion
 from inertid_ros.excitation.planning.planner import plan_excitation
-from inertid_ros.identification.information.information import compress
+from inertid_ros.identification.information.information import EarlierInformation, compress, earlier_information
 
 OPTIONS = ExcitationOptions(
     duration_s=5.0, base_frequency_hz=0.2, harmonics=4, starts=8, improved=1, iterations=25, criterion_samples=50

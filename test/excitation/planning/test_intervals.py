@@ -13,7 +13,6 @@ from inertid_ros.core.errors import ExcitationError
 from inertid_ros.excitation.constraints.motion_constraints import motion_constraints
 from inertid_ros.excitation.execution.plan_check import check_plan
 from inertid_ros.excitation.motion_limits import MotionLimits, motion_limits
-from inertid_ros.excitation.planning.floating_base import floating_problem
 from inertid_ros.excitation.planning.interval_motion import (
     IntervalLimits,
     IntervalMotion,
@@ -24,6 +23,7 @@ from inertid_ros.excitation.planning.interval_motion import (
 )
 from inertid_ros.excitation.planning.interval_planner import (
     fixed_base_problem,
+    floating_problem,
     improve_motion,
     plan_fixed_base,
     plan_intervals,
@@ -102,7 +102,7 @@ def test_space_robot_is_excited_with_a_quarter_of_the_intervals():
     assert len(plan.motion.directions) <= 67
     assert plan.significant == 52
     truth = floating_problem(space_robot(TRUE), limits(), options)
-    rows, _ = truth.regressor(*plan.motion.sample(np.array([0.2, 0.4, 0.6, 0.8])))
+    rows, *_ = truth.regressor(*plan.motion.sample(np.array([0.2, 0.4, 0.6, 0.8])))
     assert rank_and_condition(rows.reshape(-1, 52), 1 / 300)[1] < 500
     np.testing.assert_allclose(plan.motion.range[6:], 3 * np.pi)
     assert np.abs(plan.motion.waypoints[:, :6]).max() <= np.pi + 1e-9

@@ -20,7 +20,9 @@ from inertid_ros.excitation.planning.planner import plan_excitation, random_shap
 from inertid_ros.excitation.planning.planning_problem import PlanningProblem
 from inertid_ros.robot.layout import ParameterLayout
 
-QUICK = ExcitationOptions(duration_s=10.0, starts=12, improved=1, iterations=25, criterion_samples=80)
+QUICK = ExcitationOptions(
+    duration_s=10.0, starts=12, improved=1, iterations=25, criterion_samples=80, constraint_samples=150
+)
 CYCLOIDAL = attrs.evolve(QUICK, kind="cycloidal", intervals=10)
 SPLINE = attrs.evolve(QUICK, kind="bspline", intervals=16)
 # Where it does not matter how good the motion is.

@@ -1,5 +1,7 @@
 """Start poses at which a robot can stand, and limits that published URDFs leave out."""
 
+from functools import cache
+
 import attrs
 import numpy as np
 import pytest
@@ -13,13 +15,18 @@ from inertid_ros.excitation.planning.start_pose import rest_pose
 from inertid_ros.robot.model import load_model
 
 
-def _start(path, fixed=(), **options):
+@cache
+def _robot(path):
     model = load_model(path)
-    limits = motion_limits(model, LimitOptions(**options))
-    constraints = motion_constraints(model, limits)
+    limits = motion_limits(model)
+    return model, limits, motion_constraints(model, limits)
+
+
+def _start(path, fixed=()):
+    model, limits, constraints = _robot(path)
     wanted = 0.5 * (limits.lower + limits.upper)
     held = np.isin(limits.joint_names, fixed)
-    return limits, motion_constraints(model, limits), rest_pose(model, limits, constraints, wanted, held), wanted
+    return limits, constraints, rest_pose(model, limits, constraints, wanted, held), wanted
 
 
 @pytest.mark.parametrize("robot", ["pr2_description/urdf/pr2.urdf", "so_arm_description/urdf/so101.urdf"])

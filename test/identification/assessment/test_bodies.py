@@ -52,8 +52,7 @@ def test_the_centre_of_mass_of_the_truth_is_within_its_interval():
     true = mass_com_inertia(case.truth.body_prior).com
     inside = [
         (found.com_interval[:, 0] <= com) & (com <= found.com_interval[:, 1])
-        for found, com in zip(body_intervals(outcome.estimate), true, strict=True)
-    ]
+        for found, com in zip(body_intervals(outcome.estimate), true, strict=True)]
     assert np.mean(inside) >= 8 / 9
 
 

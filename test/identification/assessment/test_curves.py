@@ -58,6 +58,6 @@ def test_friction_is_found_beside_its_data(outcome):
 
 
 def test_without_friction_there_are_no_curves(outcome):
-    model = outcome.estimate.model.with_bodies_alone()
+    model = outcome.estimate.model.with_layout(drive_terms=(), couplings=(), terms=())
     equations = type(outcome.estimate.equations)(model)
     assert friction_curves(replace(outcome.estimate, equations=equations), outcome.train) == ()

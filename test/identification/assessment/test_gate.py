@@ -21,7 +21,7 @@ from inertid_ros.identification.assessment.torque_confidence import TorqueScale,
 from inertid_ros.identification.assessment.validation import TorqueErrors, check_errors, validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 
 SHOULDER, WRIST = 0, 1
 
@@ -38,8 +38,7 @@ def findings(relative=(0.05, 0.3), error=(5.0, 0.2), given=(30.0, 0.5), noise=(1
         rest = dict.fromkeys(("rms_torque", "rms_error_sliding", "rms_error_resting", "r_squared"), np.zeros(2))
         return TorqueErrors(
             share, rms_error=np.array(rms), samples=1, recordings=(), quantity="torque", unit="N m or N",
-            noise=np.array(noise), **rest,
-        )  # fmt: skip
+            noise=np.array(noise), **rest)
 
     equations = SimpleNamespace(channels=("shoulder", "wrist"), count=2)
     prior = None if given is None else errors(relative[1], given)
@@ -50,20 +49,14 @@ def findings(relative=(0.05, 0.3), error=(5.0, 0.2), given=(30.0, 0.5), noise=(1
 @pytest.mark.parametrize(
     ("severities", "verdict"),
     [
-        ((), Verdict.USE),
-        ((Severity.NOTICE,), Verdict.USE),
-        ((Severity.NOTICE, Severity.CARE), Verdict.CARE),
-        ((Severity.CARE, Severity.REJECT, Severity.NOTICE), Verdict.REJECT),
-        ((Severity.REFUSE,), Verdict.REJECT),
-    ],
-)
+        ((), Verdict.USE), ((Severity.NOTICE,), Verdict.USE), ((Severity.NOTICE, Severity.CARE), Verdict.CARE),
+        ((Severity.CARE, Severity.REJECT, Severity.NOTICE), Verdict.REJECT), ((Severity.REFUSE,), Verdict.REJECT)])
 def test_the_gravest_finding_decides(severities, verdict):
     decision = GateDecision.from_findings(finding(severity) for severity in severities)
     assert decision.verdict is verdict
     assert len(decision.reasons) + len(decision.notices) == len(severities)
     assert [each.severity for each in decision.reasons] == sorted(
-        (each for each in severities if each >= Severity.CARE), reverse=True
-    )
+        (each for each in severities if each >= Severity.CARE), reverse=True)
 
 
 def test_a_finding_made_twice_counts_once_and_the_summary_counts_the_others():
@@ -94,9 +87,7 @@ def test_well_explained_torque_has_no_findings():
         ({"error": [20.0, 0.2], "given": [10.0, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.CARE),
         ({"error": [45.0, 0.2], "given": [10.0, 0.5]}, "worse_than_urdf", ("shoulder",), Severity.REJECT),
         ({"error": [5.0, 0.45], "given": [30.0, 0.1]}, "worse_than_urdf", ("wrist",), Severity.CARE),
-        ({"sliding": [30.0, 0.2]}, "does_not_generalise", ("shoulder",), Severity.CARE),
-    ],
-)
+        ({"sliding": [30.0, 0.2]}, "does_not_generalise", ("shoulder",), Severity.CARE)])
 def test_each_error_has_its_finding(changes, cause, subjects, severity):
     (found,) = findings(**changes)
     assert (found.cause, found.subjects, found.severity) == (cause, subjects, severity)
@@ -111,8 +102,7 @@ def test_each_error_has_its_finding(changes, cause, subjects, severity):
         {"given": [4.9, 0.5]},  # hardly worse
         {"scale": ((100.0, 1.0), (5.0, 0.9))},  # nothing varies, and the error is small
         {"scale": ((100.0, 0.0), (80.0, 0.0)), "error": [5.0, 0.1]},  # not measured
-    ],
-)
+    ])
 def test_what_is_noise_or_small_is_no_finding(changes):
     assert findings(**changes) == ()
 

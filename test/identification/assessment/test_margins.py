@@ -46,11 +46,9 @@ def test_correlated_pairs_are_those_of_the_covariance(outcome):
     covariance = np.diag(np.diagonal(estimate.covariance))
     first, second = estimate.base.alone[:2]
     covariance[first, second] = covariance[second, first] = -0.95 * np.sqrt(
-        covariance[first, first] * covariance[second, second]
-    )
+        covariance[first, first] * covariance[second, second])
     (pair,) = [pair for pair in correlated_pairs(replace(estimate, covariance=covariance)) if pair.correlation < -0.9][
-        :1
-    ]
+        :1]
     names = estimate.layout.names
     assert {pair.first, pair.second} == {names[first], names[second]} and pair.correlation == pytest.approx(-0.95)
 

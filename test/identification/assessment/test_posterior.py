@@ -10,7 +10,7 @@ from inertid_ros.core.samples import Samples
 from inertid_ros.identification.assessment.estimate import Estimate
 from inertid_ros.identification.assessment.posterior import truncated_normal
 from inertid_ros.identification.identify import identify
-from inertid_ros.identification.prior.constraints import Constraints
+from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.model import RobotModel
@@ -19,8 +19,7 @@ TERMS = ("rotor_inertia", "viscous", "coulomb", "offset")
 
 
 def experiment(
-    seed: int, noise: float, friction: float = 0.5, joints: int = 3
-) -> tuple[RobotModel, Samples, np.ndarray]:
+        seed: int, noise: float, friction: float = 0.5, joints: int = 3) -> tuple[RobotModel, Samples, np.ndarray]:
     """A robot, samples of it with noise [N m], and its true parameters; friction as given, or zero in part."""
     rng = np.random.default_rng(seed)
     model = random_model(rng, joints, branched=False, drive_terms=TERMS)
@@ -137,8 +136,7 @@ def test_moments_and_intervals_are_those_of_samples(seed):
     scale = np.sqrt(np.diagonal(covariance))
     np.testing.assert_allclose(within.mean / scale, drawn.mean(axis=0) / scale, atol=0.02)
     np.testing.assert_allclose(
-        within.covariance / np.outer(scale, scale), np.cov(drawn.T) / np.outer(scale, scale), atol=0.02
-    )
+        within.covariance / np.outer(scale, scale), np.cov(drawn.T) / np.outer(scale, scale), atol=0.02)
     values = drawn @ rows.T + shift
     inside = (values >= within.intervals[:, 0]) & (values <= within.intervals[:, 1])
     np.testing.assert_allclose(inside.mean(axis=0), 0.95, atol=0.006)
@@ -188,8 +186,7 @@ def test_a_quantity_that_may_be_zero_is_zero_in_some_of_the_samples(centre):
 
 def test_a_quantity_that_is_surely_zero_has_a_known_value():
     within = truncated_normal(
-        np.array([-1.0, 1.0]), np.array([[1e-4, 5e-3], [5e-3, 1.0]]), np.eye(2)[:1], np.zeros(1), np.ones(1)
-    )
+        np.array([-1.0, 1.0]), np.array([[1e-4, 5e-3], [5e-3, 1.0]]), np.eye(2)[:1], np.zeros(1), np.ones(1))
     assert within.present[0] < 1e-3 and within.covariance[0, 0] < 1e-7
     assert within.covariance[1, 1] == pytest.approx(1 - 5e-3**2 / 1e-4, rel=1e-3)
     assert within.intervals.tolist() == [[0.0, 0.0]]

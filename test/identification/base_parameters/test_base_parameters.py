@@ -39,14 +39,14 @@ def _agree(model):
     np.testing.assert_allclose(closed.projection @ numeric.null_space, 0.0, atol=1e-7)
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(4))
 def test_closed_form_and_numbers_agree_on_trees_with_right_angles(block):
     for seed in range(15):
         rng = np.random.default_rng([1, block, seed])
         _agree(special_model(rng, int(rng.integers(1, 7)), **_options(rng)))
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", range(3))
 def test_closed_form_and_numbers_agree_on_random_trees(block):
     for seed in range(10):
         rng = np.random.default_rng([2, block, seed])
@@ -91,16 +91,8 @@ def _rotor(rng, index, joint, link):
     offset, angles = rng.normal(scale=0.2, size=3) * (rng.random(3) < 0.5), rng.integers(-2, 3, 3) * np.pi / 2
     inertia, axis = (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3), np.eye(3)[rng.integers(3)]
     return Rotor(
-        f"r{index}",
-        f"joint{joint}",
-        carrier,
-        ratio,
-        1.0,
-        inertia,
-        xyz=tuple(offset),
-        rpy=tuple(angles),
-        axis=tuple(axis),
-    )
+        f"r{index}", f"joint{joint}", carrier, ratio, 1.0, inertia, xyz=tuple(offset), rpy=tuple(angles),
+        axis=tuple(axis))
 
 
 def _chain(*joints, gravity=GRAVITIES[0], terms=("rotor_inertia", "offset")):
@@ -112,8 +104,7 @@ def _chain(*joints, gravity=GRAVITIES[0], terms=("rotor_inertia", "offset")):
             f'<link name="l{index}">{inertial}</link><joint name="j{index}" type="{joint_type}">'
             f'<parent link="l{index - 1}"/>'
             f'<child link="l{index}"/><origin xyz="{xyz}"/><axis xyz="{axis}"/>'
-            '<limit lower="-3" upper="3" velocity="2" effort="100"/></joint>'
-        )
+            '<limit lower="-3" upper="3" velocity="2" effort="100"/></joint>')
     return load_model(f'<robot name="chain">{text}</robot>', RobotOptions(gravity=gravity, drive_terms=terms))
 
 
@@ -122,39 +113,23 @@ def _chain(*joints, gravity=GRAVITIES[0], terms=("rotor_inertia", "offset")):
     [
         ((("revolute", "0 0 1", "0 0 0"),), ["l1.Izz + j1.rotor_inertia", "j1.offset"]),
         (
-            (("revolute", "0 1 0", "0 0 0"),),
-            ["l1.mcx", "l1.mcz", "l1.Iyy + j1.rotor_inertia", "j1.offset"],
-        ),
+            (("revolute", "0 1 0", "0 0 0"),), ["l1.mcx", "l1.mcz", "l1.Iyy + j1.rotor_inertia", "j1.offset"]),
         ((("prismatic", "1 0 0", "0 0 0"),), ["j1.rotor_inertia + l1.m", "j1.offset"]),
         ((("prismatic", "0 0 1", "0 0 0"),), ["j1.rotor_inertia + l1.m", "j1.offset + 9.81 l1.m"]),
         (
             (("prismatic", "1 0 0", "0 0 0"), ("prismatic", "0 0 1", "0 0 0")),
-            ["j1.rotor_inertia + l1.m + l2.m", "j2.rotor_inertia + l2.m", "j1.offset", "j2.offset + 9.81 l2.m"],
-        ),
+            ["j1.rotor_inertia + l1.m + l2.m", "j2.rotor_inertia + l2.m", "j1.offset", "j2.offset + 9.81 l2.m"]),
         (
             (("revolute", "0 0 1", "0 0 0"), ("revolute", "0 0 1", "0.5 0 0")),
             [
-                "l1.Izz + 0.25 l2.m + j1.rotor_inertia",
-                "l2.mcx",
-                "l2.mcy",
-                "l2.Izz",
-                "j2.rotor_inertia",
-                "j1.offset",
-                "j2.offset",
-            ],
-        ),
+                "l1.Izz + 0.25 l2.m + j1.rotor_inertia", "l2.mcx", "l2.mcy", "l2.Izz", "j2.rotor_inertia",
+                "j1.offset", "j2.offset"]),
         (
             (("revolute", "0 0 1", "0 0 0"), ("prismatic", "0 0 1", "0.5 0 0")),
             [
-                "l1.Izz + 0.25 l2.m + l2.mcx + l2.Izz + j1.rotor_inertia",
-                "j2.rotor_inertia + l2.m",
-                "j1.offset",
-                "j2.offset + 9.81 l2.m",
-            ],
-        ),
-    ],
-    ids=["upright", "pendulum", "cart", "lift", "cart with a lift", "scara", "lift on a turntable"],
-)
+                "l1.Izz + 0.25 l2.m + l2.mcx + l2.Izz + j1.rotor_inertia", "j2.rotor_inertia + l2.m", "j1.offset",
+                "j2.offset + 9.81 l2.m"])],
+    ids=["upright", "pendulum", "cart", "lift", "cart with a lift", "scara", "lift on a turntable"])
 def test_textbook_cases(joints, names):
     model = _chain(*joints)
     base = closed_form_base_parameters(model)
@@ -179,14 +154,8 @@ def test_a_belt_on_parallel_axes_is_regrouped():
     model = replace(model, layout=replace(model.layout, couplings=(belt,)))
     base = closed_form_base_parameters(model)
     assert base.names == (
-        "l1.Izz + 0.25 l2.m + j1.rotor_inertia",
-        "l2.mcx",
-        "l2.mcy",
-        "l2.Izz + belt.rotor_inertia",
-        "j2.rotor_inertia",
-        "belt.viscous",
-        "belt.coulomb",
-    )
+        "l1.Izz + 0.25 l2.m + j1.rotor_inertia", "l2.mcx", "l2.mcy", "l2.Izz + belt.rotor_inertia",
+        "j2.rotor_inertia", "belt.viscous", "belt.coulomb")
     assert angle_between(base, structural_base_parameters(model)) < 1e-8
 
 
@@ -246,8 +215,7 @@ def test_what_the_data_does_not_show_is_dropped_on_top_of_the_structure():
     model = random_model(rng, 5, branched=False)
     structure, samples = closed_form_base_parameters(model), random_states(rng, model, 400)
     still = replace(
-        samples, q=samples.q * [1, 1, 1, 1, 0] + 0.3, v=samples.v * [1, 1, 1, 1, 0], a=samples.a * [1, 1, 1, 1, 0]
-    )
+        samples, q=samples.q * [1, 1, 1, 1, 0] + 0.3, v=samples.v * [1, 1, 1, 1, 0], a=samples.a * [1, 1, 1, 1, 0])
     R = _triangle(model, samples)
     assert list(base_parameters(model.layout, R, structure).names) == list(structure.names)
     R = _triangle(model, still)

@@ -69,8 +69,7 @@ ROBOTS = (  # file and the joints that move; the others are held at zero
     ("hyq_description/robots/hyq_no_sensors.urdf", WHOLE),
     ("bolt_description/robots/bolt.urdf", WHOLE),
     ("quadruped_description/urdf/quadruped.urdf", WHOLE),
-    ("simple_humanoid_description/urdf/simple_humanoid.urdf", "Spine|WAIST|CHEST|LARM|LUARM|L_"),
-)
+    ("simple_humanoid_description/urdf/simple_humanoid.urdf", "Spine|WAIST|CHEST|LARM|LUARM|L_"))
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 
 
@@ -107,11 +106,8 @@ def test_closed_form_and_numbers_agree(robots, file, moving):
 @pytest.mark.parametrize(
     ("file", "moving", "count"),
     [
-        ("panda_description/urdf/panda.urdf", r"joint\d", 43),
-        ("ur_description/urdf/ur10_robot.urdf", WHOLE, 36),
-        ("double_pendulum_description/urdf/double_pendulum.urdf", WHOLE, 6),
-    ],
-)
+        ("panda_description/urdf/panda.urdf", r"joint\d", 43), ("ur_description/urdf/ur10_robot.urdf", WHOLE, 36),
+        ("double_pendulum_description/urdf/double_pendulum.urdf", WHOLE, 6)])
 def test_counts_known_from_the_rules(robots, file, moving, count):
     """Seven skew joints: 43; six with two parallel ones and the first upright: 36; a planar double pendulum: 6."""
     model = kinematics(robots / file, moving, drive_terms=())
@@ -122,8 +118,7 @@ def test_names_of_an_arm_can_be_read(robots):
     names = closed_form_base_parameters(kinematics(robots / "panda_description/urdf/panda.urdf", r"joint\d")).names
     assert names[0] == "panda_link1.Izz + panda_link2.Iyy + panda_joint1.rotor_inertia"
     assert names[8] == (
-        "panda_link3.mcx + 0.0825 panda_link4.m + 0.0825 panda_link5.m + 0.0825 panda_link6.m + 0.0825 panda_link7.m"
-    )
+        "panda_link3.mcx + 0.0825 panda_link4.m + 0.0825 panda_link5.m + 0.0825 panda_link6.m + 0.0825 panda_link7.m")
     assert {"panda_link7.Ixx - panda_link7.Iyy", "panda_link7.Ixy", "panda_joint3.rotor_inertia"} < set(names)
 
 

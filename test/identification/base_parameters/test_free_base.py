@@ -20,12 +20,10 @@ from inertid_ros.robot.layout import ParameterLayout
 def _on_free_base(tree: KinematicTree) -> KinematicTree:
     """The tree of a robot, mounted on a body that moves freely."""
     return replace(
-        tree,
-        parents=(-1, *(parent + 1 for parent in tree.parents)),
+        tree, parents=(-1, *(parent + 1 for parent in tree.parents)),
         rotations=np.concatenate([np.eye(3)[None], tree.rotations]),
         translations=np.concatenate([np.zeros((1, 3)), tree.translations]),
-        axes=np.concatenate([np.zeros((1, 6)), tree.axes]),
-    )
+        axes=np.concatenate([np.zeros((1, 6)), tree.axes]))
 
 
 def _pinocchio(tree: KinematicTree) -> pin.Model:
@@ -60,7 +58,7 @@ def _momentum(model: pin.Model, rng: np.random.Generator, states: int) -> np.nda
     return np.vstack(rows)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_momentum_shows_the_same_combinations(seed):
     """Without torque and acceleration: the momentum of the whole robot determines them ([Naveen2019]_ eq. 26)."""
     rng = np.random.default_rng(seed)
@@ -88,8 +86,7 @@ def test_wrench_and_torques_show_the_same_combinations(seed):
         drives = np.vstack([np.zeros((6, 8)), np.hstack([np.diag(a[6:]), np.eye(4)])])
         rows.append(np.hstack([rigid, drives]))
     layout = ParameterLayout(
-        tuple(f"l{k}" for k in range(5)), tuple(f"j{k}" for k in range(4)), ("rotor_inertia", "offset")
-    )
+        tuple(f"l{k}" for k in range(5)), tuple(f"j{k}" for k in range(4)), ("rotor_inertia", "offset"))
     closed, numeric = minimal_parameters(tree, layout), base_parameters(layout, r_factor(np.vstack(rows)))
     assert angle_between(closed, numeric) < 1e-8
 
@@ -101,11 +98,9 @@ def test_space_robot_of_the_literature():
         parents=(-1, 0, 1, 2, 0, 4, 5),
         rotations=np.array([np.eye(3), np.eye(3), upright, np.eye(3), np.eye(3), upright, np.eye(3)]),
         translations=np.array(
-            [[0, 0, 0], [0.7, 0.3, 0.9], [1, 0, 0], [1, 0, 0], [-0.3, 0.3, 0.9], [1, 0, 0], [1, 0, 0]], dtype=float
-        ),
+            [[0, 0, 0], [0.7, 0.3, 0.9], [1, 0, 0], [1, 0, 0], [-0.3, 0.3, 0.9], [1, 0, 0], [1, 0, 0]], dtype=float),
         axes=np.vstack([np.zeros(6), np.tile([0, 0, 0, 0, 0, 1.0], (6, 1))]),
-        gravity=np.zeros(3),
-    )
+        gravity=np.zeros(3))
     layout = ParameterLayout(tuple(f"L{k}" for k in range(7)), tuple(f"j{k}" for k in range(1, 7)), ())
     base = minimal_parameters(tree, layout)
     assert base.count == 52

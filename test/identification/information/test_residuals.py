@@ -178,8 +178,7 @@ def test_sums_of_blocks_are_those_of_all_samples(model):
     expansions = equations.writer().expansions
     for sums in block_sums(equations, [samples], [samples.tau]):
         for grams, expansion, own in zip(
-            sums.grams, expansions, compress(equations, [samples]).channels, strict=True
-        ):
+                sums.grams, expansions, compress(equations, [samples]).channels, strict=True):
             whole, expected = grams.sum(axis=0), own.r_factor.T @ own.r_factor
             np.testing.assert_allclose(expansion.T @ whole[:-1, :-1] @ expansion, expected[:-1, :-1], atol=1e-8)
             np.testing.assert_allclose(expansion.T @ whole[:-1, -1], expected[:-1, -1], atol=1e-8)

@@ -13,7 +13,7 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.data_checks import resolution
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.coordinates import prior_coordinates, prior_covariance_root
+from inertid_ros.identification.solvers.coordinates import prior_coordinates, prior_covariance_root
 from inertid_ros.regressors.equations import equations_of
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
@@ -67,8 +67,7 @@ def test_the_strongest_joint_says_nothing_of_the_others(recorded):
     samples = prepare(recording, model)
     effort_noise = np.array([100.0, 0.0, 0.0])
     alone, beside = (
-        resolution(equations_of(model), [each]) for each in (samples, replace(samples, effort_noise=effort_noise))
-    )
+        resolution(equations_of(model), [each]) for each in (samples, replace(samples, effort_noise=effort_noise)))
     np.testing.assert_allclose(alone[1:], beside[1:])
 
 

@@ -20,10 +20,11 @@ from inertid_ros.core.inertial_parameters import (
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constraints import Constraints
-from inertid_ros.identification.prior.coordinates import prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization, point_masses
+from inertid_ros.identification.solvers.constraints import Constraints
+from inertid_ros.identification.solvers.coordinates import prior_coordinates
 from inertid_ros.identification.solvers.map_problem import MapProblem, project_onto_residual
+from inertid_ros.identification.solvers.regularizers import Regularization
+from inertid_ros.identification.solvers.third_party import point_masses
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
 
@@ -50,8 +51,7 @@ def _problem(seed: int, regularizer: str, constraints: Constraints | None = None
     map_problem = MapProblem(coordinates, model.prior, constraints or Constraints())
     equations = coordinates.normalise(*information.whitened(np.full(3, 1 / 0.3)))
     regularization = map_problem.completed(
-        Regularization(regularizer, prior_spread, 1.0, 20.0), model.consistent_prior - model.inertial_locked
-    )
+        Regularization(regularizer, prior_spread, 1.0, 20.0), model.consistent_prior - model.inertial_locked)
     return map_problem, equations, regularization
 
 
@@ -60,8 +60,7 @@ def test_euclidean_agrees_with_clarabel(seed):
     map_problem, equations, regularization = _problem(seed, "euclidean")
     ours, reference = (
         map_problem.solve(*equations, regularization),
-        replace(map_problem, solver="clarabel").solve(*equations, regularization),
-    )
+        replace(map_problem, solver="clarabel").solve(*equations, regularization))
     assert ours.objective == pytest.approx(reference.objective, rel=1e-6)
 
 
@@ -171,8 +170,7 @@ def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
         ours = solution.objective - 0.5 * bound
         constraints = [*constraints, cp.sum_squares(R @ x - z) <= bound]
         assert cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL) == pytest.approx(
-            ours / weighted.weight, rel=1e-3
-        )
+            ours / weighted.weight, rel=1e-3)
         return
     x = cp.Variable(layout.size)
     blocks = [sum(x[10 * b + k] * E for k, E in enumerate(pseudo_inertia(np.eye(10)))) for b in range(3)]
@@ -182,8 +180,7 @@ def test_equal_residuals_are_the_nearest_points_of_a_ball(regularizer):
     else:
         distance = sum(
             cp.sum_squares(np.linalg.cholesky(g).T @ (x[10 * b : 10 * b + 10] - identity))
-            for b, g in enumerate(np.broadcast_to(quiet.distance.metric, (3, 10, 10)))
-        )
+            for b, g in enumerate(np.broadcast_to(quiet.distance.metric, (3, 10, 10))))
     constraints = [cp.sum_squares(R @ x - z) <= bound, x[layout.non_negative] >= 0, *(block >> 0 for block in blocks)]
     least = cp.Problem(cp.Minimize(distance), constraints).solve(solver=cp.CLARABEL)
     assert weighted.distance.value(layout.bodies(solution.x)) == pytest.approx(least, rel=3e-3)

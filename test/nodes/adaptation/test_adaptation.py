@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E
 
 from inertid_ros.msg import InertialParameters  # noqa: E402
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.alone]
 FASTEST = 0.3  # rad/s of these motions
 
 
@@ -67,6 +67,7 @@ def test_bad_references_move_nothing(arm: AdaptedArm) -> None:
         (reference(JOINTS, START + 1.5, 1), "beyond its limit"),
         (reference(JOINTS, np.full(7, np.nan)), "not finite"),
         (late, "s ago"),
+        (JointTrajectory(points=[JointTrajectoryPoint()] * 2001), "send it in parts"),
     ):
         arm.undisturbed()
         before = arm.position

@@ -9,8 +9,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2 (rclpy)")
 from rcl_interfaces.msg import ParameterValue  # noqa: E402
 from rcl_interfaces.srv import GetParameters  # noqa: E402
 
-from inertid_ros.nodes import controller as controller_module  # noqa: E402
-from inertid_ros.nodes.controller import ControllerManager, controller_problem  # noqa: E402
+from inertid_ros.ros import controller as controller_module  # noqa: E402
+from inertid_ros.ros.controller import ControllerManager, controller_problem  # noqa: E402
 
 JOINTS = ("shoulder", "elbow")
 

@@ -19,12 +19,3 @@ def test_motion_of_a_robot_with_other_names(tmp_path: Path, latencies: Latencies
         excitation.expect(excitation.excite(), Excite.Result.SUCCEEDED, "done")
         record = excitation.expect_rest()
     assert not record.problems and np.abs(record.position).max() > 0.3
-
-
-def test_without_the_names_the_node_proposes_them(tmp_path: Path, latencies: Latencies) -> None:
-    with excitation_in(tmp_path, latencies, prefix="left_") as excitation:
-        excitation.arm()
-        excitation.ros.spin(0.5)
-        goal = excitation.excite()
-        message = excitation.ros.result(goal).result.message
-        assert "left_shoulder" in message and "robot.joint_names: {left_*: '*'}" in message, message

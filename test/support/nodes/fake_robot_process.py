@@ -28,7 +28,7 @@ from trajectory_msgs.msg import JointTrajectory
 from inertid_ros.core.errors import ExcitationError
 from inertid_ros.ros.conversions import from_joint_trajectory, to_joint_state, to_nanoseconds, to_time
 from inertid_ros.ros.topics import COMMAND, LATCHED
-from inertid_ros.simulation.controller import CommandedTrajectory, Follower
+from inertid_ros.simulation.controller import Follower
 
 
 class Robot:
@@ -121,9 +121,8 @@ class Robot:
             points = from_joint_trajectory(message, self._joint_names)
             stamp = to_nanoseconds(message.header.stamp)
             start = (stamp - _wall_offset_ns()) * 1e-9 if stamp else now
+            self._follower.follow(points, now, start)
             arrays = points.time, points.position, points.velocity, points.acceleration
-            trajectory = CommandedTrajectory(*arrays)
-            self._follower.follow(trajectory, now, start)
             self.commands.append(Command(now, start, *arrays))
         except ExcitationError as error:
             if "ended" not in str(error):  # what comes after its end changes nothing

@@ -15,9 +15,9 @@ from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.recording import Recording
 from inertid_ros.nodes.adaptation import Adaptation
 from inertid_ros.nodes.excitation.node import Excitation
-from inertid_ros.nodes.identifier.node import Identifier
-from inertid_ros.nodes.online.node import Online
-from inertid_ros.nodes.recorder.node import Recorder
+from inertid_ros.nodes.identifier import Identifier
+from inertid_ros.nodes.online import Online
+from inertid_ros.nodes.recorder import Recorder
 from inertid_ros.nodes.replay import Replay
 from inertid_ros.nodes.simulator import Simulator
 from inertid_ros.nodes.spin import tick_by_timer

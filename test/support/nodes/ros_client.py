@@ -19,6 +19,9 @@ from support.nodes.processes import NodeProcess  # noqa: E402
 from inertid_ros.ros.diagnostics import ClientDiscovery  # noqa: E402
 from inertid_ros.ros.topics import LATCHED  # noqa: E402
 
+# Tests in which several nodes work for long: one after another, beside those of single nodes.
+FLOWS = pytest.mark.xdist_group("flows")
+
 
 class RosClient:
     """Services, actions and topics from the test's own thread. Timeouts only end a test that fails [s]."""
@@ -31,8 +34,12 @@ class RosClient:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
         self._processes: list[NodeProcess] = []
+        self._clients: dict[str, Any] = {}  # by their service or action
+        self._seen: dict[str, int] = {}  # number of endpoints that the server of an action has discovered
 
     def start(self, name: str, parameters: Mapping[str, Any] | None = None, **keywords: Any) -> NodeProcess:
+        self._clients.clear()  # a node that starts again has discovered none of them
+        self._seen.clear()
         process = NodeProcess(name, self.folder, parameters, **keywords)
         self._processes.append(process)
         return process
@@ -68,9 +75,11 @@ class RosClient:
 
     def client(self, type_: Any, service: str, timeout: float = 30.0) -> Any:
         """Client of a service that has discovered it."""
-        client = self.node.create_client(type_, service)
+        client = self._clients.get(service) or self.node.create_client(type_, service)
         self.until(client.service_is_ready, f"service {service}", timeout)
-        self._wait_for_discovery(service, timeout)
+        if service not in self._clients:
+            self._wait_for_discovery(service, timeout)
+        self._clients[service] = client
         return client
 
     def _wait_for_discovery(self, service: str, timeout: float) -> None:
@@ -82,9 +91,12 @@ class RosClient:
 
     def send_goal(self, type_: Any, action: str, goal: Any, timeout: float = 30.0) -> Any:
         """Goal handle of an action; ``accepted`` says whether it runs."""
-        client = ActionClient(self.node, type_, action)
+        client = self._clients.get(action) or ActionClient(self.node, type_, action)
         self.until(client.server_is_ready, f"action {action}", timeout)
-        self._wait_for_discovery(action, timeout)
+        endpoints = len([*self.node.publishers, *self.node.subscriptions])
+        if self._seen.get(action) != endpoints:  # the server is to know what a test has made before its goal
+            self._wait_for_discovery(action, timeout)
+        self._clients[action], self._seen[action] = client, endpoints
         future = client.send_goal_async(goal)
         self.until(future.done, f"answer of {action}", timeout)
         handle = future.result()

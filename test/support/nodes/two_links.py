@@ -37,7 +37,7 @@ def two_links() -> tuple[RobotModel, MotionLimits]:
 def write_plan(path: Path, duration: float = 3.0) -> Plan:
     """A motion around the zero pose that uses 90 per cent of the tightest limit, as a plan file."""
     model, limits = two_links()
-    basis = FourierBasis(duration, 2)
+    basis = FourierBasis(duration, 2, 1 / duration)
     shape = np.random.default_rng(7).normal(size=(basis.size, model.joints))
     instants = np.linspace(0, duration, 400)
     used = LinearTrajectory(basis, np.zeros(model.joints), shape).sample(instants)

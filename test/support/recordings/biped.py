@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.config.robot import PlateOptions, RobotOptions
+from inertid_ros.config.robot import RobotOptions
 from inertid_ros.config.simulation import LeggedRobotOptions, MovementOptions, PerturbationOptions
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.body_changes import perturb
@@ -17,13 +17,7 @@ from inertid_ros.simulation.legged_robot import LeggedRobot, simulate_movements
 
 def robot_options(robot: LeggedRobotDescription, **changes) -> RobotOptions:
     """A free base on the robot's plates, joints without friction."""
-    plates = {plate.name: plate for plate in robot.plates}
-    standing = {}
-    for sole in robot.soles:
-        plate = plates[sole.plate]
-        rpy = tuple(float(angle) for angle in pin.rpy.matrixToRpy(np.array(plate.rotation)))
-        standing[plate.name] = PlateOptions(sole.frame, tuple(map(float, plate.origin)), rpy)
-    return RobotOptions(base="free", plates=standing, drive_terms=(), **changes)
+    return RobotOptions(base="free", plates=robot.plate_options(), drive_terms=(), **changes)
 
 
 @cache

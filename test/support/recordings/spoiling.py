@@ -1,13 +1,18 @@
-"""Recordings spoilt as drivers, exporters and configurations spoil them: one function for each mistake."""
+"""Recordings spoilt as drivers, exporters, configurations and users spoil them: one function for each mistake."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import attrs
 import numpy as np
+import pinocchio as pin
+from support.robots.drawn_robots import ROBOTS, DrawnRobot, described_robot, drawn_motion, drawn_robot, joint_ranges
 
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
 from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.data.recording import Recording
 from inertid_ros.regressors.force_equations import load_torque
@@ -16,6 +21,15 @@ from inertid_ros.robot.dynamics import rigid_torque
 from inertid_ros.robot.model import RobotModel, load_model
 
 VISIBLE = 0.5  # of a joint's RMS torque: what a wrong zero or name has to change of it to be a mistake at all
+_LEAST_SHARE = 0.05  # of the largest torque of a joint, below which a joint shows nothing
+_LOAD_CENTRE = (0.0, 0.1, 0.1)  # of a load in the frame of its link [m]
+_POINT = from_mass_com_inertia(1.0, _LOAD_CENTRE, np.zeros((3, 3)))  # of a kilogram there
+_TRIES = 20  # of joints, before a robot counts as one that cannot suffer a mistake
+Rng = np.random.Generator
+
+
+class ImpossibleMistakeError(Exception):
+    """A robot has no joints that could suffer a mistake, or whose torque would show it."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +46,8 @@ class Case:
     train, held_out : tuple of Recording
     drives : tuple of str
         Joints whose efforts the URDF and friction explain at all; the others' could have any sign.
+    robot : DrawnRobot or None
+        What simulates other motions of the same robot.
     """
 
     name: str
@@ -40,6 +56,7 @@ class Case:
     train: tuple[Recording, ...]
     held_out: tuple[Recording, ...]
     drives: tuple[str, ...]
+    robot: DrawnRobot | None = None
 
     def changed(self, change: Callable[[Recording], Recording]) -> "Case":
         """The same with all recordings changed alike."""
@@ -52,72 +69,411 @@ class Case:
         q = rows[:, [recording.joint_names.index(name) for name in self.given.joint_names]]
         return rigid_torque(self.given, self.given.body_prior, q, np.zeros_like(q), np.zeros_like(q))
 
+    @property
+    def simulated(self) -> DrawnRobot:
+        """What simulates other motions; ImpossibleMistakeError if nothing does."""
+        if self.robot is None:
+            raise ImpossibleMistakeError
+        return self.robot
+
+
+def drawn_case(name: str, rng: Rng) -> Case:
+    """A robot of :data:`~support.robots.drawn_robots.ROBOTS` with two recordings of different motions."""
+    robot = drawn_robot(described_robot(name, rng), rng)
+    train, held_out = (robot.moved(rng, f"{robot.given.name} {index}") for index in (1, 2))
+    return Case(robot.given.name, robot.given, robot.bodies, (train,), (held_out,), robot.given.joint_names, robot)
+
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake, what was drawn for it, the case that it leaves, and the causes that name it rightly."""
+    """A case with a mistake.
 
-    name: str
+    Attributes
+    ----------
+    drawn : str
+        Joints and magnitudes.
+    causes : tuple of str
+        Those that name it rightly; empty where there is nothing to name, and the result is to be used.
+    right : tuple of Recording
+        Held-out recordings as they are to be predicted, where it is the URDF that is wrong; else those of the clean
+        case.
+    """
+
     drawn: str
     case: Case
-    causes: tuple[str, ...]
+    causes: tuple[str, ...] = ()
+    right: tuple[Recording, ...] = ()
 
 
-def mistakes(case: Case, rng: np.random.Generator) -> list[Mistake]:
-    """One of each that a serial arm of turning joints can suffer, joints and magnitudes drawn at random."""
-    names, out = case.given.joint_names, []
-    n = len(names)
+def one_sign(case: Case, rng: Rng) -> Mistake:
+    joint = str(rng.choice(case.drives))
+    return Mistake(joint, _scaled(case, {joint: -1.0}), ("effort_sign",))
 
-    def add(name: str, drawn: str, spoilt: Case, *causes: str) -> None:
-        out.append(Mistake(name, drawn, spoilt, causes))
 
-    one = str(rng.choice(case.drives))
-    add("sign of one drive", one, _scaled(case, {one: -1.0}), "effort_sign")
-    add("all signs", "", _scaled(case, dict.fromkeys(names, -1.0)), "effort_sign")
-    add("magnitudes", "", case.changed(lambda r: replace(r, effort=np.abs(r.effort))), "effort_magnitude")
+def all_signs(case: Case, rng: Rng) -> Mistake:
+    return Mistake("", _scaled(case, dict.fromkeys(case.given.joint_names, -1.0)), ("effort_sign",))
+
+
+def magnitudes(case: Case, rng: Rng) -> Mistake:
+    return Mistake("", case.changed(lambda r: replace(r, effort=np.abs(r.effort))), ("effort_magnitude",))
+
+
+def sign_bit(case: Case, rng: Rng) -> Mistake:
+    """Bus servos whose sign is a bit that the driver reads as a number."""
+    largest = max(float(np.abs(recording.effort).max()) for recording in (*case.train, *case.held_out))
+    bit = float(rng.uniform(1.2, 4.0)) * largest  # beyond all that is measured
+    spoilt = case.changed(lambda r: replace(r, effort=np.where(r.effort < 0, bit - r.effort, r.effort)))
+    return Mistake(f"{bit / largest:.1f} times the largest", spoilt, ("effort_magnitude",))
+
+
+def axis_turned(case: Case, rng: Rng) -> Mistake:
     (joint,), spoilt = _visible(case, rng, lambda some: lambda r: reversed_axis(r, some[0]), 1)
-    add("axis turned", joint, spoilt, "joint_axis")
+    return Mistake(joint, spoilt, ("joint_axis",), spoilt.held_out)
+
+
+def drives_exchanged(case: Case, rng: Rng) -> Mistake:
+    if len(case.drives) < 2:
+        raise ImpossibleMistakeError
     pair = [str(name) for name in rng.permutation(case.drives)[:2]]
-    add("two drives exchanged", " and ".join(pair), case.changed(lambda r: _exchanged_efforts(r, pair)),
-        "effort_exchange")
+    return Mistake(" and ".join(pair), case.changed(lambda r: _exchanged_efforts(r, pair)), ("effort_exchange",))
+
+
+def names_exchanged(case: Case, rng: Rng) -> Mistake:
     pair, spoilt = _visible(case, rng, lambda some: lambda r: _exchanged_names(r, some), 2)
-    add("two names exchanged", " and ".join(pair), spoilt, "joint_exchange")
-    add("degrees", "", case.changed(in_degrees), "position_unit")
-    for unit, factor in (("mA", 1e3), ("A", 1.0)):
-        # Gear ratios times torque constants of drives lie between some N m and some tens of N m per ampere.
-        constants = np.exp(rng.uniform(np.log(3), np.log(30), n))
-        drawn = f"{constants.min():.1f} to {constants.max():.1f} N m/A"
-        add(unit, drawn, _scaled(case, dict(zip(names, factor / constants, strict=True))), "effort_current")
-    add("N mm", "", _scaled(case, dict.fromkeys(names, 1e3)), "effort_unit")
-    add("gravity compensated", "", case.changed(lambda r: without_gravity(case, r)), "gravity_compensated")
-    add("gravity upside down", "", _mounted(case, (0.0, 0.0, 9.81)), "gravity_direction")
+    return Mistake(" and ".join(pair), spoilt, ("joint_exchange",))
+
+
+def degrees(case: Case, rng: Rng) -> Mistake:
+    if not _turning(case).any():
+        raise ImpossibleMistakeError
+    turning = dict(zip(case.given.joint_names, _turning(case), strict=True))
+
+    def change(recording: Recording) -> Recording:
+        return in_unit(recording, [180 / np.pi if turning.get(name) else 1.0 for name in recording.joint_names])
+
+    return Mistake("", case.changed(change), ("position_unit",))
+
+
+def millimetres(case: Case, rng: Rng) -> Mistake:
+    if _turning(case).all():
+        raise ImpossibleMistakeError
+    joint = str(rng.choice(np.array(case.given.joint_names)[~_turning(case)]))
+    return Mistake(joint, case.changed(partial(in_millimetres, joint=joint)), ("position_unit",))
+
+
+def motor_currents(case: Case, rng: Rng) -> Mistake:
+    """In amperes or milliamperes."""
+    names, unit = case.given.joint_names, float(rng.choice([1.0, 1e3]))
+    # Gear ratios times torque constants of drives lie between some N m and some tens of N m per ampere.
+    constants = np.exp(rng.uniform(np.log(3), np.log(30), len(names)))
+    drawn = f"{constants.min():.1f} to {constants.max():.1f} N m/{'A' if unit == 1 else 'mA * 1000'}"
+    return Mistake(drawn, _scaled(case, dict(zip(names, unit / constants, strict=True))), ("effort_current",))
+
+
+def newton_millimetres(case: Case, rng: Rng) -> Mistake:
+    return Mistake("", _scaled(case, dict.fromkeys(case.given.joint_names, 1e3)), ("effort_unit",))
+
+
+def gravity_compensated(case: Case, rng: Rng) -> Mistake:
+    _needs_gravity(case)
+    return Mistake("", case.changed(lambda r: without_gravity(case, r)), ("gravity_compensated",))
+
+
+def gravity_turned(case: Case, rng: Rng) -> Mistake:
+    """Mounted upside down or on a wall, and not said so."""
+    _needs_gravity(case)
     tilt = rng.normal(size=2)
-    sideways = tuple(float(x) for x in 9.81 * np.append(tilt / np.linalg.norm(tilt), 0.0))
-    add("gravity sideways", f"[{sideways[0]:.1f}, {sideways[1]:.1f}, 0]", _mounted(case, sideways), "gravity_direction")
-    for turn in (90, 180):
-        angle = float(rng.choice([-1, 1])) * turn
-        (joint,), spoilt = _visible(case, rng, lambda some, a=angle: lambda r: _turned(r, some[0], a), 1)
-        add(f"zero off by {turn} degrees", f"{joint} {angle:+.0f}", spoilt, "position_offset", "beyond_limits")
+    sideways = 9.81 * np.append(tilt / np.linalg.norm(tilt), 0.0)
+    gravity = np.array([0.0, 0.0, 9.81]) if rng.random() < 0.5 else sideways
+    drawn = "[" + ", ".join(f"{x:.1f}" for x in gravity) + "]"
+    return Mistake(drawn, _mounted(case, tuple(gravity.tolist())), ("gravity_direction",))
+
+
+def zero_turned(case: Case, rng: Rng) -> Mistake:
+    angle = float(rng.choice([-180, -90, 90, 180]))
+    (joint,), spoilt = _visible(case, rng, lambda some: lambda r: _turned(r, some[0], angle), 1)
+    return Mistake(f"{joint} {angle:+.0f} degrees", spoilt, ("position_offset", "beyond_limits"), spoilt.held_out)
+
+
+def short(case: Case, rng: Rng) -> Mistake:
     seconds = float(rng.uniform(0.2, 0.8))
-    add("short", f"{seconds:.2f} s", case.changed(lambda r: _cut(r, seconds)), "short_recording")
-    delay = float(rng.uniform(0.15, 0.4) * rng.choice([-1, 1]))
-    add("delay", f"{1e3 * delay:.0f} ms", case.changed(lambda r: _delayed(r, delay)), "delay")
-    for unit, factor in (("ms", 1e3), ("ns", 1e9)):
-        add(f"stamps in {unit}", "", case.changed(lambda r, f=factor: replace(r, time=f * r.time)), "time_unit")
-    add("validated with itself", "", replace(case, held_out=case.train), "held_out_not_new")
+    return Mistake(f"{seconds:.2f} s", case.changed(lambda r: _cut(r, seconds)), ("short_recording",))
+
+
+def delay(case: Case, rng: Rng) -> Mistake:
+    seconds = float(rng.uniform(0.15, 0.4) * rng.choice([-1, 1]))
+    return Mistake(f"{1e3 * seconds:.0f} ms", case.changed(lambda r: _delayed(r, seconds)), ("delay",))
+
+
+def time_unit(case: Case, rng: Rng) -> Mistake:
+    unit, factor = ("ms", 1e3) if rng.random() < 0.5 else ("ns", 1e9)
+    return Mistake(unit, case.changed(lambda r: replace(r, time=factor * r.time)), ("time_unit",))
+
+
+def validated_with_itself(case: Case, rng: Rng) -> Mistake:
+    return Mistake("", replace(case, held_out=case.train), ("held_out_not_new",))
+
+
+def locked_joint_moves(case: Case, rng: Rng) -> Mistake:
+    if len(case.given.joint_names) < 2:
+        raise ImpossibleMistakeError
     (joint,), spoilt = _visible(case, rng, lambda some: lambda r: r, 1, lambda some: _locked(case, some[0]))
-    add("locked joint moves", joint, spoilt, "locked_joint_moves")
-    joint = _shoulder(case)
-    share = float(rng.uniform(0.8, 1.6))
-    add("counterbalance", f"{joint}, {share:.1f} of its weight", counterbalanced(case, joint, share), "counterbalance")
-    silent = names[int(rng.integers(n))]
-    add("effort mostly zero", silent, case.changed(lambda r: _silent(r, silent, 0.9)), "no_effort")
-    return out
+    return Mistake(joint, spoilt, ("locked_joint_moves",))
+
+
+def counterbalance(case: Case, rng: Rng) -> Mistake:
+    _needs_gravity(case)
+    joint, share = _shoulder(case), float(rng.uniform(0.8, 1.6))
+    spoilt = counterbalanced(case, joint, share)
+    return Mistake(f"{joint}, {share:.1f} of its weight", spoilt, ("counterbalance",), spoilt.held_out)
+
+
+def silent_effort(case: Case, rng: Rng) -> Mistake:
+    joint = str(rng.choice(case.given.joint_names))
+    return Mistake(joint, case.changed(lambda r: _silent(r, joint, 0.9)), ("no_effort",))
+
+
+def coupled_drives(case: Case, rng: Rng) -> Mistake:
+    """Two joints of a differential wrist, whose friction follows sum or difference of their speeds."""
+    names, undeclared = case.given.joint_names, {}
+    if case.given.options.couplings:
+        undeclared = case.given.options.couplings
+        given = load_model(case.given.urdf, attrs.evolve(case.given.options, couplings={}))
+        return Mistake(", ".join(undeclared), replace(case, given=given), ("coupling",))
+    robot = case.simulated
+    behind = [(joint.parent, index) for index, joint in enumerate(case.given.tree) if joint.parent >= 0]
+    behind = [pair for pair in behind if _turning(case)[list(pair)].all()]
+    if not behind:
+        raise ImpossibleMistakeError
+    pair, ratio = list(behind[int(rng.integers(len(behind)))]), np.array([1.0, rng.choice([-1.0, 1.0])])
+    friction = float(rng.uniform(1.0, 3.0)) * max(robot.coulomb[pair].max(), robot.viscous[pair].max())
+
+    def change(recording: Recording) -> Recording:
+        speed = np.gradient(recording.position[:, pair] @ ratio, recording.time)
+        effort = recording.effort.copy()
+        effort[:, pair] += friction * (np.tanh(speed / 1e-2) + speed)[:, None] * ratio
+        return replace(recording, effort=effort)
+
+    spoilt = case.changed(change)
+    return Mistake(f"{names[pair[0]]} {ratio[1]:+.0f} {names[pair[1]]}", spoilt, ("coupling",), spoilt.held_out)
+
+
+def unknown_gripper(case: Case, rng: Rng) -> Mistake:
+    """No mistake: the robot holds something that the URDF does not know."""
+    link, kilograms = _payload(case, rng)
+    spoilt = with_gripper(case, link, kilograms)
+    return Mistake(f"{kilograms:.2g} kg on {link}", spoilt, (), spoilt.held_out)
+
+
+def placeholder_inertias(case: Case, rng: Rng) -> Mistake:
+    """No mistake of the recording: the URDF has the same inertia for all links."""
+    moment = float(rng.choice([1e-4, 1e-3, 1e-2, 0.1]))
+    masses, centres, inertias = mass_com_inertia(case.given.consistent_body_prior)
+    bodies = from_mass_com_inertia(masses, centres, 0 * inertias + moment * np.eye(3))
+    return Mistake(f"{moment:g} kg m^2", replace(case, given=case.given.with_prior_bodies(bodies)))
+
+
+def wrong_material(case: Case, rng: Rng) -> Mistake:
+    """All masses of the URDF by one factor: a density of water or steel for another material."""
+    factor = float(np.exp(rng.uniform(np.log(4), np.log(10)) * rng.choice([-1, 1])))
+    given = case.given.with_prior_bodies(factor * case.given.consistent_body_prior)
+    return Mistake(f"times {factor:.2g}", replace(case, given=given),
+                   ("effort_current", "effort_unit", "mass_implausible"))  # fmt: skip
+
+
+def payload_put_down(case: Case, rng: Rng) -> Mistake:
+    """It is held for a part of the recording that is fitted."""
+    link, kilograms = _payload(case, rng)
+    loaded, share = with_gripper(case, link, kilograms), float(rng.uniform(0.25, 0.75))
+
+    def put_down(empty: Recording, full: Recording) -> Recording:
+        instant = empty.time[0] + share * empty.duration
+        return replace(empty, effort=np.where(empty.time[:, None] < instant, full.effort, empty.effort))
+
+    spoilt = replace(case, train=tuple(map(put_down, case.train, loaded.train)))
+    return Mistake(f"{kilograms:.2g} kg on {link} until {share:.2f}", spoilt, ("load_changed",))
+
+
+def leaned_on(case: Case, rng: Rng) -> Mistake:
+    """Somebody leans on an end of the robot for some seconds, with a force that stays the same in the world."""
+    model, names = case.given, case.given.joint_names
+    body = int(rng.choice(model.end_bodies))
+    begin, length = float(rng.uniform(0.1, 0.7)), float(rng.uniform(0.05, 0.25))
+    effort = np.sqrt(np.mean(case.train[0].effort ** 2, axis=0))
+    force = rng.normal(size=3)
+
+    def push(recording: Recording) -> Array:
+        """Torque ``(N, n)`` in the order of the model."""
+        data, q = model.pinocchio.createData(), recording.position[:, [recording.joint_names.index(n) for n in names]]
+        share = (recording.time - recording.time[0]) / recording.duration
+        torque = np.zeros_like(q)
+        for row in np.flatnonzero((share > begin) & (share < begin + length)):
+            jacobian = pin.computeJointJacobian(model.pinocchio, data, q[row], body + 1)
+            torque[row] = -jacobian[:3].T @ data.oMi[body + 1].rotation.T @ force
+        return torque
+
+    size = float((np.abs(push(case.train[0])).max(axis=0) / np.maximum(effort, _LEAST_SHARE * effort.max())).max())
+    if size < 1e-9:
+        raise ImpossibleMistakeError
+    force = force * float(rng.uniform(0.5, 2.0)) / size  # of some joint's RMS effort
+
+    def change(recording: Recording) -> Recording:
+        columns = [recording.joint_names.index(name) for name in names]
+        pushed = recording.effort.copy()
+        pushed[:, columns] += push(recording)
+        return replace(recording, effort=pushed)
+
+    spoilt = replace(case, train=tuple(map(change, case.train)))
+    drawn = f"{model.link_names[body]} from {begin:.2f} to {begin + length:.2f}"
+    return Mistake(drawn, spoilt, ("contact", "load_changed"))
+
+
+def joined_logs(case: Case, rng: Rng) -> Mistake:
+    """Three logs of one motion, with pauses between them, stamped as one."""
+    starts = np.sort(rng.uniform([0.25, 0.6], [0.4, 0.75]))
+    pauses = rng.uniform(0.02, 0.1, 2)
+
+    def join(recording: Recording) -> Recording:
+        share = (recording.time - recording.time[0]) / recording.duration
+        kept = ~((share[:, None] > starts) & (share[:, None] < starts + pauses)).any(axis=1)
+        return numbered_on(recording, kept)
+
+    seconds = ", ".join(f"{pause * case.train[0].duration:.1f} s" for pause in pauses)
+    return Mistake(f"pauses of {seconds}", case.changed(join), ("joined_logs",))
+
+
+def lost_rows(case: Case, rng: Rng) -> Mistake:
+    share = float(rng.uniform(0.005, 0.03))
+    spoilt = case.changed(lambda r: numbered_on(r, rng.random(len(r)) > share))
+    return Mistake(f"{share:.1%}", spoilt, ("lost_rows",))
+
+
+def friction_sweeps(case: Case, rng: Rng) -> Mistake:
+    """One recording for each joint, which goes one way at constant speed, with lost rows."""
+    robot, seconds, ramp = case.simulated, 6.0, 0.3
+    if robot.given.joints > 7:
+        raise ImpossibleMistakeError  # for it takes too long
+    low, high = joint_ranges(robot.given)
+    time, share = np.arange(0.0, seconds, 1 / (4 * robot.rate_hz)), float(rng.uniform(0.005, 0.03))
+    begin, end = (time > 0.5) & (time < 0.5 + ramp), (time > seconds - 0.5 - ramp) & (time < seconds - 0.5)
+    recordings = []
+    for joint in range(robot.given.joints):
+        q, v, a = (np.zeros((len(time), robot.given.joints)) for _ in range(3))
+        a[:, joint] = 0.8 * (high - low)[joint] / (seconds - 1.0 - ramp) / ramp * (begin.astype(float) - end)
+        v[:, joint] = np.cumsum(a[:, joint]) * (time[1] - time[0])
+        q[:, joint] = np.cumsum(v[:, joint]) * (time[1] - time[0])
+        q += 0.5 * (low + high) - 0.5 * q[-1]
+        recordings.append(numbered_on(robot.record(time, (q, v, a), rng, f"sweep {joint + 1}"),
+                                      rng.random(len(time)) > share))  # fmt: skip
+    return Mistake(f"{share:.1%}", replace(case, train=tuple(recordings)), ("lost_rows",))
+
+
+def snapping_gripper(case: Case, rng: Rng) -> Mistake:
+    """No mistake: a light gripper at an end snaps open and shut, and encoders are coarse."""
+    described = case.simulated.given
+    link = described.link_names[int(rng.choice(described.end_bodies))]
+    mass, size = float(rng.uniform(0.01, 0.05) * described.body_prior[:, 0].sum()), float(rng.uniform(0.03, 0.1))
+    moment = mass * size**2
+    finger = f"""<link name="finger"><inertial><origin xyz="{size} 0 0"/><mass value="{mass}"/><inertia
+        ixx="{moment}" iyy="{moment}" izz="{moment}" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="snaps" type="revolute"><parent link="{link}"/><child link="finger"/>
+        <origin xyz="0 0 {size}"/><axis xyz="0 1 0"/>
+        <limit lower="-0.1" upper="1.1" effort="20" velocity="20"/></joint></robot>"""
+    given = load_model(described.urdf.replace("</robot>", finger), described.options)
+    robot = replace(drawn_robot(given, rng), position_noise=0.0, with_velocity=False)
+    step, snaps = 2 * np.pi / 2 ** int(rng.integers(12, 15)), given.joint_names.index("snaps")
+    time, period, taken = np.arange(0.0, 60.0, 1 / 50), float(rng.uniform(1.5, 4.0)), float(rng.uniform(0.1, 0.2))
+
+    def snapping(name: str) -> Recording:
+        q, v, a = drawn_motion(given, time, rng)
+        since = time + rng.uniform(0, period)
+        x = np.clip(since % period / taken, 0.0, 1.0)
+        way = np.where(since % (2 * period) < period, 1.0, -1.0)
+        q[:, snaps] = 0.5 + way * (x**3 * (10 - 15 * x + 6 * x**2) - 0.5)
+        v[:, snaps] = way * 30 * x**2 * (1 - x) ** 2 / taken
+        a[:, snaps] = way * 60 * x * (1 - x) * (1 - 2 * x) / taken**2
+        recording = robot.record(time, (q, v, a), rng, name)
+        return replace(recording, position=np.round(recording.position / step) * step)
+
+    train, held_out = snapping("snaps 1"), snapping("snaps 2")
+    drawn = f"on {link} in {taken:.2f} s every {period:.1f} s, {step:.1g} rad"
+    return Mistake(drawn, replace(case, given=given, train=(train,), held_out=(held_out,)), (), (held_out,))
+
+
+def second_publisher(case: Case, rng: Rng) -> Mistake:
+    """A joint_state_publisher beside the driver tells one position at a rate of its own."""
+    rate = float(rng.choice([10.0, 20.0, 50.0, 100.0]))
+
+    def mix(recording: Recording) -> Recording:
+        at = np.arange(recording.time[0] + 0.0031, recording.time[-1], 1 / rate)
+        order = np.argsort(np.concatenate([recording.time, at]), kind="stable")
+        names = ("position", "effort", "velocity", "acceleration")
+        channels = {key: getattr(recording, key) for key in names if getattr(recording, key) is not None}
+        mixed = {key: np.concatenate([x, np.zeros((len(at), x.shape[1]))])[order] for key, x in channels.items()}
+        return replace(recording, time=np.concatenate([recording.time, at])[order], **mixed)
+
+    return Mistake(f"{rate:.0f} Hz", case.changed(mix), ("second_publisher",))
+
+
+def limits_in_degrees(case: Case, rng: Rng) -> Mistake:
+    limits, turning = case.given.limits, _turning(case)
+    bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper) & turning
+    if not (bounded & (limits.upper - limits.lower > 1.0)).any():
+        raise ImpossibleMistakeError
+    lower, upper = (np.where(bounded, np.round(np.degrees(x)), x) for x in (limits.lower, limits.upper))
+    given = replace(case.given, limits=replace(limits, lower=lower, upper=upper))
+    return Mistake("", replace(case, given=given), ("limits_unit",))
+
+
+def drawn_mistake(kind: str, rng: Rng) -> tuple[Case, Mistake]:
+    """A robot drawn at random that can suffer a kind of mistake: its recordings without and with it."""
+    while True:
+        case = drawn_case(str(rng.choice(ROBOTS)), rng)
+        with contextlib.suppress(ImpossibleMistakeError):
+            return case, KINDS[kind](case, rng)
+
+
+KINDS: Mapping[str, Callable[[Case, Rng], Mistake]] = {
+    "none": lambda case, rng: Mistake("", case),
+    "sign of one drive": one_sign,
+    "all signs": all_signs,
+    "efforts are magnitudes": magnitudes,
+    "sign bit": sign_bit,
+    "axis turned": axis_turned,
+    "two drives exchanged": drives_exchanged,
+    "two names exchanged": names_exchanged,
+    "positions in degrees": degrees,
+    "positions in millimetres": millimetres,
+    "motor currents": motor_currents,
+    "N mm": newton_millimetres,
+    "gravity compensated": gravity_compensated,
+    "gravity turned": gravity_turned,
+    "zero off by 90 or 180 degrees": zero_turned,
+    "short": short,
+    "delay": delay,
+    "stamps in ms or ns": time_unit,
+    "validated with itself": validated_with_itself,
+    "locked joint moves": locked_joint_moves,
+    "counterbalance": counterbalance,
+    "effort mostly zero": silent_effort,
+    "coupled drives": coupled_drives,
+    "gripper not in the URDF": unknown_gripper,
+    "placeholder inertias": placeholder_inertias,
+    "wrong material": wrong_material,
+    "payload put down": payload_put_down,
+    "leaned on": leaned_on,
+    "joined logs": joined_logs,
+    "lost rows": lost_rows,
+    "friction sweeps with lost rows": friction_sweeps,
+    "snapping gripper": snapping_gripper,
+    "second publisher": second_publisher,
+    "limits in degrees": limits_in_degrees,
+}
 
 
 def with_gripper(case: Case, link: str, kilograms: float) -> Case:
     """The same with a point mass before the flange that the URDF does not know: no mistake of the recordings."""
-    load = LoadOptions(link=link, mass=kilograms, com=(0.0, 0.1, 0.1), recordings=("*",))
+    load = LoadOptions(link=link, mass=kilograms, com=_LOAD_CENTRE, recordings=("*",))
     bodies = load_bodies(case.given, {"gripper": load}, "")
 
     def loaded(recording: Recording) -> Recording:
@@ -163,22 +519,14 @@ def _shoulder(case: Case) -> str:
     return max(case.drives, key=lambda name: weights[case.given.joint_names.index(name)])
 
 
-def in_degrees(recording: Recording) -> Recording:
-    """Positions and velocities in degrees."""
-    velocity = None if recording.velocity is None else np.degrees(recording.velocity)
-    return replace(recording, position=np.degrees(recording.position), velocity=velocity, acceleration=None)
+def in_unit(recording: Recording, factors: Sequence[float] | float) -> Recording:
+    """Positions and velocities times factors of the joints."""
+    velocity = None if recording.velocity is None else recording.velocity * factors
+    return replace(recording, position=recording.position * factors, velocity=velocity, acceleration=None)
 
 
 def in_millimetres(recording: Recording, joint: str) -> Recording:
-    """Positions and velocities of a sliding joint in millimetres."""
-    column = recording.joint_names.index(joint)
-    changed = {}
-    for key in ("position", "velocity"):
-        values = getattr(recording, key)
-        if values is not None:
-            changed[key] = values.copy()
-            changed[key][:, column] *= 1e3
-    return replace(recording, **changed)
+    return in_unit(recording, [1e3 if name == joint else 1.0 for name in recording.joint_names])
 
 
 def without_gravity(case: Case, recording: Recording) -> Recording:
@@ -261,27 +609,65 @@ def _loaded(given: RobotModel, **options: object) -> RobotModel:
     return load_model(given.urdf, attrs.evolve(given.options, **options))  # type: ignore[arg-type]
 
 
+def _payload(case: Case, rng: Rng) -> tuple[str, float]:
+    """A link at an end of the robot, and a mass whose torque some joint shows."""
+    _needs_gravity(case)
+    before = case.torque(case.train[0])
+    for _ in range(_TRIES):
+        body = int(rng.choice(case.given.end_bodies))
+        bodies = case.given.consistent_body_prior.copy()
+        kilograms = float(rng.uniform(0.05, 0.3) * bodies[:, 0].sum())
+        bodies[body] += kilograms * _POINT
+        change = replace(case, given=case.given.with_prior_bodies(bodies)).torque(case.train[0]) - before
+        if _changes(before, change, 0.3 * VISIBLE):
+            return case.given.link_names[body], kilograms
+    raise ImpossibleMistakeError
+
+
+def numbered_on(recording: Recording, kept: Array) -> Recording:
+    """Some of the rows, with stamps as if no other had been there."""
+    some = recording.select(kept)
+    return replace(some, time=recording.time[0] + np.arange(len(some)) * float(np.median(np.diff(recording.time))))
+
+
+def _turning(case: Case) -> Array:
+    """Joints ``(n,)`` that turn."""
+    return np.array([not joint.prismatic for joint in case.given.tree if not joint.free])
+
+
+def _needs_gravity(case: Case) -> None:
+    """ImpossibleMistakeError where no joint's effort shows gravity change: it may as well be an offset."""
+    weight, effort = case.torque(case.train[0]).std(axis=0), case.train[0].effort.std(axis=0)
+    if not (weight > VISIBLE * effort).any():
+        raise ImpossibleMistakeError
+
+
+def _changes(before: Array, change: Array, share: float) -> bool:
+    """Whether a torque ``(N, n)`` changes by more than a share for some joint."""
+    size, changed = (np.sqrt(np.mean(x**2, axis=0)) for x in (before, change))
+    return bool((changed > share * np.maximum(size, _LEAST_SHARE * size.max())).any())
+
+
 def _visible(
     case: Case,
-    rng: np.random.Generator,
+    rng: Rng,
     change: Callable[[list[str]], Callable[[Recording], Recording]],
     count: int,
     spoil: Callable[[list[str]], Case] | None = None,
 ) -> tuple[list[str], Case]:
     """Joints drawn until the torque that the URDF predicts changes: the first joint of an upright arm has no zero."""
     names = case.given.joint_names
-    while True:
+    if len(names) < count:
+        raise ImpossibleMistakeError
+    for _ in range(_TRIES):
         some = [names[index] for index in rng.permutation(len(names))[:count]]
         if spoil is not None:
             moves = np.ptp(case.train[0].position[:, case.train[0].joint_names.index(some[0])])
             turned = case.torque(_turned(case.train[0], some[0], np.degrees(0.3 * moves)))
-            spoilt = spoil(some)
         else:
             turned = case.torque(change(some)(case.train[0]))
-            spoilt = case.changed(change(some))
         known = [names.index(name) for name in case.drives]
         before, turned = case.torque(case.train[0])[:, known], turned[:, known]
-        size = np.sqrt(np.mean(before**2, axis=0))
-        changed = np.sqrt(np.mean((turned - before) ** 2, axis=0))
-        if (changed > VISIBLE * np.maximum(size, 0.05 * size.max())).any():
-            return some, spoilt
+        if _changes(before, turned - before, VISIBLE):
+            return some, spoil(some) if spoil is not None else case.changed(change(some))
+    raise ImpossibleMistakeError

@@ -42,8 +42,7 @@ class Quadratic:
 
     Attributes
     ----------
-    centre : ndarray, shape (nb, 10) or (10,)
-        x0; the prior, which is the identity for a consistent body.
+    centre : (nb, 10) or (10,), x0; the prior, which is the identity for a consistent body
     """
 
     metric: Array
@@ -131,10 +130,8 @@ class Coordinates:
 
     Attributes
     ----------
-    offset : ndarray, shape (p,)
-        Known contribution of links behind locked joints.
-    prior : ndarray, shape (p,)
-        Prior in normalised coordinates; every body is the identity there.
+    offset : (p,), known contribution of links behind locked joints
+    prior : (p,), prior in normalised coordinates; every body is the identity there
     """
 
     layout: ParameterLayout
@@ -157,16 +154,13 @@ class Coordinates:
 
 
 def normalised_coordinates(
-    layout: ParameterLayout, bodies: Array, locked: Array, drives: Array, drive_scale: Array
-) -> Coordinates:
+        layout: ParameterLayout, bodies: Array, locked: Array, drives: Array, drive_scale: Array) -> Coordinates:
     """Coordinates around a physically consistent prior.
 
     Parameters
     ----------
-    bodies, locked : ndarray, shape (nb, 10)
-        Prior of links and rotors, and the known part of it; their difference must be consistent.
-    drives, drive_scale : ndarray, shape (p - 10 nb,)
-        Prior and scale of the drive parameters.
+    bodies, locked : (nb, 10), prior of links and rotors, and the known part of it; their difference must be consistent
+    drives, drive_scale : (p - 10 nb,), prior and scale of the drive parameters
     """
     factors = np.linalg.cholesky(pseudo_inertia(bodies - locked))
     blocks = [from_pseudo_inertia(L @ PSEUDO_INERTIA_BASIS @ L.T).T for L in factors]
@@ -239,8 +233,7 @@ def prior_covariance_root(coordinates: Coordinates, prior_spread: float | Array)
 
     Parameters
     ----------
-    prior_spread : float or ndarray, shape (nb,)
-        Standard deviation of a body's geodesic distance per direction.
+    prior_spread : (nb,), standard deviation of a body's geodesic distance per direction
     """
     layout, root = coordinates.layout, coordinates.matrix.copy()
     shape, bodies = np.linalg.inv(np.linalg.cholesky(PULLBACK)).T, len(layout.body_names)

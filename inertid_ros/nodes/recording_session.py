@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from inertid_ros.config.nodes import RecorderOptions
 from inertid_ros.core.errors import InertidError, RecordingError
@@ -12,8 +12,7 @@ from inertid_ros.data.assembly import RecordingAssembler
 from inertid_ros.data.blocks import Batch
 from inertid_ros.data.files.live_bag import LiveBag
 from inertid_ros.data.files.live_recording import LiveRecording
-from inertid_ros.data.files.mcap_format import Topic
-from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, base_topics, channels_of
+from inertid_ros.data.messages import CHANNELS, JOINT_STATE, WRENCH_STAMPED, base_topics
 from inertid_ros.data.recording import LATE_MESSAGES, WRENCH_PREFIX
 
 
@@ -41,8 +40,7 @@ def sources(options: RecorderOptions, resolve: Callable[[str], str]) -> list[Sou
         *(Source(resolve(topic), JOINT_STATE) for topic in ("joint_states", *options.further_joint_states)),
         *(Source(resolve(wrench.topic), WRENCH_STAMPED, wrench.frame) for wrench in options.wrenches.values()),
         *(Source(resolve(topic), type_name, of_base=True) for topic, type_name in base_topics(options).items()),
-        *(Source(resolve(other.topic), other.type) for other in options.other_topics.values()),
-    ]
+        *(Source(resolve(other.topic), other.type) for other in options.other_topics.values())]
 
 
 CONFIRMATION_SAMPLES = 5  # that must have been received, and be committed, before a start is confirmed
@@ -58,25 +56,6 @@ class SessionState(Enum):
     STARTING = "starting"  # a bag is open; that samples arrive is not confirmed yet
     RECORDING = "recording"
     STOPPING = "stopping"  # messages that arrived before the stop are still being taken from the queues
-
-
-class RecorderEnvironment(Protocol):
-    """What a session needs of its node."""
-
-    def topic_problem(self, absent: bool = True) -> str:
-        """Why a topic brings no data, as far as its publishers show; empty if they are right.
-
-        With ``absent``, a topic without a publisher is a problem, too.
-        """
-        ...
-
-    def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
-        """Topics of a new bag, and its first messages (index of the topic, content)."""
-        ...
-
-    def publish_batch(self, batch: Batch) -> None: ...
-
-    def session_changed(self) -> None: ...
 
 
 @dataclass
@@ -98,22 +77,20 @@ class RecordingSession:
     """One recording after the other, each from its start to its end.
 
     All calls come from one thread. ``now_ns`` is always the steady clock, ``arrival_ns`` the system clock, by which the
-    middleware notes when a message arrived. ``sources`` are in the order of the bag's topics.
+    middleware notes when a message arrived. ``sources`` are in the order of the bag's topics. ``recorder``, the node,
+    has ``topic_problem``, ``bag_topics``, ``publish_batch`` and ``session_changed``, see :class:`~.recorder.Recorder`.
 
     Attributes
     ----------
-    message : str
-        One line about the state.
-    lost : int
-        Messages of the present recording that the middleware reports as lost.
-    last_fault : str
-        Why a recording failed last; empty before the first failure.
+    message : one line about the state.
+    lost : messages of the present recording that the middleware reports as lost.
+    last_fault : why a recording failed last; empty before the first failure.
     """
 
-    def __init__(self, options: RecorderOptions, sources: Sequence[Source], environment: RecorderEnvironment) -> None:
+    def __init__(self, options: RecorderOptions, sources: Sequence[Source], recorder: Any) -> None:
         self.state, self.message, self.lost = SessionState.IDLE, "ready", 0
         self.last_fault = ""
-        self._options, self._sources, self._environment = options, tuple(sources), environment
+        self._options, self._sources, self._recorder = options, tuple(sources), recorder
         self._number = 0
         self._open: _OpenRecording | None = None
 
@@ -135,7 +112,7 @@ class RecordingSession:
         Raises RecordingError if a recording is being made already.
         """
         self.check_idle()
-        problem = self._environment.topic_problem(absent=False)  # one may not be discovered yet
+        problem = self._recorder.topic_problem(absent=False)  # one may not be discovered yet
         if not problem:
             try:
                 self._begin(now_ns, arrival_ns)
@@ -225,8 +202,8 @@ class RecordingSession:
             if min(accepted, committed) >= CONFIRMATION_SAMPLES:
                 self._change(SessionState.RECORDING, f"recording {self.name}")
             elif now_ns - current.started_ns > self._options.start_timeout_s * 1e9:
-                problem = self._environment.topic_problem() or current.live.last_error or "no samples arrive"
-                self._end(f"not recording: {problem}", SessionState.FAILED)
+                problem = self._recorder.topic_problem() or current.live.last_error
+                self._end(f"not recording: {problem or 'no samples arrive; check the driver'}", SessionState.FAILED)
 
     def publish_batch(self) -> None:
         """Publish the samples that are complete, once the start is confirmed."""
@@ -262,12 +239,12 @@ class RecordingSession:
         while options.write_bag and (directory / self.name).exists():
             self._number += 1
         channels = [f"{WRENCH_PREFIX}{source.frame}" for source in self._sources if source.frame]
-        channels += [channel for source in self._sources if source.of_base for channel in channels_of(source.type)]
+        channels += [channel for source in self._sources if source.of_base for channel in CHANNELS[source.type]]
         gap = options.max_wrench_gap_s
         assembler = RecordingAssembler(self.name, options.joints, channels, gap, late=LATE_MESSAGES)
         bag, prelude = None, list[tuple[int, bytes]]()
         if options.write_bag:
-            topics, prelude = self._environment.bag_topics()
+            topics, prelude = self._recorder.bag_topics()
             bag = LiveBag(directory.absolute() / self.name, topics, options)
         live = LiveRecording(assembler, bag, options.max_gap_periods, prelude)
         self._open, self.lost = _OpenRecording(live, now_ns, arrival_ns), 0
@@ -292,10 +269,10 @@ class RecordingSession:
         self.state, self.message = state, message
         if state is SessionState.FAILED:
             self.last_fault = message
-        self._environment.session_changed()
+        self._recorder.session_changed()
 
     def _publish(self, current: _OpenRecording, last: bool) -> None:
         taken = current.live.take(last)
         if taken is not None and (len(taken[0]) or last):
-            self._environment.publish_batch(Batch(current.live.name, current.batches, last, *taken))
+            self._recorder.publish_batch(Batch(current.live.name, current.batches, last, *taken))
             current.batches += 1

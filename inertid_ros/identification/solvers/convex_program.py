@@ -57,14 +57,10 @@ class ConvexProgram:
 
     Attributes
     ----------
-    linear : ndarray, shape (p,)
-        c of the linear term.
-    body_weights : ndarray, shape (nb,)
-        w, not negative; bodies are the first ``10 nb`` columns.
-    positive, positive_weights : ndarray, shape (m,)
-        Columns i and their v, not negative.
-    constant : float
-        Makes the regularizers zero at the prior.
+    linear : (p,), c of the linear term
+    body_weights : (nb,), w, not negative; bodies are the first ``10 nb`` columns
+    positive, positive_weights : (m,), columns i and their v, not negative
+    constant : makes the regularizers zero at the prior
     """
 
     R: Array
@@ -124,12 +120,9 @@ class Solution:
 
     Attributes
     ----------
-    hessian : ndarray, shape (p, p)
-        Hessian of the objective at ``x``, with the curvature that multipliers of hard constraints add.
-    gap : float
-        Bound of objective minus optimum: squared norm of the KKT residual plus duality gap of hard constraints.
-    status : str
-        "optimal", always: anything else is raised as an error.
+    hessian : (p, p), Hessian of the objective at ``x``, with the curvature that multipliers of hard constraints add
+    gap : bound of objective minus optimum: squared norm of the KKT residual plus duality gap of hard constraints
+    status : "optimal", always: anything else is raised as an error
     curvature : ndarray or None, shape (p, p)
         Part of the Hessian that does not come from the data, of solvers that compute it: the difference of Hessians
         loses it if data outweighs it by many orders.

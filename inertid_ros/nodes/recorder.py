@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -25,14 +24,14 @@ from inertid_ros.data.messages import JOINT_STATE, WRENCH_STAMPED, layout_of, ta
 from inertid_ros.data.recording import WRENCH_PREFIX
 from inertid_ros.data.screening.live_watch import StreamReport, StreamWatch, WrenchWatch
 from inertid_ros.msg import RecorderStatus, SampleBatch
-from inertid_ros.nodes.spin import run_node
 from inertid_ros.ros import diagnostics, topics
 from inertid_ros.ros.conversions import stamp_of_serialized, to_batch, to_wrench
-from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import BATCH, LATCHED, PolledSubscription
+from inertid_ros.ros.topics import BATCH, LATCHED, STEADY, PolledSubscription
 
-from .session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
+from .recording_session import MAX_SAMPLE_AGE_NS, RecordingSession, SessionState, Source, sources
+from .spin import run_node
 
 _WRENCH_CHANNELS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
 _SCARCE_SPACE_FACTOR = 2.0  # a warning below this multiple of the space without which no recording begins
@@ -48,7 +47,7 @@ class TopicState(NamedTuple):
 
 
 class Recorder(Node):
-    """Subscriptions, services and publishers around a :class:`~.session.RecordingSession`."""
+    """Subscriptions, services and publishers around a :class:`~.recording_session.RecordingSession`."""
 
     tick_s, callbacks_s = _TAKING_PERIOD_S, _CALLBACK_LOOK_PERIOD_S
 
@@ -62,9 +61,8 @@ class Recorder(Node):
         thresholds = (self.options.contact_on_n, self.options.contact_off_n)
         self.watch = WrenchWatch(self.options.tare_s, self.options.tare_limit_n, *thresholds)
         self.session = RecordingSession(self.options, self.sources, self)
+        self.changed = Future()  # which services await, with the next state as its result
         self.failure, self.failure_logged_at = "", -math.inf
-        self.waiting: list[tuple[SessionState, Future]] = []  # services that await the end of a state
-        self.steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.batch_publisher = self.create_publisher(SampleBatch, "~/batch", BATCH)
         self.status_publisher = self.create_publisher(RecorderStatus, "~/status", LATCHED)
         self.streams = [StreamWatch() for _ in self.sources]
@@ -74,8 +72,8 @@ class Recorder(Node):
             self.create_service(Trigger, f"~/{name}", _answering(serve), callback_group=ReentrantCallbackGroup())
         # Taken in batches: waking an executor for each message costs more than processing it.
         self.topics = [self._subscribe(source) for source in self.sources]
-        self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=self.steady)
-        self.create_timer(0.2, self._publish_status, clock=self.steady)
+        self.create_timer(self.options.batch_period_s, self.session.publish_batch, clock=STEADY)
+        self.create_timer(0.2, self._publish_status, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses)
         self._publish_status()
 
@@ -113,19 +111,20 @@ class Recorder(Node):
         """Wait for the state that follows ``state``; return the present one if that has been left already."""
         if self.session.state is not state:
             return self.session.state
-        left = Future()
-        self.waiting.append((state, left))
-        following: SessionState = await left
+        following: SessionState = await self.changed
         return following
 
-    # RecorderEnvironment
+    # For the session
 
     def topic_problem(self, absent: bool = True) -> str:
-        """Why a topic brings no data, as far as its publishers show; empty if they are right."""
+        """Why a topic brings no data, as far as its publishers show; empty if they are right.
+
+        With ``absent``, a topic without a publisher is a problem, too.
+        """
         return next((state.problem for state in self._inspect() if state.problem and (absent or state.publishers)), "")
 
     def bag_topics(self) -> tuple[list[Topic], list[tuple[int, bytes]]]:
-        """Return the topics of a new bag and its first messages, the zeros of tared wrenches."""
+        """Return the topics of a new bag, and its first messages (index of the topic, content): zeros of tares."""
         recorded = [Topic(source.name, source.type, topics.message_definition(source.type)) for source in self.sources]
         prelude, stamp = [], self.get_clock().now().to_msg()
         for name, zero in self.watch.zeros.items():
@@ -139,11 +138,8 @@ class Recorder(Node):
 
     def session_changed(self) -> None:
         """Answer the services that await the end of a state, and publish the status."""
-        session, waiting = self.session, self.waiting
-        self.waiting = [(state, left) for state, left in waiting if state is session.state]
-        for state, left in waiting:
-            if state is not session.state:
-                left.set_result(session.state)
+        session, changed, self.changed = self.session, self.changed, Future()
+        changed.set_result(session.state)
         if session.state is SessionState.FAILED:
             self._log_failure(session.message)
         elif session.state is SessionState.IDLE:
@@ -166,12 +162,10 @@ class Recorder(Node):
         return PolledSubscription(self, message_type, source.name, self.profile, raw=True, events=events)
 
     def tick(self) -> None:
-        """Take the messages of all topics in the order of their arrival."""
         arrived = [
             (received, index, data, arrival_ns)
             for index, topic in enumerate(self.topics)
-            for data, received, arrival_ns in topic.take_with_arrival()
-        ]
+            for data, received, arrival_ns in topic.take_with_arrival()]
         for received, index, data, arrival_ns in sorted(arrived, key=lambda message: message[0]):
             self._receive(index, data, received, arrival_ns)
         self.session.poll(self._now_ns())
@@ -205,8 +199,7 @@ class Recorder(Node):
             return
         names, effort = list(layout.source), channels["effort"]
         if recording.add_joint_state(
-            index, data, names, stamp_ns, (channels["position"], channels["velocity"], effort)
-        ):
+            index, data, names, stamp_ns, (channels["position"], channels["velocity"], effort)):
             self.session.note_joint_state(now)
             stream.add_values(received, effort)
             self.joints[source.name] = names
@@ -255,7 +248,7 @@ class Recorder(Node):
         return [inspect_topic(self, source.name, source.type, self.profile) for source in self.sources]
 
     def _now_ns(self) -> int:
-        return int(self.steady.now().nanoseconds)
+        return int(STEADY.now().nanoseconds)
 
     # Ending
 
@@ -264,9 +257,7 @@ class Recorder(Node):
         self.session.close()
 
 
-def _answering(
-    serve: Callable[[], Awaitable[str]],
-) -> Callable[[Trigger.Request, Trigger.Response], Awaitable[Trigger.Response]]:
+def _answering(serve: Callable[[], Awaitable[str]]) -> Callable[..., Awaitable[Trigger.Response]]:
     """Return a callback that answers what ``serve`` returns, or the InertidError that it raises."""
 
     async def answer(_request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -306,25 +297,23 @@ def recording_status(session: RecordingSession) -> Status:
         "Lost by the middleware": session.lost if live is not None else None,
         "Incomplete": live.assembler.dropped if live is not None else None,
         "Duration (s)": live.seconds if live is not None else None,
-        "Last fault": session.last_fault,
-    }
+        "Last fault": session.last_fault}
     failed = session.message if session.state is SessionState.FAILED else ""
-    return Status("recording", *gravest((ERROR, failed), (WARN, session.warning), otherwise=session.message), values)
+    return judged("recording", values, (ERROR, failed), (WARN, session.warning), otherwise=session.message)
 
 
 def disk_status(options: RecorderOptions) -> Status:
     """Status of the space for recordings."""
     required, free = options.min_free_mb, free_space_mb(options.directory)
     space = f"{free:.0f} MiB are free in {options.directory}"
-    level_and_message = gravest(
+    values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": required}
+    return judged(
+        "disk", values,
         (OK, "" if options.write_bag else "no bags are written"),
         (WARN, f"free space of {options.directory} cannot be read" if math.isnan(free) else ""),
         (ERROR, f"{space}, below min_free_mb {required}; no recording begins" if free < required else ""),
         (WARN, space if free < _SCARCE_SPACE_FACTOR * required else ""),
-        otherwise=space,
-    )
-    values = {"Directory": options.directory, "Free space (MiB)": free, "Minimum free space (MiB)": required}
-    return Status("disk", *level_and_message, values)
+        otherwise=space)
 
 
 def topic_status(source: Source, state: TopicState, report: StreamReport, joints: Sequence[str]) -> Status:
@@ -333,20 +322,18 @@ def topic_status(source: Source, state: TopicState, report: StreamReport, joints
     values = {"Type": source.type, "Publishers": state.publishers, **diagnostics.stream_values(report, channels)}
     saturated = values["Saturated"]
     mixed = f"{state.publishers} publishers on {source.name}, whose data is mixed; stop all but one"
-    level_and_message = gravest(
+    return judged(
+        f"topic {source.name}", values,
         (ERROR if state.publishers else STALE, state.problem),
         (STALE, f"{source.name} is published but no message arrives" if report.silent else ""),
         (WARN, mixed if state.publishers > 1 else ""),
         (WARN, diagnostics.wrong_clock(report)),
         (WARN, diagnostics.gaps_between("messages", report)),
         (WARN, f"{saturated} at the largest value; check the sensor's range" if saturated else ""),
-        otherwise=f"{report.rate_hz:.0f} Hz",
-    )
-    return Status(f"topic {source.name}", *level_and_message, values)
+        otherwise=f"{report.rate_hz:.0f} Hz")
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Recorder)
 
 

@@ -87,7 +87,6 @@ def _message(content: dict[str, str], message_type: Any) -> Any:
 
 
 def _definitions() -> str:
-    """Digest of the definitions of the messages, which differs between versions."""
     texts = [message_definition(f"inertid_ros/msg/{message_type.__name__}") for message_type in _MESSAGES.values()]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
@@ -97,10 +96,8 @@ class Publication:
 
     Attributes
     ----------
-    accepted : InertialParameters or None
-        The last parameters that were published for controllers.
-    problem : str
-        Why the last accepted result is not kept, or was not restored, in one line; empty if all is well.
+    accepted : the last parameters that were published for controllers.
+    problem : why the last accepted result is not kept, or was not restored, in one line; empty if all is well.
     """
 
     def __init__(self, node: Node, state_directory: str) -> None:
@@ -179,13 +176,10 @@ class Publication:
                 continue
             centre, axes, radii = uniform_ellipsoid(pi)
             marker = Marker(
-                ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True
-            )
+                ns=namespace, id=index, type=Marker.SPHERE, action=Marker.ADD, color=color, frame_locked=True)
             marker.header.frame_id, marker.header.stamp = name, stamp
             marker.pose = Pose(
-                position=Point(**_fields("xyz", centre)),
-                orientation=matrix_to_quaternion(axes),
-            )
+                position=Point(**_fields("xyz", centre)), orientation=matrix_to_quaternion(axes))
             marker.scale = Vector3(**_fields("xyz", 2 * radii))
             markers.append(marker)
         return MarkerArray(markers=markers)

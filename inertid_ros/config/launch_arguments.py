@@ -29,9 +29,8 @@ def check_arguments(command: Sequence[str], file: str, names: Collection[str]) -
             raise ConfigurationError(f"{path.name}: {name}:= is not one of its arguments; {remedy}")
 
 
-def check_switches(
-    values: Mapping[str, str], defaults: Mapping[str, str], file: str, switches: Mapping[str, Sequence[str]]
-) -> None:
+def check_switches(values: Mapping[str, str], defaults: Mapping[str, str], file: str,
+        switches: Mapping[str, Sequence[str]]) -> None:
     """Raise ConfigurationError if an argument differs from its default but the switch that it needs is off."""
     for switch, names in switches.items():
         if values[switch].lower() in ("true", "1"):
@@ -40,8 +39,7 @@ def check_switches(
             if values[name] != defaults[name]:
                 raise ConfigurationError(
                     f"{Path(file).name}: {name}:={values[name]} has no effect while {switch}:={values[switch]};"
-                    " leave one of them out"
-                )
+                    " leave one of them out")
 
 
 def write_joint_names(text: str, folder: Path) -> Path:
@@ -55,8 +53,7 @@ def write_joint_names(text: str, folder: Path) -> Path:
         names = None
     if not isinstance(names, Mapping) or not all(isinstance(name, str) for pair in names.items() for name in pair):
         raise ConfigurationError(
-            f"joint_names:={text}: is no mapping of names to names; write joint_names:='{{fer_*: panda_*}}'"
-        )
+            f"joint_names:={text}: is no mapping of names to names; write joint_names:='{{fer_*: panda_*}}'")
     parameters = {"robot": {"joint_names": dict(names)}} if names else {}
     file = folder / "joint_names.yaml"
     file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}), encoding="utf-8")

@@ -1,11 +1,12 @@
 """Hard constraints on the estimate beyond physical consistency, and their rows and blocks in the convex program."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+import attrs
 import numpy as np
 
-from inertid_ros.config.identification import ConstraintOptions, MirrorOptions
+from inertid_ros.config.identification import ConstraintOptions
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import (
@@ -24,38 +25,18 @@ from .convex_program import ConvexProgram, LinearConstraints, MatrixInequalities
 from .coordinates import Coordinates
 
 
-@dataclass(frozen=True)
-class Constraints:
-    """Constraints on links (or rotors) and parameters, by their names in the layout.
+@attrs.frozen
+class Constraints(ConstraintOptions):
+    """Constraints on links (or rotors) and parameters, by their names in the layout: options, and ellipsoids.
 
     Attributes
     ----------
-    inside : mapping of str to tuple of Ellipsoid
-        Ellipsoids of a link; its mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2).
-    com_inside : mapping of str to Ellipsoid
-        Ellipsoid that holds a link's centre of mass ([Wensing2018]_ eq. 22).
-    mass : mapping of str to (float, float)
-        Lowest and highest mass of a link [kg].
-    total_mass : float
-        Mass of all moving bodies [kg]; 0 if it is unknown.
-    at_most : mapping of str to float
-        Highest value of a column, such as a friction that a data sheet bounds (SI).
-    fixed : tuple of str
-        Columns held at their prior, such as ``arm.m`` or ``joint3.rotor_inertia``.
-    equal : mapping of str to str
-        Column with the same value as another one.
-    mirrored : mapping of str to MirrorOptions
-        Link of which another is the mirror image, across the plane normal to an axis of their frames.
+    inside : ellipsoids of a link; its mass lies within their union ([Wensing2018]_ Thm. 4, Cor. 2)
+    com_inside : ellipsoid that holds a link's centre of mass ([Wensing2018]_ eq. 22)
     """
 
-    inside: Ellipsoids = field(default_factory=dict)
-    com_inside: Mapping[str, Ellipsoid] = field(default_factory=dict)
-    mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    total_mass: float = 0.0
-    at_most: Mapping[str, float] = field(default_factory=dict)
-    fixed: tuple[str, ...] = ()
-    equal: Mapping[str, str] = field(default_factory=dict)
-    mirrored: Mapping[str, MirrorOptions] = field(default_factory=dict)
+    inside: Ellipsoids = attrs.field(factory=dict)
+    com_inside: Mapping[str, Ellipsoid] = attrs.field(factory=dict)
 
 
 def configured_constraints(model: RobotModel, options: ConstraintOptions) -> Constraints:
@@ -76,8 +57,7 @@ def constrained(
 
     Parameters
     ----------
-    prior : ndarray, shape (p,)
-        Physical parameters at which ``fixed`` columns are held.
+    prior : (p,), physical parameters at which ``fixed`` columns are held
 
     Raises
     ------
@@ -94,8 +74,7 @@ def constrained(
         positive_weights=convex_program.positive_weights[moving],
         inequalities=convex_program.inequalities + _normalised(inequalities, coordinates),
         equalities=convex_program.equalities + _normalised(equalities, coordinates),
-        blocks=convex_program.blocks + _com_blocks(constraints, coordinates),
-    )
+        blocks=convex_program.blocks + _com_blocks(constraints, coordinates))
     return _split(physical, constraints, coordinates)
 
 
@@ -111,8 +90,7 @@ class _Rows:
         if name not in self.columns:
             raise IdentificationError(
                 f"constraints: no parameter '{name}'; parameters are named like '{self.layout.names[0]}' and"
-                f" '{self.layout.names[-1]}'"
-            )
+                f" '{self.layout.names[-1]}'")
         return np.eye(self.layout.size)[self.columns[name]]
 
     def inequalities(self, constraints: Constraints) -> LinearConstraints:
@@ -171,8 +149,7 @@ def _normalised(linear: LinearConstraints, coordinates: Coordinates) -> LinearCo
     matrix = linear.matrix @ coordinates.matrix
     length = np.maximum(np.linalg.norm(matrix, axis=1), 1e-300)
     return LinearConstraints(
-        matrix / length[:, None], (linear.shift + linear.matrix @ coordinates.offset) / length, linear.names
-    )
+        matrix / length[:, None], (linear.shift + linear.matrix @ coordinates.offset) / length, linear.names)
 
 
 def _com_blocks(constraints: Constraints, coordinates: Coordinates) -> MatrixInequalities:
@@ -231,8 +208,5 @@ def _widened(convex_program: ConvexProgram, size: int) -> ConvexProgram:
 
     constraints = {name: getattr(convex_program, name) for name in ("inequalities", "equalities", "blocks")}
     return replace(
-        convex_program,
-        R=padded(convex_program.R),
-        linear=padded(convex_program.linear),
-        **{name: replace(rows, matrix=padded(rows.matrix)) for name, rows in constraints.items()},
-    )
+        convex_program, R=padded(convex_program.R), linear=padded(convex_program.linear),
+        **{name: replace(rows, matrix=padded(rows.matrix)) for name, rows in constraints.items()})

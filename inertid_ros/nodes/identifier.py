@@ -1,45 +1,45 @@
 """Identifier node: recordings in, validated parameters out, latched for controllers."""
 
+import itertools
+import os
 import sys
+from pathlib import Path
 
-from rclpy.clock import Clock, ClockType
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from std_msgs.msg import String
 
 from inertid_ros.action import Identify
-from inertid_ros.calibration.calibrate import identify_job
+from inertid_ros.calibration.calibrate import IdentificationJob, identify_job
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.config.identification import RoundsOptions
 from inertid_ros.config.nodes import IdentifierOptions
 from inertid_ros.core.errors import InertidError, ModelError, RecordingError
 from inertid_ros.core.outputs import check_directory
 from inertid_ros.core.worker import Worker, WorkerProcess
 from inertid_ros.data.blocks import ReceivedRecordings
+from inertid_ros.data.recording import Recording
 from inertid_ros.identification.assessment.gate import Verdict
-from inertid_ros.monitoring.live_coverage import still_needed
+from inertid_ros.monitoring.live_coverage import RecordingCoverage, still_needed
 from inertid_ros.msg import IdentifierStatus, InertialParameters, SampleBatch
-from inertid_ros.nodes.goal_node import GoalNode
-from inertid_ros.nodes.spin import run_node
 from inertid_ros.report.results import RESULT
 from inertid_ros.robot.model import RobotModel, load_model
 from inertid_ros.robot.urdf.parsing import read_description
 from inertid_ros.ros.conversions import from_batch
-from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, gravest
+from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
-from inertid_ros.ros.topics import BATCH, LATCHED
+from inertid_ros.ros.result_publication import KeptResult, Publication
+from inertid_ros.ros.topics import BATCH, LATCHED, STEADY
 
-from .publication import KeptResult, Publication
-from .recordings import RecordingCoverage, identification_job, next_output
+from .goal_node import GoalNode
+from .spin import run_node
 
 _RELATIVE_ERRORS = ("train_relative_error", "validation_relative_error", "prior_relative_error")
 _ANSWER_OF_REPORT = ("message", "validation_status", "result_directory", "verdict", "reasons", *_RELATIVE_ERRORS)
 _UNKNOWN = dict.fromkeys((*_RELATIVE_ERRORS, "torque_deviation", "gain"), float("nan"))
 _STATE_NAMES = {
-    IdentifierStatus.WAITING: "waiting",
-    IdentifierStatus.READY: "ready",
-    IdentifierStatus.SOLVING: "solving",
-    IdentifierStatus.FAILED: "failed",
-}
+    IdentifierStatus.WAITING: "waiting", IdentifierStatus.READY: "ready", IdentifierStatus.SOLVING: "solving",
+    IdentifierStatus.FAILED: "failed"}
 _VERDICT_NAMES = {InertialParameters.USE: "use", InertialParameters.USE_WITH_CARE: "use with care"}
 
 
@@ -66,12 +66,10 @@ class Identifier(GoalNode):
         else:
             self.create_subscription(String, "robot_description", lambda m: self._receive_description(m.data), LATCHED)
         self.serve_goals(Identify, "~/identify", "another identification is running")
-        self.create_timer(1.0, self._update_coverage, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(1.0, self._update_coverage, clock=STEADY)
         self.diagnostics = DiagnosticsPublisher(
-            self,
-            lambda: [self._identification_status(), self._result_status()],
-            lambda: self.model.name if self.model is not None else "",
-        )
+            self, lambda: [self._identification_status(), self._result_status()],
+            lambda: self.model.name if self.model is not None else "")
         self._publish_status()
 
     # Input
@@ -185,30 +183,68 @@ class Identifier(GoalNode):
             "Samples": self.recordings.samples,
             "Last fault": self.last_fault,
             "Torque known to (%)": 100.0 * max(deviations) if deviations else None,
-            "Still needed": still_needed(self.coverage.joints),
-        }
+            "Still needed": still_needed(self.coverage.joints)}
         return Status("identification", level, self.message, values)
 
     def _result_status(self) -> Status:
         published, problem = self.publication.accepted, self.publication.problem
         if published is None:
             keys = ("Sequence", "Verdict", "Age (s)", "Validation error (%)")
-            return Status("result", *gravest((WARN, problem), otherwise="no result yet"), dict.fromkeys(keys))
+            return judged("result", dict.fromkeys(keys), (WARN, problem), otherwise="no result yet")
         foreign = self.model is not None and published.model_hash != self.model.hash
         care = "; ".join(published.reasons) if published.verdict == InertialParameters.USE_WITH_CARE else ""
-        level_and_message = gravest(
-            (ERROR, "the result is of another robot than described now; run the identification again" * foreign),
-            (WARN, problem),
-            (WARN, care and f"use with care: {care}"),
-            otherwise=f"result {published.sequence} is in use",
-        )
         values = {
             "Sequence": published.sequence,
             "Verdict": _VERDICT_NAMES.get(published.verdict, "none"),
             "Age (s)": self.publication.age,
-            "Validation error (%)": 100.0 * published.validation_relative_error,
-        }
-        return Status("result", *level_and_message, values)
+            "Validation error (%)": 100.0 * published.validation_relative_error}
+        return judged(
+            "result", values,
+            (ERROR, "the result is of another robot than described now; run the identification again" * foreign),
+            (WARN, problem),
+            (WARN, care and f"use with care: {care}"),
+            otherwise=f"result {published.sequence} is in use")
+
+
+def identification_job(
+        request: Identify.Goal, model: RobotModel, configuration: Configuration, recordings: ReceivedRecordings,
+        default_output: str) -> IdentificationJob:
+    """Return the job for a goal of the identifier.
+
+    The request names recordings by their paths, or by their names if they were received; if it names none, all complete
+    ones are fitted. ``default_output`` is the directory of numbered results for a request without a directory; if
+    empty, no result is written. Raises InertidError if there is nothing to fit, a recording is unknown, or the output
+    directory cannot be used.
+    """
+    train = tuple(request.train) or recordings.complete
+    if not train:
+        raise RecordingError("identify: nothing was recorded yet; record a motion or name a bag")
+    output = Path(request.output_directory).expanduser().absolute() if request.output_directory else None
+    if output is None and default_output:
+        output = next_output(default_output)
+    if output is not None:
+        check_directory(output, RESULT)
+    return IdentificationJob(
+        urdf=model.urdf, configuration=configuration, train=tuple(_source(name, recordings) for name in train),
+        held_out=tuple(_source(name, recordings) for name in request.validation), output=output,
+        rounds=RoundsOptions(request.rounds or 1, request.wanted_deviation, request.least_gain),
+        previous=request.previous)
+
+
+def _source(name: str, recordings: ReceivedRecordings) -> Recording | str:
+    path = Path(name).expanduser()
+    if name in recordings or not (path.exists() or len(path.parts) > 1 or path.suffix):
+        return recordings.recording(name)
+    if not path.exists():
+        raise RecordingError(f"{path.absolute()}: there is no such recording; correct the path")
+    return str(path.absolute())
+
+
+def next_output(directory: str) -> Path:
+    """Return the first numbered result directory that does not exist yet."""
+    base = Path(directory).expanduser().absolute()
+    numbered = (base / f"identification_{number:03d}" for number in itertools.count(1))
+    return next(path for path in numbered if not os.path.lexists(path))
 
 
 def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:
@@ -220,7 +256,6 @@ def log_accepted(logger: RcutilsLogger, verdict: Verdict, message: str) -> None:
 
 
 def main() -> int:
-    """Entry point of the executable."""
     return run_node(Identifier)
 
 

@@ -30,6 +30,9 @@ class CommandTopic:
     def has_controller(self) -> bool:
         return bool(self._publisher.get_subscription_count())
 
+    def publish(self, message: Any) -> None:
+        self._publisher.publish(message)
+
     def begin(self) -> None:
         """Forget problems of the last motion; a topic has none."""
 
@@ -42,8 +45,7 @@ class CommandTopic:
         if not self.has_controller:
             return (
                 f"nobody subscribes to {self.name}; start and activate the robot's controller, or set the parameter"
-                " controller to its name"
-            )
+                " controller to its name")
         this_node = (self._node.get_name(), self._node.get_namespace())
         others = [publisher for publisher in self._publishers.look() if publisher != this_node]
         if not others:
@@ -73,8 +75,7 @@ class ControllerManager:
         if self._name and service is not None:
             self._questions = (
                 _Question(node, service, "controller_manager/list_controllers"),
-                _Question(node, GetParameters, f"{controller}/get_parameters"),
-            )
+                _Question(node, GetParameters, f"{controller}/get_parameters"))
 
     def poll(self, now: float) -> None:
         """Take answers and ask again when that is due; call it at every tick with the steady clock [s]."""
@@ -121,8 +122,7 @@ def controller_problem(controllers: Sequence[Any], name: str, joints: Sequence[s
     if controller.claimed_interfaces and missing:
         return (
             f"{name} does not command {', '.join(missing)}; hold them (robot.locked_joints), give their names"
-            " (robot.joint_names), or set the parameter controller"
-        )
+            " (robot.joint_names), or set the parameter controller")
     return ""
 
 

@@ -19,10 +19,10 @@ from inertid_ros.core.inertial_parameters import (
 from inertid_ros.identification.assessment.gate import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
-from inertid_ros.identification.prior.constraints import Constraints, constrained
-from inertid_ros.identification.prior.coordinates import normalised_coordinates, prior_coordinates
-from inertid_ros.identification.prior.regularizers import Regularization, regularized
+from inertid_ros.identification.solvers.constraints import Constraints, constrained
+from inertid_ros.identification.solvers.coordinates import normalised_coordinates, prior_coordinates
 from inertid_ros.identification.solvers.interior_point import solve
+from inertid_ros.identification.solvers.regularizers import Regularization, regularized
 from inertid_ros.identification.solvers.third_party import solve_with_clarabel
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.link_shapes import collision_ellipsoids
@@ -45,7 +45,7 @@ def _points(rng: np.random.Generator, ellipsoid: Ellipsoid, scale: float, count:
     return ellipsoid.centre + scale * directions @ np.linalg.cholesky(ellipsoid.shape).T
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_bodies_of_points_inside_are_realizable_and_outside_are_not(seed):
     rng = np.random.default_rng(seed)
     ellipsoid = _random_ellipsoid(rng)
@@ -55,7 +55,7 @@ def test_bodies_of_points_inside_are_realizable_and_outside_are_not(seed):
     assert ellipsoid.row @ inside == pytest.approx(np.trace(pseudo_inertia(inside) @ ellipsoid.quadric))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_com_block_is_positive_exactly_inside(seed):
     rng = np.random.default_rng(seed)
     ellipsoid = _random_ellipsoid(rng)
@@ -100,8 +100,7 @@ def test_masses_are_held():
 def test_fixed_equal_and_bounded_parameters():
     model, samples, _ = _experiment()
     constraints = Constraints(
-        fixed=("link1.Ixx", "link2.m"), equal={"joint0.viscous": "joint1.viscous"}, at_most={"joint2.coulomb": 1e-3}
-    )
+        fixed=("link1.Ixx", "link2.m"), equal={"joint0.viscous": "joint1.viscous"}, at_most={"joint2.coulomb": 1e-3})
     estimate = identify(model, [samples], constraints=constraints)
     values = dict(zip(estimate.layout.names, estimate.parameters, strict=True))
     assert values["link1.Ixx"] == pytest.approx(model.body_prior[1, 4], rel=1e-7)
@@ -141,8 +140,7 @@ def test_mass_stays_inside_ellipsoids(parts):
     mass, com, _ = mass_com_inertia(free.bodies[1])
     shapes = tuple(
         Ellipsoid.from_axes(com + np.array([0.3, 0.05 * part, 0.0]), np.eye(3), [0.2, 0.1, 0.1])
-        for part in range(parts)
-    )
+        for part in range(parts))
     assert all(shape.row @ free.bodies[1] < 0 for shape in shapes)
     estimate = identify(model, [samples], constraints=Constraints(inside={"link1": shapes}))
     assert estimate.consistent
@@ -167,12 +165,10 @@ def test_clarabel_agrees_under_constraints():
     com = mass_com_inertia(model.body_prior[1]).com
     shapes = [Ellipsoid.from_axes(com + shift, np.eye(3), np.full(3, 0.2)) for shift in (0.0, 0.1)]
     constraints = Constraints(
-        inside={"link1": tuple(shapes)}, com_inside={"link2": shapes[0]}, total_mass=truth[:30:10].sum()
-    )
+        inside={"link1": tuple(shapes)}, com_inside={"link2": shapes[0]}, total_mass=truth[:30:10].sum())
     layout = model.layout
     coordinates = normalised_coordinates(
-        layout, model.body_prior, model.body_locked, np.zeros(layout.size - 30), np.ones(layout.size - 30)
-    )
+        layout, model.body_prior, model.body_locked, np.zeros(layout.size - 30), np.ones(layout.size - 30))
     R, z = coordinates.normalise(*compress(model, [samples]).whitened(np.ones(3)))
     for regularizer in ("entropic", "pullback"):
         convex_program = regularized(R, z, layout, Regularization(regularizer, 0.5, 1.0, 20.0))
@@ -189,9 +185,7 @@ def test_clarabel_agrees_under_constraints():
     [
         (Constraints(mass={"nowhere": (0.0, 1.0)}), "no moving link 'nowhere'"),
         (Constraints(fixed=("link0.weight",)), "no parameter 'link0.weight'"),
-        (Constraints(mass={"link0": (100.0, 101.0)}, total_mass=3.0), "contradict"),
-    ],
-)
+        (Constraints(mass={"link0": (100.0, 101.0)}, total_mass=3.0), "contradict")])
 def test_impossible_constraints_are_named(constraints, message):
     model, samples, _ = _experiment(count=50)
     with pytest.raises(IdentificationError, match=message):

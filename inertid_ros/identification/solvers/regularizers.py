@@ -4,144 +4,29 @@ All are written in normalised coordinates, where every body's prior is the ident
 to any of them but the Euclidean one, which is there to be compared with.
 """
 
-import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
-from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, Ellipsoid, from_pseudo_inertia, pseudo_inertia
+from inertid_ros.core.inertial_parameters import BODY_PARAMETERS
 from inertid_ros.core.qr import inverse_root, semidefinite_root
 from inertid_ros.robot.layout import ParameterLayout
 
 from . import coordinates as distances
 from .convex_program import ConvexProgram, Solution
 from .coordinates import ENERGY_SHARE, TYPICAL_PRIOR_SPREAD, Coordinates, Distance
+from .third_party import PointMasses
 
-POINTS_PER_BODY = 100  # random ones per body
-_REGION_EXTENT = 1.5  # of a body without a region: this multiple of the solid ellipsoid with its own second moments
-_EXACTNESS_WEIGHT = 1e4  # weight of the prior's ten parameters against an even distribution of its mass
-_REALIZED_ERROR = 1e-6  # relative error of a prior that the points make up
-_HADAMARD = 0.5 * np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
-_log = logging.getLogger(__name__)
 _DRIVE_BARRIER_SHARE = 0.05
 # Of a parameter's natural size: what counts as zero in a prior, and how far the parameter may then be off.
 _ZERO_PRIOR_SHARE, _MIN_SIZE_SHARE = 1e-3, 0.1
 OWN_SPREADS = ("entropic", "pullback")  # regularizers under which single links may have a prior spread of their own
 _HYPERPRIOR_COUNT = 10.0  # weight of the typical prior spread in directions: as much as one body has
 _MIN_PRIOR_SPREAD, _MAX_PRIOR_SPREAD = 0.05, 5.0
-
-
-@dataclass(frozen=True)
-class PointMasses:
-    """Positions and prior masses of the points of all bodies.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (10 nb, N)
-        Map from masses to parameters of the bodies, in normalised coordinates.
-    prior : ndarray, shape (N,)
-        Masses [kg] that make up the prior, as even as possible.
-    """
-
-    matrix: Array
-    prior: Array
-    positions: tuple[Array, ...]
-
-    @property
-    def scale(self) -> float:
-        """Factor on ``|mu - mu0|^2`` for agreement with geodesic distances if all masses grow alike."""
-        return 2 * len(self.positions) / float(self.prior @ self.prior)
-
-    @property
-    def metric(self) -> Array:
-        """``(nb, 10, 10)`` metric of the least ``|mu - mu0|^2`` that gives a change of the parameters."""
-        starts = np.cumsum([0, *(len(positions) for positions in self.positions)])
-        blocks = [self.matrix[10 * b : 10 * b + 10, starts[b] : starts[b + 1]] for b in range(len(self.positions))]
-        return self.scale * np.array([np.linalg.inv(block @ block.T) for block in blocks])
-
-
-def point_masses(
-    bodies: Array,
-    normalise: Array,
-    regions: Sequence[tuple[str, tuple[Ellipsoid, ...]]],
-    rng: np.random.Generator,
-    count: int = POINTS_PER_BODY,
-) -> PointMasses:
-    """Draw points for all bodies, which are made of point masses: ``pi = R mu`` with ``mu >= 0`` ([Lee2019]_ sec.
-    3.5.1).
-
-    Uniform in the regions, and some that make up the prior exactly if it is realizable there.
-
-    Parameters
-    ----------
-    bodies : ndarray, shape (nb, 10)
-        Priors, physically consistent.
-    normalise : ndarray, shape (nb, 10, 10)
-        Map from normalised to physical parameters of each body.
-    regions : sequence of (str, tuple of Ellipsoid)
-        Name of each body and the ellipsoids whose union holds its mass; none for a region of its own shape.
-    """
-    columns, masses, positions = [], [], []
-    for pi, matrix, (name, region) in zip(bodies, normalise, regions, strict=True):
-        shapes = region or (Ellipsoid.from_body(pi, _REGION_EXTENT),)
-        points = np.vstack([_uniform(shapes, rng, count), _exact(pi, shapes)])
-        lifted = np.column_stack([points, np.ones(len(points))])
-        made = from_pseudo_inertia(lifted[:, :, None] * lifted[:, None, :])
-        columns.append(np.linalg.solve(matrix, made.T))
-        masses.append(_even_masses(pi, made, matrix, name))
-        positions.append(points)
-    return PointMasses(block_diag(*columns), np.concatenate(masses), tuple(positions))
-
-
-def _uniform(shapes: Sequence[Ellipsoid], rng: np.random.Generator, count: int) -> Array:
-    """Draw points ``(count, 3)`` in proportion to volume."""
-    volume = np.array([np.sqrt(np.linalg.det(shape.shape)) for shape in shapes])
-    shares = rng.multinomial(count, volume / volume.sum())
-    return np.vstack([shape.uniform(rng, share) for shape, share in zip(shapes, shares, strict=True)])
-
-
-def _exact(pi: Array, shapes: Sequence[Ellipsoid]) -> Array:
-    """Points in the ellipsoid that suits the body best, any four of a set making it up exactly.
-
-    ``J = C C^T`` for any ``C = L U`` with U orthogonal, and the columns of C are points with their masses. Those of ``U
-    = V H``, with V the eigenvectors of ``L^T Q L`` and H a Hadamard matrix, all have the same value of the ellipsoid's
-    form, a quarter of ``tr(J Q)``: all lie inside if the body is realizable there at all ([Wensing2018]_ Thm. 4).
-    """
-    best = max(shapes, key=lambda shape: float(shape.row @ pi))
-    if best.row @ pi < 0:
-        return np.zeros((0, 3))
-    lower = np.linalg.cholesky(pseudo_inertia(pi))
-    vectors = np.linalg.eigh(lower.T @ best.quadric @ lower)[1]
-    points = []
-    for signs in ((1, 1, 1, 1), (1, 1, 1, -1), (1, 1, -1, 1), (1, -1, 1, 1)):
-        columns = lower @ (vectors * np.array(signs)) @ _HADAMARD
-        kept = np.abs(columns[3]) > 1e-6 * np.sqrt(pi[0])
-        points.append((columns[:3, kept] / columns[3, kept]).T)
-    return np.vstack(points)
-
-
-def _even_masses(pi: Array, made: Array, matrix: Array, name: str) -> Array:
-    """Masses ``(k,)``, not negative and as even as possible, that make up the body."""
-    units = pi[0] * np.linalg.solve(matrix, made.T)
-    target = np.linalg.solve(matrix, pi)
-    even = np.full(len(made), 1 / len(made))
-    rows = np.vstack([_EXACTNESS_WEIGHT * units, np.eye(len(made))])
-    shares, _ = scipy.optimize.nnls(rows, np.concatenate([_EXACTNESS_WEIGHT * target, even]))
-    error = np.linalg.norm(units @ shares - target) / np.linalg.norm(target)
-    if error > _REALIZED_ERROR:
-        _log.warning(
-            "point masses: the prior of '%s' does not fit into the ellipsoids given for it (relative error %.1g);"
-            " the nearest that does is taken instead",
-            name,
-            error,
-        )
-    return np.asarray(pi[0] * shares)
 
 
 @dataclass(frozen=True)
@@ -190,8 +75,7 @@ class Regularization:
         if self.own_prior_spreads is not None and self.regularizer not in OWN_SPREADS:
             raise IdentificationError(
                 f"identify.spread: regularizer '{self.regularizer}' has one prior spread for all links; choose entropic"
-                " or pullback"
-            )
+                " or pullback")
 
     @property
     def weight(self) -> float:
@@ -258,14 +142,9 @@ def regularized(R: Array, z: Array, layout: ParameterLayout, regularization: Reg
         rows.append(root)
         targets.append(root[:, :inertial] @ centre.ravel())
     return ConvexProgram(
-        R=np.vstack(rows),
-        z=np.concatenate(targets),
-        linear=linear,
-        body_weights=body_weights,
-        positive=positive,
+        R=np.vstack(rows), z=np.concatenate(targets), linear=linear, body_weights=body_weights, positive=positive,
         positive_weights=np.full(len(positive), _DRIVE_BARRIER_SHARE * regularization.drive_weight),
-        constant=constant,
-    )
+        constant=constant)
 
 
 def prior_spread_of_largest_evidence(
@@ -279,8 +158,7 @@ def prior_spread_of_largest_evidence(
 
     Parameters
     ----------
-    held : ndarray of bool, shape (p,)
-        Parameters that are held at a value; those of bodies count as free.
+    held : bool (p,), parameters that are held at a value; those of bodies count as free
     """
     bodies = slice(0, layout.inertial_size)
     free = np.isnan(regularization.spreads(len(layout.body_names), of_all=np.nan))

@@ -1,1 +1,0 @@
-"""The identifier: recordings in, validated parameters out, latched for controllers."""
