@@ -4,7 +4,8 @@
 
 The flow of `calibrate` runs as in `killed_nodes.py`. Three times in four, all nodes get SIGINT twice, in random order
 and up to 50 ms apart, as by Ctrl-C in `ros2 launch`; else one of them gets SIGKILL or SIGSTOP. The stage is drawn
-uniformly from all, and the instant from its first half second; "starting" is the first second and a half.
+uniformly from all, and the instant from its first half second; "starting" is the first second and a half. A node that
+the flow had not seen yet cannot be missed: that it is not there is told once the flow has waited for it.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from studies.stages_of_calibration import LONGEST_S, Calibration, NotReachedError, calibration
+from studies.stages_of_calibration import LONGEST_S, WAIT_S, Calibration, NotReachedError, calibration
 from support.nodes.processes import NodeProcess
 from tables import machine, publish, table
 
@@ -31,6 +32,7 @@ STAGES = (
 )  # fmt: skip
 LOSSES = {"SIGKILL": signal.SIGKILL, "SIGSTOP": signal.SIGSTOP}
 LOSS_STAGES = STAGES[1:5] + STAGES[6:8]  # in which the flow has somebody to miss
+NEVER_SEEN = ("is not there", "publishes no status")  # of a node that ended before the flow had seen it
 HEADER = (
     "signal", "trials", "last process gone after (median, worst)", "told after (median, worst)", "speed, acceleration",
     "said", "problems",
@@ -82,18 +84,19 @@ def lose(flow: Calibration, outcome: Outcome, node: str) -> None:
     """SIGKILL or SIGSTOP for one node."""
     begin = time.monotonic()
     flow.nodes[node].signal(LOSSES[outcome.signal])
-    while time.monotonic() < begin + 5 * TOLD_S and np.isnan(outcome.told) and not flow.flow_ended:
+    while time.monotonic() < begin + WAIT_S + 2 * TOLD_S and np.isnan(outcome.told) and not flow.flow_ended:
         if lines := told(flow, node):
             outcome.told, outcome.said = time.monotonic() - begin, lines[0]
         flow.ros.spin(0.01)
     goes_on = "WARN" in outcome.said or flow.flow_ended and flow.nodes["calibrate"].process.poll() in (0, 3)
     if not goes_on:
-        while not flow.flow_ended and time.monotonic() < begin + 3 * ENDED_S:
+        told_by = TOLD_S + WAIT_S * any(words in outcome.said for words in NEVER_SEEN)
+        while not flow.flow_ended and time.monotonic() < begin + told_by + 2 * ENDED_S:
             flow.ros.spin(0.01)
         outcome.ended, status = time.monotonic() - begin, flow.nodes["calibrate"].process.poll()
-        if outcome.ended > TOLD_S + ENDED_S or status != 2:
+        if outcome.ended > told_by + ENDED_S or status != 2:
             outcome.problems.append(f"the flow ended after {outcome.ended:.1f} s with status {status}")
-        if not outcome.told <= TOLD_S:
+        if not outcome.told <= told_by:
             outcome.problems.append(f"told after {outcome.told:.2f} s")
     flow.ros.until(lambda: flow.flow_ended, "end of the flow", LONGEST_S)
     outcome.said = outcome.said.partition("]: ")[2] or outcome.said
