@@ -24,9 +24,8 @@ if TYPE_CHECKING:  # of ROS, which the state machine does not need
     from .robot_interface import RobotInterface
 
 _START_TOLERANCE = 0.01  # rad or m by which the robot may have moved while the motion was planned
-_MAX_COLLECTION_S = 2.0  # for good joint states to come; a busy driver has gaps of 0.4 s
 _RECORDER_CONFIRMATION_S = 0.5  # a recorder that has just begun may have answered its client before this node knows
-_MAX_TICK_GAP_S = 0.1  # after a longer gap this thread has missed joint states
+_MAX_TICK_GAP_S = 0.1  # a longer one held this thread up, which counts as no wait for others
 
 PlanningWorker = Worker[PreparationProgress, PreparedMotion]
 
@@ -172,19 +171,13 @@ class ExcitationGoal:
     # Before planning
 
     def _collect(self) -> None:
-        self._collecting_since = self._robot.steady()
-        self._collecting_until = self._collecting_since + _MAX_COLLECTION_S
+        self._collecting_since, self._waited = self._robot.steady(), 0.0
 
     def _collected(self, now: float) -> bool:
-        """Whether enough joint states have been received lately to check them, or the time for that is over."""
-        stalled, self._ticked = now - self._ticked > _MAX_TICK_GAP_S, now
-        longest = self._collecting_since + self._options.discovery_s
-        if stalled:
-            self._collecting_until = min(now + _MAX_COLLECTION_S, longest)
-        if now < longest and not self._has_discovered:
-            self._collecting_until = min(now + _MAX_COLLECTION_S, longest)
-            return False
-        return now > self._collecting_until or self._robot.has_states and self._states_are_good
+        """Whether the nodes that are needed are discovered and joint states are good, or the time for that is over."""
+        self._waited, self._ticked = self._waited + min(now - self._ticked, _MAX_TICK_GAP_S), now
+        is_ready = self._has_discovered and self._robot.has_states and self._states_are_good
+        return is_ready or self._waited > self._options.discovery_s
 
     @property
     def _states_are_good(self) -> bool:
