@@ -44,7 +44,7 @@ ROUNDED = 2e-5  # rad
 REPLANNED = 8  # joints at most of robots that are planned for again
 MANY = 8  # joints from which on short searches leave out self-collision, but not of the start
 XARM = "xarm_description/urdf/xarm7.urdf"
-STILL_M = 1e-4  # a link that turns in place, by rounded angles, has the distance that its robot was built with
+STILL_M = 1e-4  # a shape that turns in place, by rounded angles, has the distance that its robot was built with
 SHOWN = 150  # characters of a message
 
 
@@ -123,13 +123,13 @@ def floor_kept(urdf: Path, model: RobotModel, plan: Plan, options: ExcitationOpt
         return "no floor"
     pairs = ClearanceConstraint(model, limits, options.collision, floor).close_by_design
     by_design = {link for pair in pairs if FLOOR in pair for link in pair}
-    links = closest_to_floor(urdf, collection().parents[1], plan, model.options.locked_joints, floor)
-    closest = {link: place for link, place in links.items() if place.farthest - place.distance > STILL_M}
+    shapes = closest_to_floor(urdf, collection().parents[1], plan, model.options.locked_joints, floor)
+    moving = [(link, shape) for (link, _), shape in shapes.items() if shape.farthest - shape.distance > STILL_M]
     kept, near = (
-        min((place.distance for link, place in closest.items() if (link in by_design) == designed), default=np.nan)
+        min((shape.distance for link, shape in moving if (link in by_design) == designed), default=np.nan)
         for designed in (False, True)
     )
-    return f"{1e3 * kept:.1f}" + (f"; by design {1e3 * near:.1f}" if by_design else "")
+    return f"{1e3 * kept:.1f}" + (f"; by design {1e3 * near:.1f}" if np.isfinite(near) else "")
 
 
 def exact_angles(text: str) -> str:
@@ -188,7 +188,7 @@ def main() -> None:
         " example-robot-data end with a plan without any option, the others with one line. Searches are short"
         f" ({QUICK.duration_s:g} s of motion, {QUICK.iterations} iterations from one start; self-collision of robots of"
         f" more than {MANY} joints at the start only), so that condition numbers are those of poor motions. Distances"
-        " from the floor that is assumed are those of links whose height changes, by Pinocchio's own model of the"
+        " from the floor that is assumed are those of shapes whose height changes, by Pinocchio's own model of the"
         f" shapes and Coal, at 1 kHz; {1e3 * QUICK.collision.obstacle_clearance_m:g} mm are to be kept, and links that"
         " are always closer are kept from touching only (by design).\n\n"
         + table(("folder", "URDF", "joints", "condition number", "closest to the floor [mm]", "what is told"), rows)

@@ -28,8 +28,8 @@ class Closest:
 
 def closest_to_floor(
     urdf: Path, packages: Path, plan: Plan, locked: Mapping[str, float], floor: float
-) -> dict[str, Closest]:
-    """Find how close every moving link with a shape comes to the floor.
+) -> dict[tuple[str, int], Closest]:
+    """Find how close every shape of a moving link comes to the floor; by the link, and the number of the shape.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def closest_to_floor(
     ]
     data, places, plane = model.createData(), shapes.createData(), coal.Halfspace(np.array([0.0, 0.0, 1.0]), floor)
     request, answer, at_floor = coal.DistanceRequest(), coal.DistanceResult(), coal.Transform3s()
-    mimics, closest = _mimics(urdf), dict[str, Closest]()
+    mimics, closest = _mimics(urdf), dict[tuple[str, int], Closest]()
     times = np.arange(0.0, plan.duration, 1 / RATE_HZ)
     for time, position in zip(times, plan.curve.sample(times)[0], strict=True):
         values = {**locked, **dict(zip(plan.joint_names, position, strict=True))}
@@ -63,9 +63,9 @@ def closest_to_floor(
             distance = coal.distance(
                 convex, coal.Transform3s(place.rotation, place.translation), plane, at_floor, request, answer
             )
-            before = closest.get(link, Closest(np.inf, 0.0, -np.inf))
+            before = closest.get((link, index), Closest(np.inf, 0.0, -np.inf))
             nearest, instant = min((before.distance, before.time), (distance, float(time)))
-            closest[link] = Closest(nearest, instant, max(before.farthest, distance))
+            closest[link, index] = Closest(nearest, instant, max(before.farthest, distance))
     return closest
 
 
