@@ -29,6 +29,7 @@ from support.paths import TEST
 
 from inertid_ros.nodes import MODULES, end_at_once_on_signals
 
+_BLOCKED = {signal.SIGINT, signal.SIGTERM}
 _SIGNAL_AT_PARENTS_END = 1  # PR_SET_PDEATHSIG of prctl(2)
 _IMPORTED = ("adaptation", "excitation", "identifier", "online", "recorder", "replay", "simulator")
 
@@ -68,6 +69,7 @@ class Start:
         for name, module in MODULES.items():
             if module == self.target:
                 end_at_once_on_signals(name)  # as the installed executables do
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
         output = os.open(self.output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -154,12 +156,14 @@ def _serve(connection: Connection) -> None:
         if isinstance(request, int):
             connection.send(os.waitstatus_to_exitcode(os.waitpid(request, 0)[1]))
             continue
+        signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)  # this process ignores what would end that one
         process = os.fork()
         if process == 0:
             # A test run that is killed must not leave robots that another run would see.
             ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_END, signal.SIGKILL)
             connection.close()
             os._exit(request.run())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
         connection.send(process)
 
 
