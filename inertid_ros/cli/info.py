@@ -64,17 +64,11 @@ def _is_text(path: Path) -> bool:
 def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
     mass, com, _ = mass_com_inertia(model.body_prior)
     limits, recorded = model.limits, model.recorded_joints.recorded(model.joint_names)
-    columns = {
-        "name": model.joint_names,
-        "recorded_as": recorded,
-        **{key: getattr(limits, key) for key in ("lower", "upper", "velocity", "effort")},
-        **model.drive_prior,
-    }
+    columns = {"name": model.joint_names, "recorded_as": recorded, **{key: getattr(limits, key)
+        for key in ("lower", "upper", "velocity", "effort")}, **model.drive_prior}
     joints = records(columns)
     eigenvalues = min_eigenvalue(model.body_prior)
-    links = records(
-        {"name": model.link_names, "mass": mass, "com": com, "min_pseudo_inertia_eigenvalue": eigenvalues}
-    )
+    links = records({"name": model.link_names, "mass": mass, "com": com, "min_pseudo_inertia_eigenvalue": eigenvalues})
     count = base_parameters_of_robot(model).count
     if options.json:
         about = {"robot": model.name, "model_hash": model.hash, "base_parameters": count}
@@ -90,7 +84,7 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
 
 
 def _describe_recording(path: Path, config: Configuration, options: argparse.Namespace) -> None:
-    bag = path.is_dir() or file_format(path) != "npz"
+    bag = path.is_dir() or file_format(path) in ("mcap", "sqlite3")
     topics = bag_topics(path) if bag else {}
     problem, content = "", dict[str, Any]()
     try:
@@ -111,11 +105,9 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
     if problem:
         print(problem)
         return
-    print(
-        f"{content['samples']} samples in {number(content['seconds'])} s, {number(content['rate_hz'])} Hz,"
+    print(f"{content['samples']} samples in {number(content['seconds'])} s, {number(content['rate_hz'])} Hz,"
         f" steps {number(content['shortest_step_s'])} to {number(content['longest_step_s'])} s, {content['gaps']} gaps;"
-        f" channels: {', '.join(content['channels'])}"
-    )
+        f" channels: {', '.join(content['channels'])}")
     for notice in content["notices"]:
         print(notice)
     print_records("Joints", _JOINT_COLUMNS, content["joints"])

@@ -1,4 +1,4 @@
-"""Recordings from and to files: NumPy's ``.npz``, and bags, told apart by their content."""
+"""Recordings from and to files: NumPy's ``.npz``, tables and bags, told apart by their content."""
 
 import io
 import re
@@ -18,12 +18,13 @@ from inertid_ros.robot.recorded_joints import RecordedJoints
 from .bag_reading import OnlyWholeError, TooLongError, bag_parts, read_bag
 from .mcap_format import MCAP_MAGIC
 from .sqlite_format import SQLITE_MAGIC
+from .table_reading import read_table
 
-ACCEPTED = "an .npz recording, a rosbag2 directory, or a .mcap or .db3 file"
+ACCEPTED = "an .npz or .csv recording, a rosbag2 directory, or a .mcap or .db3 file"
 MAX_SAMPLES_AT_ONCE = 300_000  # of a recording that is read as a whole: five minutes at 1 kHz
 _NPZ_MAGIC = b"PK\x03\x04"
 _ROS1_MAGIC = b"#ROSBAG V"
-_TABLE_LINE = re.compile(rb"[\x20-\x7e\t]+[,;\t][\x20-\x7e\t]*(\r?\n|$)")
+_TABLE_LINE = re.compile(rb"[\x20-\x7e\x80-\xff\t]+[,;\t][\x20-\x7e\x80-\xff\t]*(\r?\n|$)")
 _REQUIRED_KEYS = ("joint_names", "time", "position", "effort")
 _MAX_JOINTS = 10_000
 _BASE_KEYS = ("base_pose", "base_twist", "imu")
@@ -36,13 +37,13 @@ def load_recording(
     stamps: str = "header",
     longest: int | None = None,
 ) -> Recording:
-    """Load an ``.npz`` file, a bag directory, or a bare ``.mcap`` or ``.db3`` file; its content decides the format.
+    """Load an ``.npz`` file, a table of text, a bag directory, or a bare ``.mcap`` or ``.db3`` file, by its content.
 
     Parameters
     ----------
     path : str or Path
     topics : RecordingTopics, optional
-        Topics of a bag, and joints by their names in it; ignored for npz.
+        Topics of a bag, and joints by their names in it; ignored for other files.
     joints : RecordedJoints, optional
         Joints of the robot and their names in recordings: the result has those of the URDF. Messages of a bag with
         none of them are skipped.
@@ -54,11 +55,13 @@ def load_recording(
     Raises
     ------
     RecordingError
-        Another format, or unreadable; see :func:`read_npz` and :func:`.bag_reading.read_bag`.
+        Another format, or unreadable; see :func:`read_npz`, :func:`.table_reading.read_table` and
+        :func:`.bag_reading.read_bag`.
     """
     path, joints = Path(path), joints or RecordedJoints()
-    if not path.is_dir() and file_format(path) == "npz":
-        return renamed(read_npz(path), joints)
+    read = None if path.is_dir() else {"npz": read_npz, "table": _read_table}.get(file_format(path))
+    if read is not None:
+        return renamed(read(path), joints)
     return renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
 
 
@@ -70,7 +73,7 @@ def load_any_length(
 ) -> Recording | LongRecording:
     """Load a recording like :func:`load_recording`, a bag of more than :data:`MAX_SAMPLES_AT_ONCE` samples in parts.
 
-    An ``.npz`` file, and a bag whose messages must be put in order, is read as a whole at any length.
+    An ``.npz`` file, a table, and a bag whose messages must be put in order, is read as a whole at any length.
     """
     path, joints = Path(path), joints or RecordedJoints()
     try:
@@ -90,7 +93,7 @@ def _hint(joints: RecordedJoints) -> tuple[str, ...]:
 
 
 def file_format(path: Path) -> str:
-    """Return ``npz``, ``mcap`` or ``sqlite3``, by the first bytes of the file.
+    """Return ``npz``, ``mcap``, ``sqlite3`` or ``table``, by the first bytes of the file.
 
     Raises
     ------
@@ -114,11 +117,7 @@ def file_format(path: Path) -> str:
             f"{path}: is a bag of ROS 1; convert it with 'rosbags-convert --src {path} --dst {path.with_suffix('')}'"
         )
     if _TABLE_LINE.match(head):
-        raise RecordingError(
-            f"{path}: is a table; read it in Python and write its columns with"
-            " numpy.savez('run.npz', joint_names=, time=, position=, effort=), whose units and shapes are in"
-            " docs/conventions.md"
-        )
+        return "table"
     raise RecordingError(f"{path}: is not a recording; give {ACCEPTED}")
 
 
@@ -151,6 +150,15 @@ def read_npz(path: str | Path) -> Recording:
             f"{path}: lacks {', '.join(missing)} (it has {', '.join(sorted(content)) or 'no known key'});"
             f" a recording holds {', '.join(_REQUIRED_KEYS)}"
         )
+    return _recording(path, content)
+
+
+def _read_table(path: Path) -> Recording:
+    return _recording(path, read_table(path))
+
+
+def _recording(path: Path, content: dict[str, np.ndarray]) -> Recording:
+    """Recording of the arrays of a file, in the order of their stamps."""
     names = content.pop("joint_names")
     if names.ndim != 1 or names.dtype.kind not in "US":
         raise RecordingError(f"{path}: joint_names is not a list of names; save it as an array of strings")

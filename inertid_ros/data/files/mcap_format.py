@@ -203,7 +203,10 @@ class McapFile:
             if self.types.setdefault(topic, message_type) != message_type:
                 raise ValueError("holds a topic of two types")
             if topic in self._topics and encoding != "cdr":
-                raise RecordingError(f"{self._path}: topic {topic} is encoded as {encoding}, not cdr; record it again")
+                raise RecordingError(
+                    f"{self._path}: topic {topic} is encoded as {encoding}, and not as CDR by ROS 2; open the file with"
+                    f" 'plotjuggler -d {self._path}' and export its joint states as CSV"
+                )
             self._channels[key] = topic
 
     def _decompressed(self, chunk: Bytes, budget: Budget) -> Bytes:

@@ -1,0 +1,206 @@
+"""Tables of text, as spreadsheets, PlotJuggler, ``ros2 topic echo --csv`` and ``rostopic echo -p`` write them."""
+
+import csv
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from inertid_ros.core.errors import RecordingError
+
+_WORDS = {
+    "position": ("positions?", "pos", "angles?", "q"),
+    "velocity": ("velocity", "velocities", "vel", "speeds?", "qdot", "qd", "dq"),
+    "effort": ("efforts?", "torques?", "taus?", "trq"),
+    "name": ("names?",),
+}
+_QUANTITIES = {quantity: "|".join(words) for quantity, words in _WORDS.items()}
+_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first that is there
+_SECONDS = re.compile(r"(.*\b)(secs?|seconds)$", re.IGNORECASE)
+_NANOSECONDS = ("nanosec", "nsecs", "nsec", "nanoseconds")
+_BRACKET = re.compile(r"\s*[\[(]([^\])]*)[\])]$")
+_UNITS = {
+    **dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
+    **dict.fromkeys(("deg", "deg/s", "°", "°/s"), math.pi / 180),
+    **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3),
+    "us": 1e-6, "µs": 1e-6, "ns": 1e-9,
+}  # fmt: skip
+_EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # since 1970: from this number on it is in this unit [s]
+_MAX_NAMED = 8
+_REMEDY = (
+    "name the columns time, and position, velocity and effort of each joint, as in 'time,joint1_position,joint1_effort'"
+)
+
+
+class _Column(NamedTuple):
+    """A column of a joint: path before its name, joint (or its index), quantity, factor to SI."""
+
+    group: str
+    joint: str
+    quantity: str
+    factor: float
+
+
+def read_table(path: Path) -> dict[str, np.ndarray]:
+    """Return ``joint_names``, ``time``, ``position`` and, where they are there, ``velocity`` and ``effort``.
+
+    The first line names the columns: words for position, velocity and effort before or behind the name or number of
+    the joint, with a unit in brackets if it is not SI. Without such a line, rows are those of
+    ``ros2 topic echo --csv /joint_states``. Rows without any position are left out, empty cells are NaN.
+
+    Raises
+    ------
+    RecordingError
+        Columns are not understood, or are in a unit that is unknown.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            first = file.readline()
+            file.seek(0)
+            delimiter = max(";\t,", key=first.count)
+            rows = csv.reader(file, delimiter=delimiter)
+            header = next(rows)
+            if _number(header[0]) is None:
+                return _headed(path, [cell.strip() for cell in header], rows, ";" in delimiter)
+            return _echoed(path, header, rows)
+    except csv.Error as error:
+        raise RecordingError(f"{path}: is no table ({error}); export it again") from None
+
+
+def _headed(
+    path: Path, header: Sequence[str], rows: Iterable[Sequence[str]], decimal_commas: bool
+) -> dict[str, np.ndarray]:
+    columns = {index: column for index, name in enumerate(header) if (column := _column(path, name))}
+    group = _group(path, header, columns.values())
+    columns = {index: column for index, column in columns.items() if column.group == group}
+    time = _time_columns(path, header, group)
+    numbers = [index for index, column in columns.items() if column.quantity != "name"]
+    texts = {column.joint: index for index, column in columns.items() if column.quantity == "name"}
+    taken = [*(index for index, _ in time), *numbers]
+    values, names = [], dict[str, str]()
+    for row in rows:
+        if len(row) < len(header):
+            continue
+        names = names or {joint: row[index] for joint, index in texts.items()}
+        cells = (row[index].replace(",", ".") if decimal_commas else row[index] for index in taken)
+        values.append([math.nan if (number := _number(cell)) is None else number for cell in cells])
+    table = np.array(values, dtype=float).reshape(-1, len(taken))
+    stamps = sum(table[:, place] * factor for place, (_, factor) in enumerate(time))
+    found = defaultdict[str, dict[str, np.ndarray]](dict)
+    for place, index in enumerate(numbers, start=len(time)):
+        column = columns[index]
+        found[column.quantity][column.joint] = table[:, place] * column.factor
+    joints = list(found["position"])
+    content = {"joint_names": np.array([names.get(joint) or _named(joint) for joint in joints])}
+    for quantity, channels in found.items():
+        empty = np.full(len(table), np.nan)
+        content[quantity] = np.column_stack([channels.get(joint, empty) for joint in joints])
+    present = np.isfinite(stamps) & ~np.isnan(content["position"]).all(axis=1)
+    content = {key: value if key == "joint_names" else value[present] for key, value in content.items()}
+    return content | {"time": _seconds(np.asarray(stamps)[present])}
+
+
+def _column(path: Path, name: str) -> _Column | None:
+    """What a column holds; None if it is no channel of a joint."""
+    index, unit = "", ""
+    if bracket := _BRACKET.search(name):
+        name = name[: bracket.start()]
+        index, unit = (bracket[1], "") if bracket[1].isdigit() else ("", bracket[1].strip().lower())
+    *parents, last = name.strip("/").split("/")
+    for quantity, words in _QUANTITIES.items():
+        if re.fullmatch(words, last, re.IGNORECASE):
+            joint = index or (parents.pop() if parents else "1")
+        elif parents and re.fullmatch(words, parents[-1], re.IGNORECASE):
+            parents.pop()
+            joint = last
+        elif behind := re.fullmatch(rf"(?:field\.)?(.+?)[_.: -](?:{words})", last, re.IGNORECASE):
+            joint = behind[1]
+        elif before := re.fullmatch(rf"(?:field\.)?(?:{words})(?:[_.: -]?(\d+)|[_.: -](.+))", last, re.IGNORECASE):
+            joint = before[1] or before[2]
+        else:
+            continue
+        if joint.lower() in ("x", "y", "z", "w"):  # a wrench, a pose
+            return None
+        if unit not in _UNITS:
+            raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; convert it to rad, N m and s")
+        return _Column("/".join(parents), joint, quantity, _UNITS[unit])
+    return None
+
+
+def _group(path: Path, header: Sequence[str], columns: Iterable[_Column]) -> str:
+    """The group, as of one topic, that holds most joints with efforts, or with positions if none has efforts."""
+    joints = defaultdict[str, dict[str, set[str]]](lambda: defaultdict(set))
+    for column in columns:
+        joints[column.group][column.quantity].add(column.joint)
+    sizes = {
+        group: (len(found["position"] & found["effort"]), len(found["position"]))
+        for group, found in joints.items() if found["position"]
+    }  # fmt: skip
+    if not sizes:
+        shown = ", ".join(filter(None, header[:_MAX_NAMED]))
+        raise RecordingError(f"{path}: is a table without positions of joints (its columns: {shown}); {_REMEDY}")
+    largest = [group for group, size in sizes.items() if size == max(sizes.values())]
+    if len(largest) > 1:
+        raise RecordingError(
+            f"{path}: holds joint states of {' and '.join(largest)}; export the columns of one of them alone"
+        )
+    return largest[0]
+
+
+def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[int, float]]:
+    """Columns whose sum is the stamp, and their factors."""
+    own = [name.strip("/").removeprefix(f"{group}/").removeprefix("field.").lower() for name in header]
+    bare = [_BRACKET.sub("", name) for name in own]
+    for index, name in enumerate(bare):
+        if seconds := _SECONDS.match(name):
+            parts = [bare.index(seconds[1] + word) for word in _NANOSECONDS if seconds[1] + word in bare]
+            if parts:
+                return [(index, 1.0), (parts[0], 1e-9)]
+    for name in _TIMES:
+        if name in bare:
+            index = bare.index(name)
+            unit = bracket[1].strip() if (bracket := _BRACKET.search(own[index])) else ""
+            return [(index, _UNITS.get(unit, 1.0))]
+    shown = ", ".join(header[:_MAX_NAMED])
+    raise RecordingError(f"{path}: is a table without a column of time (it has {shown}); {_REMEDY}")
+
+
+def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> dict[str, np.ndarray]:
+    """Rows of seconds, nanoseconds, frame, names, then positions, velocities and efforts of as many joints."""
+    names = [cell for cell in first[3:] if _number(cell) is None]
+    quantities, rest = divmod(len(first) - 3 - len(names), max(len(names), 1))
+    if not names or rest or quantities != 3:
+        raise RecordingError(
+            f"{path}: is a table whose columns have no names, and not what ros2 topic echo --csv writes of joint states"
+            f" with position, velocity and effort; {_REMEDY}"
+        )
+    head, n = 3 + len(names), len(names)
+    cells = [[row[0], row[1], *row[head:]] for row in (first, *rows) if list(row[3:head]) == names]
+    numbers = [[math.nan if (number := _number(cell)) is None else number for cell in row] for row in cells]
+    table = np.array([row for row in numbers if len(row) == 2 + 3 * n])
+    blocks = np.split(table[:, 2:], 3, axis=1)
+    return {
+        "joint_names": np.array(names), "time": table[:, 0] + 1e-9 * table[:, 1],
+        **dict(zip(("position", "velocity", "effort"), blocks, strict=True)),
+    }  # fmt: skip
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _named(joint: str) -> str:
+    return f"joint{joint}" if joint.isdigit() else joint
+
+
+def _seconds(stamps: np.ndarray) -> np.ndarray:
+    """Stamps in seconds; numbers beyond those of the present century are in smaller units."""
+    largest = np.abs(stamps).max(initial=0.0)
+    return np.asarray(stamps * next((factor for limit, factor in _EPOCHS if largest > limit), 1.0))
