@@ -4,7 +4,7 @@ import csv
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ _WORDS = {
     "name": ("names?",),
 }
 _QUANTITIES = {quantity: "|".join(words) for quantity, words in _WORDS.items()}
-_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first that is there
+_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first of them
 _SECONDS = re.compile(r"(.*\b)(secs?|seconds)$", re.IGNORECASE)
 _NANOSECONDS = ("nanosec", "nsecs", "nsec", "nanoseconds")
 _BRACKET = re.compile(r"\s*[\[(]([^\])]*)[\])]$")
@@ -126,7 +126,7 @@ def _column(path: Path, name: str) -> _Column | None:
         if joint.lower() in ("x", "y", "z", "w"):  # a wrench, a pose
             return None
         if unit not in _UNITS:
-            raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; convert it to rad, N m and s")
+            raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; use rad, N m and s")
         return _Column("/".join(parents), joint, quantity, _UNITS[unit])
     return None
 
