@@ -9,7 +9,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.formats import HEAD, foreign_content
 from inertid_ros.core.inertial_parameters import mass_com_inertia, min_eigenvalue
 from inertid_ros.data.files.bag_opening import bag_topics
-from inertid_ros.data.files.loading import file_format, load_any_length
+from inertid_ros.data.files.loading import is_bag, load_any_length
 from inertid_ros.data.long_recording import all_parts
 from inertid_ros.data.screening.recording_health import recording_content
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
@@ -64,11 +64,17 @@ def _is_text(path: Path) -> bool:
 def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
     mass, com, _ = mass_com_inertia(model.body_prior)
     limits, recorded = model.limits, model.recorded_joints.recorded(model.joint_names)
-    columns = {"name": model.joint_names, "recorded_as": recorded, **{key: getattr(limits, key)
-        for key in ("lower", "upper", "velocity", "effort")}, **model.drive_prior}
+    columns = {
+        "name": model.joint_names,
+        "recorded_as": recorded,
+        **{key: getattr(limits, key) for key in ("lower", "upper", "velocity", "effort")},
+        **model.drive_prior,
+    }
     joints = records(columns)
     eigenvalues = min_eigenvalue(model.body_prior)
-    links = records({"name": model.link_names, "mass": mass, "com": com, "min_pseudo_inertia_eigenvalue": eigenvalues})
+    links = records(
+        {"name": model.link_names, "mass": mass, "com": com, "min_pseudo_inertia_eigenvalue": eigenvalues}
+    )
     count = base_parameters_of_robot(model).count
     if options.json:
         about = {"robot": model.name, "model_hash": model.hash, "base_parameters": count}
@@ -84,8 +90,7 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> None:
 
 
 def _describe_recording(path: Path, config: Configuration, options: argparse.Namespace) -> None:
-    bag = path.is_dir() or file_format(path) in ("mcap", "sqlite3")
-    topics = bag_topics(path) if bag else {}
+    topics = bag_topics(path) if is_bag(path) else {}
     problem, content = "", dict[str, Any]()
     try:
         joints = RecordedJoints(names=config.robot.joint_names)
@@ -105,9 +110,11 @@ def _describe_recording(path: Path, config: Configuration, options: argparse.Nam
     if problem:
         print(problem)
         return
-    print(f"{content['samples']} samples in {number(content['seconds'])} s, {number(content['rate_hz'])} Hz,"
+    print(
+        f"{content['samples']} samples in {number(content['seconds'])} s, {number(content['rate_hz'])} Hz,"
         f" steps {number(content['shortest_step_s'])} to {number(content['longest_step_s'])} s, {content['gaps']} gaps;"
-        f" channels: {', '.join(content['channels'])}")
+        f" channels: {', '.join(content['channels'])}"
+    )
     for notice in content["notices"]:
         print(notice)
     print_records("Joints", _JOINT_COLUMNS, content["joints"])

@@ -59,7 +59,7 @@ class MotionOptions:
     require_recorder: bool = option(
         True, "refuse to move unless recorder/status reports that samples are being written")
     discovery_s: float = option(
-        5.0, "longest wait of a goal for good joint states, recorder and controller to be discovered [s]", minimum=1.0,
+        5.0, "longest wait of a goal until all nodes are discovered and joint states are good [s]", minimum=1.0,
         maximum=60.0)
     start: tuple[float, ...] = option(
         (), "pose where planned motions begin and end [rad or m]; empty is where the robot stands", of=float,

@@ -64,8 +64,8 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
             delimiter = max(";\t,", key=first.count)
             rows = csv.reader(file, delimiter=delimiter)
             header = next(rows)
-            if _number(header[0]) is None:
-                return _headed(path, [cell.strip() for cell in header], rows, ";" in delimiter)
+            if not _is_number(header[0]):
+                return _headed(path, [cell.strip() for cell in header], rows, delimiter == ";")
             return _echoed(path, header, rows)
     except csv.Error as error:
         raise RecordingError(f"{path}: is no table ({error}); export it again") from None
@@ -87,7 +87,7 @@ def _headed(
             continue
         names = names or {joint: row[index] for joint, index in texts.items()}
         cells = (row[index].replace(",", ".") if decimal_commas else row[index] for index in taken)
-        values.append([math.nan if (number := _number(cell)) is None else number for cell in cells])
+        values.append([_number(cell) for cell in cells])
     table = np.array(values, dtype=float).reshape(-1, len(taken))
     stamps = sum(table[:, place] * factor for place, (_, factor) in enumerate(time))
     found = defaultdict[str, dict[str, np.ndarray]](dict)
@@ -125,9 +125,7 @@ def _column(path: Path, name: str) -> _Column | None:
             continue
         if joint.lower() in ("x", "y", "z", "w"):  # a wrench, a pose
             return None
-        if unit not in _UNITS:
-            raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; use rad, N m and s")
-        return _Column("/".join(parents), joint, quantity, _UNITS[unit])
+        return _Column("/".join(parents), joint, quantity, _factor(path, name, unit))
     return None
 
 
@@ -164,14 +162,14 @@ def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[i
         if name in bare:
             index = bare.index(name)
             unit = bracket[1].strip() if (bracket := _BRACKET.search(own[index])) else ""
-            return [(index, _UNITS.get(unit, 1.0))]
+            return [(index, _factor(path, name, unit))]
     shown = ", ".join(header[:_MAX_NAMED])
     raise RecordingError(f"{path}: is a table without a column of time (it has {shown}); {_REMEDY}")
 
 
 def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> dict[str, np.ndarray]:
     """Rows of seconds, nanoseconds, frame, names, then positions, velocities and efforts of as many joints."""
-    names = [cell for cell in first[3:] if _number(cell) is None]
+    names = [cell for cell in first[3:] if not _is_number(cell)]
     quantities, rest = divmod(len(first) - 3 - len(names), max(len(names), 1))
     if not names or rest or quantities != 3:
         raise RecordingError(
@@ -180,8 +178,7 @@ def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> 
         )
     head, n = 3 + len(names), len(names)
     cells = [[row[0], row[1], *row[head:]] for row in (first, *rows) if list(row[3:head]) == names]
-    numbers = [[math.nan if (number := _number(cell)) is None else number for cell in row] for row in cells]
-    table = np.array([row for row in numbers if len(row) == 2 + 3 * n])
+    table = np.array([[_number(cell) for cell in row] for row in cells if len(row) == 2 + 3 * n])
     blocks = np.split(table[:, 2:], 3, axis=1)
     return {
         "joint_names": np.array(names), "time": table[:, 0] + 1e-9 * table[:, 1],
@@ -189,11 +186,24 @@ def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> 
     }  # fmt: skip
 
 
-def _number(cell: str) -> float | None:
+def _is_number(cell: str) -> bool:
     try:
-        return float(cell)
+        float(cell)
     except ValueError:
-        return None
+        return False
+    return True
+
+
+def _number(cell: str) -> float:
+    """Number in a cell; NaN for an empty one and for text."""
+    return float(cell) if _is_number(cell) else math.nan
+
+
+def _factor(path: Path, name: str, unit: str) -> float:
+    """Factor from a unit to SI; raises RecordingError if the unit is unknown."""
+    if unit not in _UNITS:
+        raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; use rad, N m and s")
+    return _UNITS[unit]
 
 
 def _named(joint: str) -> str:
