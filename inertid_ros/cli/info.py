@@ -9,7 +9,7 @@ from inertid_ros.core.errors import RecordingError
 from inertid_ros.core.formats import HEAD, foreign_content
 from inertid_ros.core.inertial_parameters import mass_com_inertia, min_eigenvalue
 from inertid_ros.data.files.bag_opening import bag_topics
-from inertid_ros.data.files.loading import file_format, load_any_length
+from inertid_ros.data.files.loading import is_bag, load_any_length
 from inertid_ros.data.long_recording import all_parts
 from inertid_ros.data.screening.recording_health import recording_content
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
@@ -82,8 +82,7 @@ def _describe_model(model: RobotModel, options: argparse.Namespace) -> int:
 
 
 def _describe_recording(path: Path, config: Configuration, options: argparse.Namespace) -> int:
-    bag = path.is_dir() or file_format(path) in ("mcap", "sqlite3")
-    topics = bag_topics(path) if bag else {}
+    topics = bag_topics(path) if is_bag(path) else {}
     problem, content = "", dict[str, Any]()
     try:
         joints = RecordedJoints(names=config.robot.joint_names)

@@ -54,9 +54,8 @@ def load_recording(path: str | Path, topics: RecordingTopics | None = None, join
     longest : maximal number of samples of a bag that can be read in parts; TooLongError if it has more.
     """
     path, joints = Path(path), joints or RecordedJoints()
-    read = None if path.is_dir() else {"npz": read_npz, "table": _read_table}.get(file_format(path))
-    if read is not None:
-        return renamed(read(path), joints)
+    if not is_bag(path):
+        return renamed(read_npz(path) if file_format(path) == "npz" else _recording(path, read_table(path)), joints)
     return renamed(read_bag(path, topics, _hint(joints), stamps, longest), joints)
 
 
@@ -80,6 +79,11 @@ def load_any_length(path: str | Path, topics: RecordingTopics | None = None, joi
 
 def _hint(joints: RecordedJoints) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*joints.recorded(joints.joints), *joints.joints)))
+
+
+def is_bag(path: Path) -> bool:
+    """Whether a path is a bag; raises as :func:`file_format`."""
+    return path.is_dir() or file_format(path) in ("mcap", "sqlite3")
 
 
 def file_format(path: Path) -> str:
@@ -133,10 +137,6 @@ def read_npz(path: str | Path) -> Recording:
             f"{path}: lacks {', '.join(missing)} (it has {', '.join(sorted(content)) or 'no known key'});"
             f" a recording holds {', '.join(_REQUIRED_KEYS)}")
     return _recording(path, content)
-
-
-def _read_table(path: Path) -> Recording:
-    return _recording(path, read_table(path))
 
 
 def _recording(path: Path, content: dict[str, np.ndarray]) -> Recording:

@@ -12,17 +12,23 @@ import numpy as np
 
 from inertid_ros.core.errors import RecordingError
 
-_WORDS = {"position": ("positions?", "pos", "angles?", "q"),
+_WORDS = {
+    "position": ("positions?", "pos", "angles?", "q"),
     "velocity": ("velocity", "velocities", "vel", "speeds?", "qdot", "qd", "dq"),
-    "effort": ("efforts?", "torques?", "taus?", "trq"), "name": ("names?",)}
+    "effort": ("efforts?", "torques?", "taus?", "trq"),
+    "name": ("names?",),
+}
 _QUANTITIES = {quantity: "|".join(words) for quantity, words in _WORDS.items()}
-_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first one
+_TIMES = ("header/stamp", "header.stamp", "time", "__time", "%time", "timestamp", "stamp", "t")  # the first of them
 _SECONDS = re.compile(r"(.*\b)(secs?|seconds)$", re.IGNORECASE)
 _NANOSECONDS = ("nanosec", "nsecs", "nsec", "nanoseconds")
 _BRACKET = re.compile(r"\s*[\[(]([^\])]*)[\])]$")
-_UNITS = {**dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
+_UNITS = {
+    **dict.fromkeys(("", "rad", "rad/s", "m", "m/s", "n m", "nm", "n*m", "n·m", "n", "s", "a", "%"), 1.0),
     **dict.fromkeys(("deg", "deg/s", "°", "°/s"), math.pi / 180),
-    **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3), "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+    **dict.fromkeys(("mm", "mm/s", "ms", "mnm", "mn m"), 1e-3),
+    "us": 1e-6, "µs": 1e-6, "ns": 1e-9,
+}  # fmt: skip
 _EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))  # since 1970: from this number on it is in this unit [s]
 _MAX_NAMED = 8
 _REMEDY = (
@@ -55,15 +61,16 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
             delimiter = max(";\t,", key=first.count)
             rows = csv.reader(file, delimiter=delimiter)
             header = next(rows)
-            if _number(header[0]) is None:
-                return _headed(path, [cell.strip() for cell in header], rows, ";" in delimiter)
+            if not _is_number(header[0]):
+                return _headed(path, [cell.strip() for cell in header], rows, delimiter == ";")
             return _echoed(path, header, rows)
     except csv.Error as error:
         raise RecordingError(f"{path}: is no table ({error}); export it again") from None
 
 
-def _headed(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]],
-        decimal_commas: bool) -> dict[str, np.ndarray]:
+def _headed(
+    path: Path, header: Sequence[str], rows: Iterable[Sequence[str]], decimal_commas: bool
+) -> dict[str, np.ndarray]:
     columns = {index: column for index, name in enumerate(header) if (column := _column(path, name))}
     group = _group(path, header, columns.values())
     columns = {index: column for index, column in columns.items() if column.group == group}
@@ -77,7 +84,7 @@ def _headed(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]],
             continue
         names = names or {joint: row[index] for joint, index in texts.items()}
         cells = (row[index].replace(",", ".") if decimal_commas else row[index] for index in taken)
-        values.append([math.nan if (number := _number(cell)) is None else number for cell in cells])
+        values.append([_number(cell) for cell in cells])
     table = np.array(values, dtype=float).reshape(-1, len(taken))
     stamps = sum(table[:, place] * factor for place, (_, factor) in enumerate(time))
     found = defaultdict[str, dict[str, np.ndarray]](dict)
@@ -115,9 +122,7 @@ def _column(path: Path, name: str) -> _Column | None:
             continue
         if joint.lower() in ("x", "y", "z", "w"):  # a wrench, a pose
             return None
-        if unit not in _UNITS:
-            raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; use rad, N m and s")
-        return _Column("/".join(parents), joint, quantity, _UNITS[unit])
+        return _Column("/".join(parents), joint, quantity, _factor(path, name, unit))
     return None
 
 
@@ -136,7 +141,8 @@ def _group(path: Path, header: Sequence[str], columns: Iterable[_Column]) -> str
     largest = [group for group, size in sizes.items() if size == max(sizes.values())]
     if len(largest) > 1:
         raise RecordingError(
-            f"{path}: holds joint states of {' and '.join(largest)}; export the columns of one of them alone")
+            f"{path}: holds joint states of {' and '.join(largest)}; export the columns of one of them alone"
+        )
     return largest[0]
 
 
@@ -153,33 +159,48 @@ def _time_columns(path: Path, header: Sequence[str], group: str) -> list[tuple[i
         if name in bare:
             index = bare.index(name)
             unit = bracket[1].strip() if (bracket := _BRACKET.search(own[index])) else ""
-            return [(index, _UNITS.get(unit, 1.0))]
+            return [(index, _factor(path, name, unit))]
     shown = ", ".join(header[:_MAX_NAMED])
     raise RecordingError(f"{path}: is a table without a column of time (it has {shown}); {_REMEDY}")
 
 
 def _echoed(path: Path, first: Sequence[str], rows: Iterator[Sequence[str]]) -> dict[str, np.ndarray]:
     """Rows of seconds, nanoseconds, frame, names, then positions, velocities and efforts of as many joints."""
-    names = [cell for cell in first[3:] if _number(cell) is None]
+    names = [cell for cell in first[3:] if not _is_number(cell)]
     quantities, rest = divmod(len(first) - 3 - len(names), max(len(names), 1))
     if not names or rest or quantities != 3:
         raise RecordingError(
             f"{path}: is a table whose columns have no names, and not what ros2 topic echo --csv writes of joint states"
-            f" with position, velocity and effort; {_REMEDY}")
+            f" with position, velocity and effort; {_REMEDY}"
+        )
     head, n = 3 + len(names), len(names)
     cells = [[row[0], row[1], *row[head:]] for row in (first, *rows) if list(row[3:head]) == names]
-    numbers = [[math.nan if (number := _number(cell)) is None else number for cell in row] for row in cells]
-    table = np.array([row for row in numbers if len(row) == 2 + 3 * n])
+    table = np.array([[_number(cell) for cell in row] for row in cells if len(row) == 2 + 3 * n])
     blocks = np.split(table[:, 2:], 3, axis=1)
-    return {"joint_names": np.array(names), "time": table[:, 0] + 1e-9 * table[:, 1],
-        **dict(zip(("position", "velocity", "effort"), blocks, strict=True))}
+    return {
+        "joint_names": np.array(names), "time": table[:, 0] + 1e-9 * table[:, 1],
+        **dict(zip(("position", "velocity", "effort"), blocks, strict=True)),
+    }  # fmt: skip
 
 
-def _number(cell: str) -> float | None:
+def _is_number(cell: str) -> bool:
     try:
-        return float(cell)
+        float(cell)
     except ValueError:
-        return None
+        return False
+    return True
+
+
+def _number(cell: str) -> float:
+    """Number in a cell; NaN for an empty one and for text."""
+    return float(cell) if _is_number(cell) else math.nan
+
+
+def _factor(path: Path, name: str, unit: str) -> float:
+    """Factor from a unit to SI; raises RecordingError if the unit is unknown."""
+    if unit not in _UNITS:
+        raise RecordingError(f"{path}: column '{name}' is in {unit}, which is unknown; use rad, N m and s")
+    return _UNITS[unit]
 
 
 def _named(joint: str) -> str:

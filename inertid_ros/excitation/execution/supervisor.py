@@ -1,7 +1,7 @@
 """Supervision of the execution of a motion: decides at every tick what is sent."""
 
 import math
-from collections import defaultdict, deque
+from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,8 +52,10 @@ class CommandInterface(Protocol):
 
 @dataclass(frozen=True)
 class _Objection:
-    """Why no further horizon may be sent, whether that may pass once the robot rests, how many messages count as having
-    reached the controller too late, and whether states stopped, too: the driver stood still, its speed is not scaled.
+    """Reason to send no further horizon.
+
+    It may pass once the robot rests; ``late_messages`` is how many messages count as having reached the controller too
+    late. A driver that ``stood_still`` published no states meanwhile, so that this is no sign of a scaled speed.
     """
 
     why: str
@@ -122,7 +124,7 @@ class Supervisor:
         self._ticked = self._offset = math.nan
         self._paused = self._longest_tick = 0.0  # the latter since the last horizon
         # When the controller had not kept up, and when its driver stood still.
-        self._late = defaultdict[bool, deque[float]](lambda: deque(maxlen=_MAX_LATE_MESSAGES))
+        self._late = {stood: deque[float](maxlen=_MAX_LATE_MESSAGES) for stood in (False, True)}
         self._waiting_since = math.nan  # of a robot that rests and is to go on
         self._error = np.zeros(joints)
         self._commanded: Array | None = None  # at the last accepted state
