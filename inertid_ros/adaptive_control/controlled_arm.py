@@ -151,6 +151,8 @@ class TorqueTransition:
 
 
 class Stage(Enum):
+    """Motion of the arm."""
+
     HOLDING = "holding"
     FOLLOWING = "following"
     STOPPING = "stopping"

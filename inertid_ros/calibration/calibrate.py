@@ -56,14 +56,14 @@ def calibrate(model: RobotModel, train: Sequence[Recording | LongRecording],
         progress: Callable[[IdentificationProgress], None] = lambda report: None) -> CalibrationOutcome:
     """Prepare, identify and validate; the command line and the identifier node both do exactly this.
 
+    Raises InertidError: a recording cannot be used, or there is no solution.
+
     Parameters
     ----------
     train : recordings to fit. All parts of a long one count for parameters and covariance; delay, outliers, noise,
         errors and details are of the parts in memory.
     held_out : recordings to validate the result with, of another motion; of long ones the parts in memory. Without any,
         blocks of ``train`` are held out in turn, and the verdict is "use with care" at best.
-
-    Raises InertidError: a recording cannot be used, or there is no solution.
     """
     configuration, clock = configuration or Configuration(), _Clock()
     if not takes_further(model, configuration.identify):

@@ -90,14 +90,14 @@ def plan(model: RobotModel, configuration: ExcitationConfiguration | None = None
         progress: Callable[[str, PlanningProgress], None] = lambda purpose, report: None) -> tuple[PlannedMotion, ...]:
     """Plan a motion to fit and one to validate with; with a prior, whose held-out recordings serve again, the former.
 
+    Raises InertidError: there is no such motion, or the result cannot be used.
+
     Parameters
     ----------
     start : joint to position at both ends [rad or m]; other joints are in the middle of their range, or near it if the
         robot cannot stand there.
     prior : result directory to add to: the motion excites what its recordings left open.
     progress : called with the purpose of the motion and the state of planning.
-
-    Raises InertidError: there is no such motion, or the result cannot be used.
     """
     configuration = configuration or ExcitationConfiguration()
     options, start = configuration.excitation, start or {}

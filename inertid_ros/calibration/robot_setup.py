@@ -102,14 +102,14 @@ def robot_setup(urdf: Path, effort: str = "", mounting: str = "", locked_joints:
         recorded_names: Sequence[str] = ()) -> RobotSetup:
     """Look at the URDF of a robot that is to be calibrated.
 
+    Raises ModelError: the URDF is broken, a joint to hold does not exist, or its efforts cannot be used.
+
     Parameters
     ----------
     effort : of its joint states; empty takes that of its driver, if it is known.
     mounting : as ``excitation.mounting``; empty assumes a floor.
     locked_joints : joints to hold, and where [rad or m].
     recorded_names : joints as recordings and controllers call them; empty if that is not known.
-
-    Raises ModelError: the URDF is broken, a joint to hold does not exist, or its efforts cannot be used.
     """
     root, locked = parsing.parse_description(parsing.read_description(urdf)), locked_joints or {}
     held, notes = list(_held(root, locked)), list[str]()

@@ -20,6 +20,9 @@ def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", 
         listed: bool = False) -> T:
     """An option class from nested mappings; keys that are absent keep their default.
 
+    Raises ConfigurationError: unknown key, or a value that does not fit. The message holds where, key, value, and what
+    is expected.
+
     Parameters
     ----------
     values : keys to values or again mappings; a dotted key (``prepare.cutoff_hz``) stands for nested ones.
@@ -27,9 +30,6 @@ def structure(tree: type[T], values: Mapping[Any, Any], where: str = "options", 
     prefix : of every key in messages, with its dot.
     listed : whether every name of a named element must stand in the list of names, as among ROS parameters. The list of
         what is a single value by name may be empty or missing.
-
-    Raises ConfigurationError: unknown key, or a value that does not fit. The message holds where, key, value, and what
-    is expected.
     """
     fields = {field.name: field for field in attrs.fields(attrs.resolve_types(tree))}  # type: ignore[arg-type, type-var]
     known = [*fields, *(field.metadata["names"] for field in fields.values() if is_named(field))]

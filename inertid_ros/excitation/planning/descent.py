@@ -130,6 +130,7 @@ def finish_plan(problem: PlanningProblem, shape: Array) -> Candidate:
 
 
 def plan_with(options: ExcitationOptions, model: RobotModel, trajectory: Trajectory, limits: MotionLimits) -> Plan:
+    """Plan along a trajectory, of the kind, knots and seed of the options."""
     return plan_of(
         trajectory, limits, knot_step=options.knot_step_s, motion_type=options.kind, model_hash=model.hash,
         seed=options.seed,

@@ -63,13 +63,13 @@ def plan_excitation(
     The same options give the same motion for any number of processes, unless the time limit is reached or the user
     interrupts (KeyboardInterrupt); then the best motion so far is returned.
 
+    ExcitationError if the start is outside the limits or violates a constraint, if there is no space to move, or the
+    bound of the criterion cannot be reached.
+
     Parameters
     ----------
     start : (n,), pose at which the motion starts and ends [rad or m].
     earlier : information of earlier recordings, which the motion complements; direction combinations do not use it.
-
-    ExcitationError if the start is outside the limits or violates a constraint, if there is no space to move, or the
-    bound of the criterion cannot be reached.
     """
     options = options or ExcitationOptions()
     if options.kind == "combinations":
