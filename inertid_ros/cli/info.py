@@ -6,7 +6,7 @@ from typing import Any
 
 from inertid_ros.config.configuration import Configuration
 from inertid_ros.core.errors import RecordingError
-from inertid_ros.core.formats import HEAD, foreign_content
+from inertid_ros.core.formats import HEAD, foreign_content, open_file
 from inertid_ros.core.inertial_parameters import mass_com_inertia, min_eigenvalue
 from inertid_ros.data.files.bag_opening import bag_topics
 from inertid_ros.data.files.loading import is_bag, load_any_length
@@ -52,7 +52,7 @@ def _is_text(path: Path) -> bool:
     """Whether a file looks like XML rather than like a recording."""
     if path.is_dir() or not path.exists():
         return False
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head = file.read(HEAD)
     if path.suffix in (".urdf", ".xml", ".xacro"):
         return True

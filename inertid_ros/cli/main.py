@@ -10,11 +10,12 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, NoReturn, TypeVar
 
 from inertid_ros import __version__
 from inertid_ros.core.blas_threads import check_address_space
-from inertid_ros.core.errors import InertidError
+from inertid_ros.core.errors import InertidError, one_line
 
 from .stopping import BAD_INPUT, BROKEN, DONE, StoppedError, stoppable
 
@@ -37,13 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with stoppable():
             check_address_space("a command", _MIN_ADDRESS_SPACE_MIB)
-            from .settings import set_up_logging  # with it comes what help and usage errors need not wait for
+            # With these comes what help and usage errors need not wait for.
+            from .printing import PrintableStream
+            from .settings import set_up_logging
 
-            set_up_logging(options)
-            module = options.command.replace("-", "_")
-            command = importlib.import_module(f"{__package__}.{module}")
-            status: int = command.run(options)
-            sys.stdout.flush()
+            with redirect_stdout(PrintableStream(sys.stdout)), redirect_stderr(PrintableStream(sys.stderr)):
+                set_up_logging(options)
+                module = options.command.replace("-", "_")
+                command = importlib.import_module(f"{__package__}.{module}")
+                status: int = command.run(options)
+                sys.stdout.flush()
         return status
     except InertidError as error:
         return _fail(str(error), BAD_INPUT)
@@ -53,20 +57,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output is gone; what remains in the buffer must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except OSError as error:
+        if options.debug:
+            raise
+        return _fail(f"{error.filename or 'input or output'}: {error.strerror or error}; correct the path", BAD_INPUT)
     except MemoryError:
         return _fail("out of memory; raise the limit (ulimit -v), or use fewer or shorter recordings", BAD_INPUT)
     except Exception as error:
         if options.debug:
             raise
-        reason = " ".join(f"{error.__class__.__name__}: {error}".split())
-        return _fail(f"unexpected {reason}; run again with --debug and report it", BROKEN)
+        return _fail(f"unexpected {error.__class__.__name__}: {error}; run again with --debug and report it", BROKEN)
 
 
 class _Parser(argparse.ArgumentParser):
     """Usage errors in one line, like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"inertid: error: {' '.join(message.split())}; see {self.prog} --help\n")
+        sys.stderr.write(f"inertid: error: {one_line(message)}; see {self.prog} --help\n")
         sys.exit(BAD_INPUT)
 
 
@@ -202,7 +209,7 @@ def _mass(text: str) -> float:
 
 
 def _fail(message: str, status: int) -> int:
-    sys.stderr.write(f"inertid: error: {' '.join(message.split())}\n")
+    sys.stderr.write(f"inertid: error: {one_line(message)}\n")
     return status
 
 

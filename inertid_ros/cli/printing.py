@@ -6,8 +6,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
+from inertid_ros.core.errors import one_line, printable
 from inertid_ros.core.findings import CAUSES
 from inertid_ros.identification.assessment.estimate import VERDICTS
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
@@ -35,7 +36,7 @@ def deliver(options: argparse.Namespace, content: Any, show: Callable[[], None],
         warnings: Iterable[str] = (), status: int = DONE) -> int:
     """Print the one JSON object, or text and tables and what was written; then warnings. Returns the exit status."""
     if options.json:
-        sys.stdout.write(json_text(content))
+        raw(sys.stdout).write(json_text(content))
     else:
         show()
         if written:
@@ -58,12 +59,15 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    def cell(text: str) -> Text:
+        return Text(one_line(text))
+
+    table = Table(title=cell(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for index, name in enumerate(header):
-        table.add_column(Text(name), justify="right" if index else "left", overflow="fold")
+        table.add_column(cell(name), justify="right" if index else "left", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+        table.add_row(*map(cell, row))
+    Console(file=raw(sys.stdout), width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def print_records(title: str, columns: Columns, records: Iterable[Mapping[str, Any]]) -> None:
@@ -82,9 +86,29 @@ def progress_bar(options: argparse.Namespace, stage: str = "reading") -> Iterato
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description:12}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(file=raw(sys.stderr)), transient=True) as bar:
         task = bar.add_task(stage, total=1.0)
-        yield lambda now, fraction: bar.update(task, description=now, completed=fraction)
+        yield lambda now, fraction: bar.update(task, description=one_line(now), completed=fraction)
+
+
+class PrintableStream:
+    """Text stream to a terminal that escapes control characters, as of names in files from anywhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        encoding = self.stream.encoding or "utf-8"  # of ASCII on some terminals
+        self.stream.write(printable(text).encode(encoding, "backslashreplace").decode(encoding))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def raw(stream: Any) -> TextIO:
+    """Stream below a :class:`PrintableStream`, for what moves the cursor by itself."""
+    return stream.stream if isinstance(stream, PrintableStream) else stream
 
 
 def care(decision: GateDecision) -> list[str]:

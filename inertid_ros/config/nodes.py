@@ -98,7 +98,7 @@ class IdentifierOptions:
         " of a core")
     keep_recordings: int = option(20, "recordings kept in memory, the oldest go first", 1, 1000)
     timeout_s: float = option(600.0, "longest time for one identification [s]", 1.0, 1e5)
-    memory_mb: int = option(0, "address space of the solving process [MiB]; 0 sets no limit", 0, 10**7)
+    memory_mb: int = option(8192, "address space of the solving process [MiB]; 0 sets no limit", 0, 10**7)
 
 
 @attrs.frozen

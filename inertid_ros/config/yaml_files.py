@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 import attrs
 
 from inertid_ros.core.errors import ConfigurationError, FormatError
-from inertid_ros.core.formats import read_yaml
+from inertid_ros.core.formats import read_text, read_yaml
 
 from .configuration import Configuration, ExcitationConfiguration
 from .nodes import NODES, declared
@@ -109,11 +109,11 @@ def _read(path: str | Path) -> Mapping[Any, Any]:
     """Keys to values of a YAML file."""
     path = Path(path)
     try:
-        content = read_yaml(path.read_text(encoding="utf-8"))
+        content = read_yaml(read_text(path))
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: no such configuration file; check the path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.__class__.__name__}); give a YAML file") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}); give a YAML file") from None
     except FormatError as error:
         raise ConfigurationError(f"{path}: {error}; correct it") from None
     if content is None:

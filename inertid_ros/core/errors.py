@@ -22,6 +22,15 @@ def one_line(text: str) -> str:
     return _shortened(_UNPRINTABLE.sub(_printable, _shortened(text)))
 
 
+def printable(text: str) -> str:
+    """Text of any length for a terminal: control characters but line breaks and tabs are escaped."""
+    return _UNPRINTABLE.sub(lambda match: "".join(map(_escaped, match[0])), text)
+
+
+def _escaped(character: str) -> str:
+    return character if character in "\n\t" else character.encode("unicode_escape").decode()
+
+
 def _shortened(text: str) -> str:
     if len(text) <= _MAX_MESSAGE_LENGTH:
         return text

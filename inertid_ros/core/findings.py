@@ -41,6 +41,11 @@ SYMPTOMS: Mapping[str, Mapping[str, Cause]] = _symptoms()
 CAUSES: Mapping[str, Cause] = {name: cause for causes in SYMPTOMS.values() for name, cause in causes.items()}
 
 
+def causes_of_symptom(cause: str) -> frozenset[str]:
+    """All causes of the symptom that a cause has."""
+    return next(frozenset(causes) for causes in SYMPTOMS.values() if cause in causes)
+
+
 def remedy_for(cause: str, case: str = "", **values: object) -> str:
     """Remedy of a cause, with ``values`` in place of its words in braces.
 

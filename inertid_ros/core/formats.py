@@ -9,8 +9,12 @@ imported where arrays are read.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import select
+import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +27,8 @@ from .errors import FormatError
 if TYPE_CHECKING:
     import numpy as np
 
+MAX_TEXT_BYTES = 64 * 2**20  # of a text from outside; those that this package writes have a hundredth
+_SILENCE_S = 5.0  # after which nothing is expected from a pipe any more
 HEAD = 512  # bytes of a file that are enough for foreign_content
 _LFS_POINTER = b"version https://git-lfs.github.com/"
 _HTML = (b"<!doctype html", b"<html")
@@ -52,6 +58,62 @@ def foreign_content(head: bytes) -> str:
     if text[:14].lower().startswith(_HTML):
         return "is a web page (HTML), not the file itself; download the file, by its raw link"
     return ""
+
+
+def open_file(path: str | Path) -> BinaryIO:
+    """Open a file to read; OSError also for what may never end or begin: a device, a pipe, a socket, a directory."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _check_regular(descriptor, path)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_bytes(path: str | Path, most: int = MAX_TEXT_BYTES) -> bytes:
+    """Content of a file, or of a pipe such as that of another command, of at most so many bytes.
+
+    Raises OSError: it cannot be read, is a device, or a pipe that stays silent.
+    Raises FormatError: it is larger.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            content = _from_pipe(descriptor, most)
+        else:
+            _check_regular(descriptor, path)
+            content = file.read(most + 1)
+    if len(content) > most:
+        raise FormatError(f"is larger than {most / 2**20:g} MiB")
+    return content
+
+
+def read_text(path: str | Path, most: int = MAX_TEXT_BYTES) -> str:
+    """Text in UTF-8 as :func:`read_bytes`; FormatError also if it is no such text."""
+    try:
+        return read_bytes(path, most).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FormatError("is not text") from None
+
+
+def _check_regular(descriptor: int, path: str | Path) -> None:
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
+def _from_pipe(descriptor: int, most: int) -> bytes:
+    content = b""
+    while len(content) <= most:
+        if not select.select([descriptor], [], [], _SILENCE_S)[0]:
+            raise TimeoutError(errno.ETIMEDOUT, f"nothing came from this pipe for {_SILENCE_S:g} s")
+        if not (block := os.read(descriptor, 2**16)):
+            break
+        content += block
+    return content
 
 
 class Budget:
@@ -219,7 +281,7 @@ def read_arrays(source: Path | BinaryIO, wanted: Callable[[str], bool] = lambda 
 
     arrays: dict[str, np.ndarray] = {}
     name = ""
-    with source.open("rb") if isinstance(source, Path) else source as file:
+    with open_file(source) if isinstance(source, Path) else source as file:
         if file.read(len(_NPY_MAGIC)) == _NPY_MAGIC:
             raise FormatError("holds a single array")
         budget = Budget(file.seek(0, 2))

@@ -24,6 +24,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from .errors import InertidError
 
+MAX_MEMORY_MB = 8192  # of a job by default; the largest that are known need a tenth
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -49,7 +50,7 @@ class WorkerProcess:
     connection : to the process, which ends once this is closed.
     """
 
-    def __init__(self, module: str = "", memory_mb: int = 0, nice: int = 10) -> None:
+    def __init__(self, module: str = "", memory_mb: int = MAX_MEMORY_MB, nice: int = 10) -> None:
         self.connection, other = multiprocessing.Pipe()
         with other:
             numbers = (str(number) for number in (other.fileno(), memory_mb, nice))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import RecordingError
+from inertid_ros.core.errors import RecordingError, one_line
 from inertid_ros.robot.recorded_joints import RecordedJoints
 
 WRENCH_PREFIX = "wrench/"  # of the names of channels that hold wrenches
@@ -171,6 +171,8 @@ class Recording:
         duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
         if duplicates:
             raise RecordingError(f"{self.name}: joint_names lists {duplicates} twice; rename or drop one")
+        if unprintable := [name for name in (*names, *self.wrenches) if one_line(name) != name]:
+            raise RecordingError(f"{self.name}: the name '{unprintable[0]}' cannot be printed; rename it")
         checked: dict[str, object] = {"joint_names": names, "time": time}
         for channel in ("position", "effort", *OPTIONAL_CHANNELS):
             value = getattr(self, channel)

@@ -9,7 +9,7 @@ import yaml
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ExcitationError, FormatError
-from inertid_ros.core.formats import read_yaml
+from inertid_ros.core.formats import read_text, read_yaml
 from inertid_ros.excitation.motion_limits import MotionLimits
 from inertid_ros.excitation.plan import MAX_KNOTS, Plan
 
@@ -65,13 +65,11 @@ def load_motion(path: str | Path, limits: MotionLimits | None = None) -> Plan:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        if path.stat().st_size > _MAX_PLAN_BYTES:
-            raise ExcitationError(f"larger than {_MAX_PLAN_BYTES // 2**20} MiB; this is not a plan")
-        content = read_yaml(path.read_text(encoding="utf-8"))
+        content = read_yaml(read_text(path, _MAX_PLAN_BYTES))
     except FileNotFoundError:
         raise ExcitationError("no such plan file; check the path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ExcitationError(f"cannot be read ({error.__class__.__name__}); give a plan.yaml") from None
+    except OSError as error:
+        raise ExcitationError(f"cannot be read ({error.strerror}); give a plan.yaml") from None
     except FormatError as error:
         raise ExcitationError(f"{error}; give a plan.yaml") from None
     return content if isinstance(content, Mapping) else {}

@@ -16,7 +16,7 @@ from inertid_ros.config.option_fields import REQUIRED, option
 from inertid_ros.config.robot import LoadOptions
 from inertid_ros.config.structuring import structure
 from inertid_ros.core.errors import ConfigurationError, FormatError, one_line
-from inertid_ros.core.formats import read_yaml
+from inertid_ros.core.formats import open_file, read_text, read_yaml
 from inertid_ros.fleet.fetching import FleetError, optional, resolved
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ def read_catalogue(path: str | Path) -> Catalogue:
     """
     path = Path(path)
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             head = file.read(len(_PARQUET_MAGIC))
         content = _parquet(path) if head == _PARQUET_MAGIC else _yaml(path)
     except FileNotFoundError:
@@ -107,10 +107,9 @@ def read_catalogue(path: str | Path) -> Catalogue:
 
 def _yaml(path: Path) -> dict[str, Any]:
     try:
-        content = read_yaml(path.read_text(encoding="utf-8"))
-    except (FormatError, UnicodeDecodeError) as error:
-        reason = str(error) if isinstance(error, FormatError) else "is not text"
-        raise FleetError(f"{path}: {reason}; give a catalogue in YAML or Parquet") from None
+        content = read_yaml(read_text(path))
+    except FormatError as error:
+        raise FleetError(f"{path}: {error}; give a catalogue in YAML or Parquet") from None
     if not isinstance(content, Mapping) or not {"robots", "bags"} <= set(content):
         raise FleetError(f"{path}: has no robots and bags; list both (docs/fleet.md)")
     for key, value in content.items():

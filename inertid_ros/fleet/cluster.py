@@ -18,6 +18,8 @@ from .fetching import FleetError, optional
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
 
+_log = logging.getLogger(__name__)
+_NO_CLUSTER = (OSError, TimeoutError, ValueError, ImportError, RuntimeError)
 _TASKS_PER_THREAD = 4  # at the cluster: enough to keep workers busy, few enough for the scheduler's memory
 _TIMEOUT_S = 15
 _THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -91,8 +93,9 @@ def caught(function: Callable[..., Result], arguments: tuple[Any, ...]) -> "Resu
 def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
     """Connect to a scheduler at an address such as ``tcp://10.0.0.1:8786``, or start local processes.
 
-    Without an address there are so many local ``workers``, which end with this process; 0 is one per core. Raises
-    FleetError: Dask is not installed, no scheduler answers, or local workers cannot be started.
+    Without an address there are so many local ``workers``, which end with this process; 0 is one per core. Where no
+    processes can be started, as in a sandbox, they are threads of this one.
+    Raises FleetError: Dask is not installed, no scheduler answers, or local workers cannot be started.
     """
     dask, distributed = optional("dask"), optional("distributed")
     for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker"):
@@ -103,18 +106,29 @@ def cluster(scheduler: str = "", workers: int = 0) -> Iterator[Cluster]:
             if scheduler:
                 client = stack.enter_context(distributed.Client(scheduler, timeout=_TIMEOUT_S))
             else:
-                local = distributed.LocalCluster(n_workers=workers or os.cpu_count() or 1, threads_per_worker=1,
-                    processes=True,
-                    local_directory=stack.enter_context(tempfile.TemporaryDirectory(prefix="inertid_fleet_")),
-                    dashboard_address=":0", silence_logs=logging.CRITICAL)
-                client = stack.enter_context(distributed.Client(stack.enter_context(local)))
-        except (OSError, TimeoutError, ValueError, ImportError, RuntimeError) as error:
+                client = stack.enter_context(_local_client(workers or os.cpu_count() or 1))
+        except _NO_CLUSTER as error:
             raise FleetError(
                 f"{scheduler}: no Dask scheduler answers there; check the address, or leave --scheduler off"
-                if scheduler else f"local workers do not start ({_reason(error)}); try --workers 1") from None
+                if scheduler else f"neither processes nor threads start as workers ({_reason(error)})") from None
         if scheduler:
             check_workers(client, scheduler)
         yield Cluster(client)
+
+
+@contextmanager
+def _local_client(workers: int) -> Iterator[Any]:
+    """Client of local processes, or of threads where no processes can be started."""
+    distributed = optional("distributed")
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="inertid_fleet_"))
+        common = {"local_directory": folder, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+        try:
+            local = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, **common)
+        except _NO_CLUSTER as error:
+            _log.warning("no worker processes can be started (%s); threads of this one work instead", _reason(error))
+            local = distributed.LocalCluster(n_workers=1, threads_per_worker=workers, processes=False, **common)
+        yield stack.enter_context(distributed.Client(stack.enter_context(local)))
 
 
 def check_workers(client: Any, address: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.core.formats import open_file, read_bytes
 
 _CHUNK_BYTES = 1 << 20
 _LOCAL_SCHEME = "file://"
@@ -83,7 +84,7 @@ def content_hash(path: Path) -> tuple[str, int]:
         for file in _files(path):
             if path.is_dir():
                 digest.update(file.name.encode() + b"\0")
-            with file.open("rb") as content:
+            with open_file(file) as content:
                 while block := content.read(_CHUNK_BYTES):
                     digest.update(block)
                     size += len(block)
@@ -93,7 +94,7 @@ def content_hash(path: Path) -> tuple[str, int]:
 def read_text(url: str) -> str:
     """Text of a file."""
     with fetched(url) as path, _readable(url):
-        return path.read_text(encoding="utf-8")
+        return read_bytes(path).decode("utf-8")
 
 
 def _files(path: Path) -> list[Path]:

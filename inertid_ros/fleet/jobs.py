@@ -22,7 +22,8 @@ from inertid_ros.fleet.catalogue import FleetBag
 from inertid_ros.fleet.drift import Regression, Series, drift
 from inertid_ros.fleet.fetching import FleetError, content_hash, fetched
 from inertid_ros.identification.assessment.estimate import NORMAL_95
-from inertid_ros.identification.assessment.gate import GateDecision, Verdict, check_solution, plausibility
+from inertid_ros.identification.assessment.gate import GateDecision, Verdict, check_solution
+from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.identify import identify, takes_further
 from inertid_ros.identification.information import information_file
 from inertid_ros.identification.information.information import EarlierEquations

@@ -15,6 +15,7 @@ import attrs
 
 from inertid_ros import __version__
 from inertid_ros.config.configuration import Configuration
+from inertid_ros.core.formats import open_file
 from inertid_ros.core.samples import Samples
 from inertid_ros.data.recording import Recording
 from inertid_ros.robot.model import RobotModel
@@ -128,7 +129,7 @@ def file_checksum(*paths: Path) -> str:
     """SHA-256 of the contents of files, one after the other."""
     digest = hashlib.sha256()
     for path in paths:
-        with path.open("rb") as content:
+        with open_file(path) as content:
             while block := content.read(_CHECKSUM_CHUNK_BYTES):
                 digest.update(block)
     return digest.hexdigest()

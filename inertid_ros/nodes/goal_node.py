@@ -68,6 +68,8 @@ class GoalNode(Node):
             answer = self.conclude(self.work)
         except InertidError as error:
             reason = str(error)
+        except OSError as error:
+            reason = one_line(f"{error.filename or 'input or output'}: {error.strerror or error}; correct the path")
         except Exception as error:  # rclpy's action server would answer without a reason
             traceback.print_exc()
             reason = one_line(f"internal error: {type(error).__name__}: {error}")

@@ -28,6 +28,7 @@ from inertid_ros.ros.conversions import from_batch
 from inertid_ros.ros.diagnostics import ERROR, OK, STALE, WARN, DiagnosticsPublisher, Status, judged
 from inertid_ros.ros.parameter_messages import to_inertial_parameters, to_report
 from inertid_ros.ros.parameters import declare
+from inertid_ros.ros.received_parameters import from_inertial_parameters
 from inertid_ros.ros.result_publication import KeptResult, Publication
 from inertid_ros.ros.topics import BATCH, LATCHED, STEADY
 
@@ -139,13 +140,15 @@ class Identifier(GoalNode):
         message = to_inertial_parameters(estimate, result.validation, result.gate, self.sequence, stamp)
         report = to_report(result.report, message, str(result.output or ""))
         self.publication.report(report)
-        accepted = result.gate.verdict is not Verdict.REJECT
-        if accepted:
+        rejected = result.gate.verdict is Verdict.REJECT
+        problem = report.message if rejected else from_inertial_parameters(message).objection(estimate.model)
+        if problem:
+            self.get_logger().error(f"not published: {problem}")
+            self._set_state(IdentifierStatus.FAILED, problem)
+        else:
             self.publication.accept(KeptResult(message, report, result.urdf), estimate.model, estimate.bodies)
             log_accepted(self.get_logger(), result.gate.verdict, report.message)
-        else:
-            self.get_logger().error(f"not published: {report.message}")
-        self._set_state(IdentifierStatus.READY if accepted else IdentifierStatus.FAILED, report.message)
+            self._set_state(IdentifierStatus.READY, report.message)
         values = {**_UNKNOWN, **{field: getattr(report, field) for field in _ANSWER_OF_REPORT}}
         if result.decision is not None:
             values |= {"torque_deviation": result.history[-1].deviation, "gain": result.decision.gain}

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.samples import Samples
 from inertid_ros.robot.drives import dry_friction_columns, term_columns, term_torque
 from inertid_ros.robot.dynamics import rigid_torque
@@ -64,6 +65,7 @@ class DriveMotion(NamedTuple):
         return signals if load is None else {**signals, "load": load}
 
 
+_MAX_SIGNAL = 1e100  # of a user term; squares of larger ones overflow
 _COLUMNS = {
     "rotor_inertia": lambda motion: motion.a, "viscous": lambda motion: motion.v,
     "coulomb": lambda motion: motion.direction, "offset": lambda motion: np.ones_like(motion.v),
@@ -87,7 +89,10 @@ def joint_columns(layout: ParameterLayout, joint: int) -> NDArray[np.intp]:
 
 
 def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None = None) -> list[list[Array]]:
-    """Columns of every joint, ``(N,)`` each; shared ones are computed once. The load is :func:`load_of_terms`."""
+    """Columns of every joint, ``(N,)`` each; shared ones are computed once. The load is :func:`load_of_terms`.
+
+    Raises IdentificationError: a formula of a user term has no usable value on the motion.
+    """
     signals = [_COLUMNS[term](motion.of_joints()) for term in layout.drive_terms]
     rows = [[signal[:, joint] for signal in signals] for joint in range(len(layout.joints))]
     for index, ratios in enumerate(layout.coupling_ratios):
@@ -95,8 +100,15 @@ def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None 
         for joint in np.flatnonzero(ratios):
             rows[joint].extend(ratios[joint] * coupled)
     if layout.terms:
-        for of_joint, column in term_columns(layout.terms, layout.joints, motion.signals(load)):
-            rows[of_joint].append(column)
+        names = (name for term in layout.terms for name in term.parameter_names)
+        columns = term_columns(layout.terms, layout.joints, motion.signals(load))
+        for name, (joint, column) in zip(names, columns, strict=True):
+            if not (usable := np.abs(column) < _MAX_SIGNAL).all():
+                q, v = (values[np.argmin(usable), joint] for values in (motion.q, motion.v))
+                raise IdentificationError(
+                    f"robot.terms: '{name}' is not finite, or huge, where {layout.joints[joint]} is at {q:.3g} rad or m"
+                    f" and moves at {v:.3g} per second; write a formula that is finite on all of the motion")
+            rows[joint].append(column)
     return rows
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import BadZipFile
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
+from inertid_ros.core.formats import read_arrays
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, mass_com_inertia
 from inertid_ros.data.screening.recording_health import EffortSpectrum
 from inertid_ros.identification.assessment.curves import FrictionCurve, PredictionCurves
@@ -236,11 +236,10 @@ class Curves:
 def read_curves(path: Path) -> Curves:
     """Curves of a result directory; none if the file is missing or cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            content = {name: arrays[name] for name in arrays.files}
+        content = read_arrays(path)
         return Curves(_read(content, "predictions", PredictionCurves), _read(content, "friction", FrictionCurve),
             _read(content, "spectra", EffortSpectrum))
-    except (OSError, ValueError, KeyError, TypeError, BadZipFile):
+    except (OSError, ValueError, LookupError, TypeError):
         return Curves()
 
 

@@ -19,6 +19,7 @@ from inertid_ros.config.structuring import structure
 from inertid_ros.core import formats
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import ConfigurationError, FormatError, IdentificationError, InertidError
+from inertid_ros.core.formats import read_bytes, read_text
 from inertid_ros.core.outputs import check_directory, write_directory
 from inertid_ros.identification.assessment.torque_confidence import ParameterSet, compare_results
 from inertid_ros.identification.information.information import Information
@@ -33,6 +34,7 @@ RESULT = "result"  # kind of output
 PARAMETERS, REPORT, PAGE = "parameters.yaml", "report.json", "report.html"
 INFORMATION, CURVES = "information.npz", "curves.npz"
 _COMPARED_PARAMETERS = 20  # on a page
+_MAX_FILE_BYTES = 2**30  # of a result
 _VECTORS = ("parameters", "prior", "covariance")
 _LINK_KEYS = ("name", "mass", "com", "inertia", "parameters", "standard_deviation")
 _ROBOT_KEYS = ("locked_joints", "drive_terms", "gravity", "base", "stribeck_speeds", "effort_scale", "joint_names")
@@ -135,7 +137,8 @@ class Result:
 
     def save(self, directory: str | Path, force: bool = False) -> Path:
         """Write a copy of the files, see :meth:`CalibrationOutcome.save`."""
-        files = {file.name: file.read_bytes() for file in self.directory.iterdir() if not file.name.startswith(".")}
+        names = (file for file in self.directory.iterdir() if not file.name.startswith("."))
+        files = {file.name: read_bytes(file, _MAX_FILE_BYTES) for file in names}
         write_directory(Path(directory), RESULT, files, force or None)
         return Path(directory)
 
@@ -182,10 +185,14 @@ class CalibrationOutcome(IdentificationOutcome):
 
 @contextmanager
 def as_written(file: Path) -> Iterator[None]:
-    """Turn errors in the use of stored content into a ResultError: the file is damaged."""
+    """Turn errors in the use of stored content into a ResultError, whatever a template or a library raises."""
     try:
         yield
-    except (ConfigurationError, LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (InertidError, OSError, MemoryError) as error:
+        if not isinstance(error, ConfigurationError):
+            raise
+        raise ResultError(f"{file}: is damaged ({error}); identify again") from None
+    except Exception as error:
         raise ResultError(f"{file}: is damaged ({error!r}); identify again") from None
 
 
@@ -273,15 +280,13 @@ def _dump(content: dict[str, Any]) -> str:
 
 def _parse(path: Path, parser: Callable[[str], Any]) -> dict[str, Any]:
     try:
-        content = parser(path.read_text(encoding="utf-8"))
+        content = parser(read_text(path))
     except FileNotFoundError:
         raise ResultError(f"{path.parent}: has no {path.name}, so it is no result directory; check the path") from None
     except OSError as error:
         raise ResultError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
     except FormatError as error:
         raise ResultError(f"{path}: is damaged ({error}); identify again") from None
-    except UnicodeDecodeError:
-        raise ResultError(f"{path}: is damaged (it is not text); identify again") from None
     if not isinstance(content, dict):
         raise ResultError(f"{path}: is damaged; identify again")
     return content

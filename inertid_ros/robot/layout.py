@@ -16,6 +16,7 @@ from .rotors import Rotor
 
 COUPLING_TERMS = ("rotor_inertia", "viscous", "coulomb")
 NON_NEGATIVE_TERMS = ("rotor_inertia", "viscous", "coulomb", "stiffness", "stribeck")
+MAX_FORMULAS = 200  # of all user terms of a robot: controllers compute them between two steps, and fits square them
 STRIBECK_SPEED = 0.2  # rad/s or m/s; gears and seals lose their extra friction at speeds of this order
 
 
@@ -60,7 +61,9 @@ class UserTerm:
 
 
 def misnamed(terms: Sequence[UserTerm], joints: Sequence[str]) -> str:
-    """Clause about the first term that names an unknown joint; empty if there is none."""
+    """Clause about too many formulas, or the first term that names an unknown joint; empty if there is none."""
+    if (count := sum(len(term.expressions) for term in terms)) > MAX_FORMULAS:
+        return f"terms have {count} formulas; give at most {MAX_FORMULAS}"
     for term in terms:
         names = {term.joint, *(joint for formula in term.formulas for _, joint in formula.used if joint)}
         unknown = sorted(names - set(joints))

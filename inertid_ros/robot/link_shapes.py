@@ -1,4 +1,4 @@
-"""Collision shapes of the links of a robot, and ellipsoids around them that bound where the mass of a link is."""
+"""Collision shapes of the links of a robot, and ellipsoids that bound where the mass of a link is."""
 
 import logging
 from collections.abc import Sequence
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
-from inertid_ros.core.inertial_parameters import Ellipsoid
+from inertid_ros.core.inertial_parameters import Ellipsoid, uniform_ellipsoid
 from inertid_ros.robot.urdf import parsing
-from inertid_ros.robot.urdf.shapes import CollisionShape, corners, read_shapes
+from inertid_ros.robot.urdf.shapes import CollisionShape, corners, corners_in_body, read_shapes
 from inertid_ros.robot.urdf.units import longest_chain
 
 from .model import RobotModel
@@ -16,6 +16,7 @@ from .model import RobotModel
 _log = logging.getLogger(__name__)
 # Size of a mesh over the longest way along joints. In example-robot-data, meshes of moving links have 1.7 at most.
 _MAX_MESH_SIZE_RATIO = 30.0
+_MIN_HALF_WIDTH_SHARE = 0.05  # of the longest way along joints
 
 
 def collision_shapes(
@@ -77,6 +78,36 @@ def collision_ellipsoids(
         if around and body not in unbounded:
             ellipsoids[link] = around
     return ellipsoids
+
+
+def surrounding_ellipsoids(model: RobotModel, shapes: bool = False) -> tuple[Ellipsoid | None, ...]:
+    """For each moving body, an ellipsoid around the frames of its links and joints, and its mass as in the URDF.
+
+    It is at least a tenth of the robot wide: links have width around their frames.
+
+    Parameters
+    ----------
+    shapes : whether it is around the collision shapes too; then None for bodies with a mesh that cannot be read.
+    """
+    robot = model.pinocchio
+    placed, problems = collision_shapes(model) if shapes else ((), {})
+    origins = [[np.zeros(3)] for _ in model.link_names]
+    frames = _frames(model)
+    joints = ((robot.parents[k] - 1, robot.jointPlacements[k]) for k in range(1, robot.njoints))
+    for body, placement in (*frames.values(), *joints):
+        if body >= 0:
+            origins[body].append(placement.translation)
+    ellipsoids: list[Ellipsoid | None] = []
+    for body, pi in enumerate(model.consistent_body_prior):
+        centre, axes, radii = uniform_ellipsoid(pi)
+        half = np.abs(axes) @ radii
+        corners_of_shapes = [corners_in_body(shape) for shape in placed if shape.body == body]
+        points = np.vstack([*origins[body], centre - half, centre + half, *corners_of_shapes])
+        low, high = points.min(axis=0), points.max(axis=0)
+        wide = np.maximum(0.5 * (high - low), _MIN_HALF_WIDTH_SHARE * longest_chain(robot))
+        ellipsoids.append(Ellipsoid.around_box(0.5 * (low + high), np.eye(3), wide))
+    unknown = {frames[link][0] for link in problems}
+    return tuple(None if body in unknown else ellipsoid for body, ellipsoid in enumerate(ellipsoids))
 
 
 def _ellipsoid(shape: CollisionShape, margin: float) -> Ellipsoid:

@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from inertid_ros.config.structuring import flow
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.errors import InertidError, RecordingError
+from inertid_ros.core.errors import InertidError, RecordingError, one_line
 from inertid_ros.core.samples import JointSample
 from inertid_ros.data.blocks import Batch, Block
 from inertid_ros.data.messages import WIDTHS
@@ -252,7 +252,7 @@ class JointOrder:
         if set(self._skipped) & set(self.joint_names):
             remedy = "leave out robot.joint_names, which gives the robot's names to other joints"
         published, expected = ", ".join(self._skipped), ", ".join(self.joint_names)
-        return f"joint_states holds {published}, but the joints of the robot are {expected}; {remedy}"
+        return one_line(f"joint_states holds {published}, but the joints of the robot are {expected}; {remedy}")
 
     def _find_columns(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
         if len(set(names)) != len(names):

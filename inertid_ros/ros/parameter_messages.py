@@ -1,9 +1,8 @@
-"""Identified parameters and reports as messages, and back."""
+"""Identified parameters and reports as messages."""
 
 import json
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,13 @@ from std_msgs.msg import Header
 
 from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.inertial_parameters import from_mass_com_inertia, mass_com_inertia
+from inertid_ros.core.inertial_parameters import mass_com_inertia
 from inertid_ros.identification.assessment.estimate import COMBINED, IDENTIFIED, PARTLY, PRIOR, Estimate
 from inertid_ros.identification.assessment.gate import GateDecision, Verdict
 from inertid_ros.identification.assessment.validation import Validation
 from inertid_ros.msg import CoupledDrive, IdentificationReport, InertialParameters, JointDynamics, LinkInertia
 from inertid_ros.msg import UserTerm as UserTermMessage
-from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout, UserTerm
+from inertid_ros.robot.layout import COUPLING_TERMS, ParameterLayout
 from inertid_ros.robot.model import RobotModel
 
 _KNOWLEDGE = {
@@ -112,54 +111,6 @@ def _terms(layout: ParameterLayout, parameters: Array, deviation: Array) -> list
             name=term.name, joint=term.joint, expressions=list(term.expressions),
             values=parameters[layout.term(index)].tolist(), standard_deviation=deviation[layout.term(index)].tolist())
         for index, term in enumerate(layout.terms)]
-
-
-@dataclass(frozen=True)
-class ReceivedParameters:
-    """An InertialParameters message and its values as arrays.
-
-    Attributes
-    ----------
-    bodies : (nb, 10), parameters of the links about the joint frame origins.
-    drives : drive term to its values ``(n,)``; as ``stribeck_speed`` and ``transition_speed``, by joint.
-    couplings : ratio of every joint ``(n,)`` and terms of each coupled drive.
-    terms : torques that the configuration added, with the values of their parameters.
-    """
-
-    message: InertialParameters
-    bodies: Array
-    drives: Mapping[str, Array]
-    stribeck_speed: Array
-    transition_speed: Array
-    couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
-    terms: tuple[UserTerm, ...] = ()
-
-
-def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
-    """Return the content of a message."""
-    inertia = np.zeros((len(message.links), 3, 3))
-    for index, link in enumerate(message.links):
-        xx, xy, xz, yy, yz, zz = link.inertia
-        inertia[index] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    mass = np.array([link.mass for link in message.links])
-    com = np.array([[link.com.x, link.com.y, link.com.z] for link in message.links]).reshape(-1, 3)
-    joints = message.joints
-    return ReceivedParameters(
-        message,
-        from_mass_com_inertia(mass, com, inertia),
-        {term: np.array([getattr(joint, term) for joint in joints]) for term in DRIVE_TERMS},
-        np.array([joint.stribeck_speed for joint in joints]),
-        np.array([joint.transition_speed for joint in joints]),
-        tuple(_coupling(drive, [joint.name for joint in joints]) for drive in message.couplings),
-        tuple(
-            UserTerm(term.name, term.joint, tuple(term.expressions), values=tuple(map(float, term.values)))
-            for term in message.terms))
-
-
-def _coupling(drive: CoupledDrive, joint_names: Sequence[str]) -> tuple[Array, Mapping[str, float]]:
-    ratios = dict(zip(drive.joints, drive.ratios, strict=False))
-    row = np.array([float(ratios.get(name, 0.0)) for name in joint_names])
-    return row, {term: float(getattr(drive, term)) for term in COUPLING_TERMS}
 
 
 def to_report(report: Mapping[str, Any], parameters: InertialParameters, directory: str) -> IdentificationReport:

@@ -15,13 +15,13 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import FormatError, InertidError, OutputError, RecordingError
-from inertid_ros.core.formats import read_json
+from inertid_ros.core.formats import read_json, read_text
 from inertid_ros.core.inertial_parameters import is_consistent, uniform_ellipsoid
 from inertid_ros.core.outputs import write_file
 from inertid_ros.msg import IdentificationReport, InertialParameters
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.ros.conversions import NANOSECONDS, matrix_to_quaternion, to_nanoseconds
-from inertid_ros.ros.parameter_messages import from_inertial_parameters
+from inertid_ros.ros.received_parameters import from_inertial_parameters
 from inertid_ros.ros.topics import LATCHED, message_definition
 
 _GIVEN_COLOR = ColorRGBA(r=0.6, g=0.6, b=0.6, a=0.35)
@@ -64,9 +64,7 @@ def load(file: Path) -> KeptResult | None:
     try:
         if not file.exists():
             return None
-        if file.stat().st_size > _MAX_FILE_BYTES:
-            raise FormatError("is too large")
-        content = read_json(file.read_text(encoding="utf-8"))
+        content = read_json(read_text(file, _MAX_FILE_BYTES))
         if content["definitions"] != _definitions():
             raise FormatError("is of another version of this package")
         messages = {name: _message(content[name], message_type) for name, message_type in _MESSAGES.items()}

@@ -6,24 +6,25 @@ import numpy as np
 import pinocchio as pin
 from rclpy.node import Node
 
-from inertid_ros.config.robot import DRIVE_TERMS, TERM_SIGNALS
+from inertid_ros.config.robot import DRIVE_TERMS
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.inertial_parameters import is_consistent
+from inertid_ros.core.errors import one_line
 from inertid_ros.msg import InertialParameters
-from inertid_ros.robot.drives import friction_direction, friction_torque, term_torque
-from inertid_ros.robot.layout import UserTerm, misnamed
 from inertid_ros.robot.model import RobotModel
 
-from .parameter_messages import ReceivedParameters, from_inertial_parameters
+from .received_parameters import ReceivedParameters, from_inertial_parameters
 from .topics import LATCHED
+
+_USABLE = (InertialParameters.NO_VERDICT, InertialParameters.USE, InertialParameters.USE_WITH_CARE)
 
 
 class ParameterSubscriber:
     """Receives ``InertialParameters`` and applies them to a Pinocchio model when the controller asks for it.
 
     A message is refused, with one log line, if it belongs to another robot (model hash), has the verdict "do not use"
-    or, with ``only_use``, any verdict but "use", holds a body that is not physically consistent, or names other links
-    or joints. The subscription is latched: parameters that were published before the controller started arrive, too.
+    or, with ``only_use``, any verdict but "use", or by :meth:`.ReceivedParameters.objection`: a body that is not
+    physically consistent, other links or joints, values that no drive has, torque that is not finite. The subscription
+    is latched: parameters that were published before the controller started arrive, too.
 
     Only ``update()`` changes ``model``; call it between two control steps, from the control thread. Every other method
     may be called from any thread.
@@ -85,33 +86,20 @@ class ParameterSubscriber:
 
     def friction(self, velocity: Array) -> Array:
         """Return the friction torque ``(n,)`` at a joint velocity ``(n,)``, without the sensor's offset."""
-        used = self._in_use
-        torque = friction_torque(velocity, used.drives, used.stribeck_speed, used.transition_speed)
-        for ratios, terms in used.couplings:
-            speed, turning = ratios @ velocity, np.sqrt(ratios**2 @ used.transition_speed**2)
-            direction = friction_direction(speed, turning)
-            torque = torque + ratios * (terms["viscous"] * speed + terms["coulomb"] * direction)
-        return torque
+        return self._in_use.friction(velocity)
 
     def terms(self, position: Array, velocity: Array, acceleration: Array) -> Array:
         """Return the torque ``(n,)`` of terms that the configuration added, such as springs; zero without terms."""
-        used, joint_names = self._in_use, self._robot.joint_names
-        if not used.terms:
-            return np.zeros(len(joint_names))
         state = (np.asarray(position), np.asarray(velocity), np.asarray(acceleration))
-        direction = friction_direction(state[1], used.transition_speed)
-        signals = dict(zip(TERM_SIGNALS, (*state, direction), strict=False))
-        if any(term.uses_load for term in used.terms):
-            signals["load"] = pin.rnea(self.model, self._data, *state)
-        values = np.array([value for term in used.terms for value in term.values])
-        rows = {name: signal[None] for name, signal in signals.items()}
-        return term_torque(used.terms, values, joint_names, rows)[0]
+        rows = state[0][None], state[1][None], state[2][None]
+        return self._in_use.of_terms(rows, lambda: pin.rnea(self.model, self._data, *state)[None])[0]
 
     def _receive(self, message: InertialParameters) -> None:
         received = from_inertial_parameters(message)
         if reason := self._objection(received):
             self.refused += 1
-            self._logger.error(f"parameters {message.sequence} refused: {reason}; the last good ones stay in use")
+            reason = one_line(f"parameters {message.sequence} refused: {reason}; the last good ones stay in use")
+            self._logger.error(reason)
             return
         with self._lock:
             self._waiting = received
@@ -123,30 +111,8 @@ class ParameterSubscriber:
             return f"they belong to another robot (model hash {message.model_hash[:12]}, here {robot.hash[:12]})"
         if message.validation_status not in (InertialParameters.PASSED, InertialParameters.NOT_VALIDATED):
             return "they did not pass their validation"
-        if message.verdict == InertialParameters.DO_NOT_USE:
+        if message.verdict not in _USABLE:
             return "the verdict on them is 'do not use'"
         if self._only_use and message.verdict != InertialParameters.USE:
             return "they are to be used with care, if at all, and only_use is set"
-        link_names = tuple(link.name for link in message.links)
-        if link_names != robot.link_names or tuple(joint.name for joint in message.joints) != robot.joint_names:
-            return "their links or joints are not this robot's"
-        consistent = is_consistent(received.bodies)
-        if not consistent.all():
-            return f"link '{link_names[int(np.argmin(consistent))]}' is not physically consistent"
-        values = np.array([received.drives[term] for term in DRIVE_TERMS])
-        coupled = [number for ratios, terms in received.couplings for number in (*ratios, *terms.values())]
-        if not (np.isfinite(values).all() and np.isfinite(coupled).all()):
-            return "a drive parameter is not finite"
-        if not ((received.stribeck_speed > 0).all() and (received.transition_speed >= 0).all()):
-            return "a speed of friction is not above zero"
-        return self._objection_to_terms(received.terms)
-
-    def _objection_to_terms(self, terms: tuple[UserTerm, ...]) -> str:
-        """Why user terms cannot be computed; formulas are never executed as code."""
-        for term in terms:
-            if len(term.values) != len(term.expressions) or not np.isfinite(term.values).all():
-                return f"term '{term.name}' has {len(term.expressions)} formulas and values {term.values}"
-        try:
-            return misnamed(terms, self._robot.joint_names)
-        except ValueError as error:  # of a formula
-            return f"a term {error}"
+        return received.objection(robot)

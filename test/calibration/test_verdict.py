@@ -46,6 +46,23 @@ def test_another_motion_gives_use(case):
     assert outcome.status == "passed" and outcome.blocks is None
 
 
+def test_an_error_without_a_known_cause_is_placed(case):
+    """A torque that varies fast with the position of one joint, as of cogging, from a part of the range on."""
+    name = case.given.joint_names[1]
+
+    def cogging(recording: Recording) -> Recording:
+        column, effort = recording.joint_names.index(name), recording.effort.copy()
+        q = recording.position[:, column]
+        effort[:, column] += 3 * effort[:, column].std() * np.cos(12 * q) * (q > np.median(q))
+        return replace(recording, effort=effort)
+
+    train, held_out = map(cogging, case.recordings[:2])
+    outcome = calibrate(case.given, [train], [held_out])
+    assert "above_noise" in causes(outcome), outcome.message
+    (found,) = [finding for finding in outcome.gate.reasons if finding.cause == "unexplained"]
+    assert found.subjects == (name,) and "positions from" in found.evidence
+
+
 def test_samples_that_were_fitted_are_refused(case):
     copy = replace(case.recordings[0], name="copy")
     with pytest.raises(RecordingError, match=r"copy: holds the samples of recording 0"):

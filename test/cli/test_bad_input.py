@@ -1,8 +1,12 @@
 """Bad input to the inertid command: one line that names file, field and remedy, status 2, nothing left behind."""
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +33,17 @@ def folder(case, tmp_path, monkeypatch):
     write_bag(case.recordings[0], tmp_path / "good_bag")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def result_directory(case, tmp_path_factory):
+    """A result that tests copy before they change it."""
+    folder = tmp_path_factory.mktemp("result")
+    (folder / "good.urdf").write_text(case.given.urdf)
+    write_npz(case.recordings[0], folder / "good.npz")
+    arguments = ("identify", folder / "good.npz", "--urdf", folder / "good.urdf", "--output", folder / "out", "--quiet")
+    assert cli.main([*map(str, arguments)]) in (0, 3)
+    return folder / "out"
 
 
 @pytest.fixture
@@ -87,15 +102,137 @@ def _spoil(key, row, value):
         (lambda: os.mkdir("bad.npz"), "bad.npz: is a directory without metadata.yaml"),
         (lambda: os.system("cp good.urdf bad.npz"), "bad.npz: is not a recording; give"),
         (lambda: Path("bad.npz").write_bytes(b"#ROSBAG V2.0\nE"), "bad.npz: is a bag of ROS 1; .*'rosbags-convert"),
-        (lambda: Path("bad.npz").write_text("t,q1,tau1\n0,1,2\n"), r"bad.npz: time .* two samples"),
+        (lambda: Path("bad.npz").write_text("t,q1,tau1\n0,1,2\n"), r"bad.npz: holds 1 samples; record at least"),
         (lambda: None, "bad.npz: no such file; give"),
     ],
 )
 def test_bad_recordings(prepare, message, folder, refused):
     prepare()
-    import re
-
     assert re.match(message, refused(*_identify("bad.npz")))
+
+
+_EXCITE = ("excite", "--urdf", "good.urdf", "--output", "out")
+_READERS = {
+    "recording": (lambda path: _identify(path)),
+    "validation": (lambda path: _identify("good.npz", more=("--validate", path))),
+    "URDF": (lambda path: _identify("good.npz", urdf=path)),
+    "configuration": (lambda path: _identify("good.npz", more=("--config", path))),
+    "earlier result": (lambda path: _identify("good.npz", more=("--set", f"identify.prior={path}"))),
+    "plan": (lambda path: ("excite", "--urdf", "good.urdf", "--check", path)),
+    "SRDF": (lambda path: (*_EXCITE, "--set", f"excitation.collision.srdf={path}")),
+    "description": (lambda path: ("info", path)), "input": (lambda path: ("convert", path, "out.npz")),
+    "robot": (lambda path: ("init", path)), "perturbed": (lambda path: ("perturb", path, "--output", "out.urdf")),
+    "catalogue": (lambda path: ("fleet", path, "--output", "out")), "result": (lambda path: ("report", path)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize("reader", _READERS)
+def test_what_never_ends_or_begins_is_refused(reader, kind, folder, refused, monkeypatch):
+    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.2)
+    if kind == "pipe":
+        os.mkfifo("endless")
+    path = "endless" if kind == "pipe" else "/dev/zero"
+    begin = time.monotonic()
+    assert path in refused(*_READERS[reader](path))
+    assert time.monotonic() - begin < 10.0
+
+
+def test_results_whose_files_are_pipes_are_refused(folder, refused, capsys, monkeypatch):
+    monkeypatch.setattr("inertid_ros.core.formats._SILENCE_S", 0.2)
+    assert cli.main([*_identify("good.npz"), "--quiet"]) in (0, 3)
+    for name in ("report.json", "parameters.yaml", "calibrated.urdf"):
+        kept = (folder / "out" / name).read_bytes()
+        (folder / "out" / name).unlink()
+        os.mkfifo(folder / "out" / name)
+        assert "out" in refused("validate", "out", "good.npz")
+        (folder / "out" / name).unlink()
+        (folder / "out" / name).write_bytes(kept)
+
+
+def test_a_urdf_may_come_from_another_command(folder):
+    command = "identify good.npz --output out --urdf"
+    done = subprocess.run(
+        ["bash", "-c", f'"{sys.executable}" -m inertid_ros.cli.main {command} <(sleep 0.3; cat good.urdf)'],
+        cwd=folder, capture_output=True, text=True, timeout=100)
+    assert done.returncode in (0, 3), done.stderr
+    assert (folder / "out" / "report.json").exists()
+
+
+@pytest.mark.parametrize("formula", ["log(q)", "q**0.5", "1/(q-q)", "exp(exp(exp(q*q+9)))"])
+def test_a_formula_that_is_not_finite_on_the_motion_is_named(formula, folder, refused):
+    terms = f"robot.terms={{own: {{joint: joint1, expressions: ['{formula}']}}}}"
+    message = refused(*_identify("good.npz", more=("--set", terms)))
+    assert f"'own.{formula}' is not finite" in message and "where joint1 is at" in message
+
+
+def test_too_many_formulas_are_refused(folder, refused):
+    terms = "{" + ", ".join(f"t{k}: {{joint: joint0, expressions: [q]}}" for k in range(3000)) + "}"
+    (folder / "many.yaml").write_text(f"robot: {{terms: {terms}}}\n")
+    assert "3000 formulas; give at most 200" in refused(*_identify("good.npz", more=("--config", "many.yaml")))
+
+
+_LONG = "a" * 300
+
+
+@pytest.mark.parametrize("reader", _READERS)
+def test_names_that_no_file_can_have_are_refused(reader, folder, refused):
+    assert _LONG in refused(*_READERS[reader](_LONG))
+
+
+@pytest.mark.parametrize("value", ["1_0.9", "１", "1e300", "0x10"])
+def test_numbers_that_other_readers_do_not_take_are_refused(value, folder, refused):
+    urdf = (folder / "good.urdf").read_text()
+    for bad in (re.sub(r'<mass value="[^"]*"', f'<mass value="{value}"', urdf, count=1),
+                urdf.replace("<axis", f'<dynamics damping="{value}"/><axis', 1)):  # fmt: skip
+        (folder / "bad.urdf").write_text(bad)
+        assert "bad.urdf" in refused(*_identify("good.npz", urdf="bad.urdf"))
+
+
+def test_a_terminal_of_ascii_shows_the_report(folder, capsys):
+    assert cli.main([*_identify("good.npz"), "--quiet"]) in (0, 3)
+    done = subprocess.run([sys.executable, "-m", "inertid_ros.cli.main", "report", "out"], cwd=folder, text=True,
+        capture_output=True, timeout=60, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert done.returncode == 0, done.stderr
+    assert "Links" in done.stdout
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_changed_reports_are_shown_or_refused(seed, folder, capsys, result_directory):
+    """Any one value of report.json replaced: a page, tables and a comparison, or one line."""
+    content, rng = json.loads((result_directory / "report.json").read_text()), np.random.default_rng(seed)
+    shutil.copytree(result_directory, "changed")
+    holder, key = content, str(rng.choice(list(content)))
+    while isinstance(holder[key], dict | list) and len(holder[key]) and rng.random() < 0.8:
+        holder = holder[key]
+        key = int(rng.integers(len(holder))) if isinstance(holder, list) else str(rng.choice(list(holder)))
+    holder[key] = [None, "text", -1, 1e308, [], {}, [[1]], {"a": None}, True][rng.integers(9)]
+    (folder / "changed" / "report.json").write_text(json.dumps(content))
+    for command in (("report", "changed"), ("report", "changed", "--html", "page.html", "--force"),
+                    ("report", "--compare", "changed", str(result_directory)), ("info", "changed")):  # fmt: skip
+        assert cli.main([*command]) in (0, 2), capsys.readouterr().err
+        assert "Traceback" not in capsys.readouterr().err
+
+
+_ESCAPES = ("\x1b[31mred", "\x1b]0;title\x07", "a\rb", "\x9b2J", "\u202egnp", "a\x00b")
+
+
+@pytest.mark.parametrize("text", _ESCAPES)
+def test_no_control_character_reaches_the_terminal(text, folder, capsys):
+    """From names of joints in a recording, and from texts of a result."""
+    _change(joint_names=np.array([text.strip("\0") or "x", *read_npz("good.npz").joint_names[1:]]))
+    cli.main([*_identify("bad.npz")])
+    cli.main(["info", "bad.npz"])
+    assert cli.main([*_identify("good.npz"), "--quiet"]) in (0, 3)
+    report = folder / "out" / "report.json"
+    content = json.loads(report.read_text())
+    content["message"] = content["solver"]["name"] = content["links"][0]["name"] = text
+    report.write_text(json.dumps(content))
+    cli.main(["report", "out"])
+    cli.main(["info", "out"])
+    cli.main(["report", "--compare", "out", "out"])
+    written = "".join(capsys.readouterr())
+    assert all(character.isprintable() or character in "\n\t" for character in written), ascii(written)
 
 
 def test_a_joint_that_rests_is_named(folder, refused):
@@ -147,8 +284,6 @@ def test_bags_cut_short_are_read_and_marked_or_refused(folder, capsys):
 )
 @pytest.mark.parametrize("command", ["identify", "validate", "perturb"])
 def test_bad_urdfs(text, message, command, folder, refused):
-    import re
-
     if text is not None:
         (folder / "bad.urdf").write_text(text)
     arguments = {
@@ -160,8 +295,6 @@ def test_bad_urdfs(text, message, command, folder, refused):
 
 
 def test_inertias_in_kg_mm2_are_refused_with_the_factor(folder, refused):
-    import re
-
     text = (folder / "good.urdf").read_text()
     scaled = re.sub('(i[xyz]{2})="([^"]*)"', lambda m: f'{m[1]}="{float(m[2]) * 1e6!r}"', text)
     (folder / "bad.urdf").write_text(scaled)

@@ -20,7 +20,8 @@ from inertid_ros.data.recording import Recording
 from inertid_ros.msg import IdentificationReport, IdentifierStatus, InertialParameters
 from inertid_ros.robot.model import load_model
 from inertid_ros.ros import ParameterSubscriber
-from inertid_ros.ros.parameter_messages import from_inertial_parameters, known_parameters
+from inertid_ros.ros.parameter_messages import known_parameters
+from inertid_ros.ros.received_parameters import from_inertial_parameters
 from inertid_ros.ros.topics import LATCHED
 
 CASE = synthetic_case(joints=2, duration=10.0)

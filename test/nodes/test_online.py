@@ -33,7 +33,7 @@ from inertid_ros.msg import IdentificationReport, InertialParameters, RobotChang
 from inertid_ros.nodes.tools.payload_demo import attached, movements  # noqa: E402
 from inertid_ros.report.results import Result  # noqa: E402
 from inertid_ros.ros.conversions import NANOSECONDS, to_joint_trajectory, to_nanoseconds  # noqa: E402
-from inertid_ros.ros.parameter_messages import from_inertial_parameters  # noqa: E402
+from inertid_ros.ros.received_parameters import from_inertial_parameters  # noqa: E402
 from inertid_ros.ros.topics import COMMAND, LATCHED, STATE  # noqa: E402
 from inertid_ros.simulation.plan_recording import homogeneous_box  # noqa: E402
 

@@ -21,7 +21,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.msg import InertialParameters, RecorderStatus, SampleBatch
 from inertid_ros.robot.model import load_model
 from inertid_ros.ros.conversions import from_batch, to_joint_state, to_wrench
-from inertid_ros.ros.parameter_messages import from_inertial_parameters
+from inertid_ros.ros.received_parameters import from_inertial_parameters
 from inertid_ros.ros.topics import BATCH
 from inertid_ros.simulation.example_robots import legged_robot
 

@@ -11,7 +11,7 @@ from inertid_ros.calibration.calibrate import calibrate
 from inertid_ros.data.files.bag_writing import write_bag
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import IdentifierStatus, InertialParameters
-from inertid_ros.ros.parameter_messages import from_inertial_parameters
+from inertid_ros.ros.received_parameters import from_inertial_parameters
 
 pytestmark = FLOWS
 

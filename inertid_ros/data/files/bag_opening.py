@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from inertid_ros.core.errors import FormatError, RecordingError
-from inertid_ros.core.formats import HEAD, foreign_content, read_yaml
+from inertid_ros.core.formats import HEAD, foreign_content, open_file, read_text, read_yaml
 from inertid_ros.data.messages import RawMessages
 
 from .bag_backends import STORAGE_SUFFIXES, BagMessage, OpenBag, bag_backend
@@ -171,7 +171,7 @@ def _split_number(file: Path) -> tuple[int, str]:
 
 
 def _head(file: Path) -> bytes:
-    with file.open("rb") as content:
+    with open_file(file) as content:
         return content.read(HEAD)
 
 
@@ -209,16 +209,17 @@ def _information(path: Path) -> dict[str, Any]:
     if foreign := foreign_content(_head(path / METADATA)):
         raise RecordingError(f"{path}: {METADATA} {foreign}")
     try:
-        content = read_yaml((path / METADATA).read_text(encoding="utf-8"))
-    except (FormatError, UnicodeDecodeError) as error:
-        reason = str(error) if isinstance(error, FormatError) else "is not text"
-        raise FormatError(f"{METADATA} {reason}") from None
+        content = read_yaml(read_text(path / METADATA))
+    except FormatError as error:
+        raise FormatError(f"{METADATA} {error}") from None
     information: Any = content.get(INFORMATION_KEY) if isinstance(content, dict) else None
     if not isinstance(information, dict):
         information = {}
     paths = information.get("relative_file_paths")
     if not isinstance(paths, list) or not all(isinstance(name, str) for name in paths):
         raise FormatError(f"{METADATA} does not name the files of a bag")
+    if len(set(paths)) < len(paths):
+        raise FormatError(f"{METADATA} names a file twice")
     outside = [name for name in paths if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts]
     if outside:
         raise FormatError(f"{METADATA} names {outside[0]}, which is not in the bag")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inertid_ros.core.errors import FormatError, RecordingError
-from inertid_ros.core.formats import Budget
+from inertid_ros.core.formats import Budget, open_file
 from inertid_ros.data.long_recording import ahead
 from inertid_ros.data.messages import LATEST_NS, Bytes, RawMessages, pieces
 
@@ -132,7 +132,7 @@ class McapFile:
             self.is_damaged = True
 
     def _batches(self) -> Iterator[tuple[str, RawMessages]]:
-        with self._path.open("rb") as file:
+        with open_file(self._path) as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         content = np.frombuffer(pages, dtype=np.uint8)
         start, stop = len(MCAP_MAGIC), len(content)
@@ -226,7 +226,7 @@ def check_chunks(path: Path) -> None:
     """
     size, position = path.stat().st_size, len(MCAP_MAGIC)
     budget = Budget(size)
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while position + _RECORD_HEAD.size <= size:
             file.seek(position)
             opcode, length = _RECORD_HEAD.unpack(file.read(_RECORD_HEAD.size))

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from inertid_ros.core.errors import FormatError, RecordingError
+from inertid_ros.core.formats import open_file
 from inertid_ros.data.messages import LATEST_NS, RawMessages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -69,7 +70,7 @@ def check_tables(path: Path) -> None:
     Raises FormatError: it cannot be read or is cut short, a table is computed, or the name or type of a topic is not
     text.
     """
-    with path.open("rb") as content:
+    with open_file(path) as content:
         head = content.read(32)
     page_bytes, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
     if path.stat().st_size < (65536 if page_bytes == 1 else page_bytes) * pages:

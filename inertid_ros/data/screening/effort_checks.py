@@ -41,8 +41,6 @@ class _Thresholds(NamedTuple):
 _THRESHOLDS = _Thresholds()
 # Causes that a URDF with wrong bodies, or turned frames of them, looks like.
 _URDF_LIKE_CAUSES = {"effort_current", "effort_sign", "position_offset", "gravity_direction", "gravity_compensated"}
-URDF_INSTEAD = "; or the URDF is wrong instead, since other bodies explain the efforts as recorded as well"
-"""End of the evidence of causes that a URDF whose masses are all wrong by one factor looks like."""
 _SHARED_CAUSES = {"gravity_compensated", "gravity_direction", "effort_unit", "effort_current"}
 # Which samples are compared.
 _COMPARED_SAMPLES, _MIN_COMPARED_SAMPLES = 300, 30
@@ -154,8 +152,9 @@ def _upheld(recorded: EffortComparison, corrected: EffortComparison, findings: l
         return [finding for finding in findings if finding.severity is Severity.NOTICE]
     if (before.share > _THRESHOLDS.free_error_ratio * after.share).any():
         return findings
+    instead = "; or the URDF is wrong instead, since other bodies explain the efforts as recorded as well"
     return [
-        replace(finding, severity=min(finding.severity, Severity.CARE), evidence=finding.evidence + URDF_INSTEAD)
+        replace(finding, severity=min(finding.severity, Severity.CARE), evidence=finding.evidence + instead)
         if finding.cause in _URDF_LIKE_CAUSES else finding
         for finding in findings if finding.cause != "coupling"]
 

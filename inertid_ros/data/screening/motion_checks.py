@@ -5,6 +5,7 @@ Errors on a motion that was fitted do not predict those on other motions, howeve
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy import fft
@@ -27,6 +28,7 @@ _WINDOW_COUNT = 8  # of the held-out recording, each compared by itself: a part 
 _SAME_MOTION_DIFFERENCE = 0.1  # errors invisible in training would show at a tenth of their size at most
 _MOVING_SHARE = 0.01  # of the largest deviation of position; joints that move less show noise only
 _REPEATED_SHARE = 0.5  # of a recording's samples or motion; with more it is a repetition
+_SAME_RECORDING_SHARE = 0.9  # of its samples; coarse numbers of slow sweeps have some in common
 _SAMPLES_PER_CUTOFF_PERIOD = 10.0  # a shift between two samples changes the difference by 0.002
 
 
@@ -103,24 +105,33 @@ class RepeatedMotion:
 
 
 def shared_samples(recording: Recording, other: Recording) -> float:
-    """Share of the distinct samples of a recording that another also has: joints, and pose of the base."""
+    """Share of the distinct pairs of samples of a recording that another also has: joints, and pose of the base."""
     names = [name for name in recording.joint_names if name in other.joint_names]
     if not names or (recording.base_pose is None) != (other.base_pose is None):
         return 0.0
     own, others = (_distinct_rows(x, names) for x in (recording, other))
-    return float(np.isin(own, others, assume_unique=True).mean())
+    return float(np.isin(own, others, assume_unique=True).mean()) if len(own) else 0.0
 
 
 def _distinct_rows(recording: Recording, names: Sequence[str]) -> np.ndarray:
-    """Bits of each distinct sample."""
+    """Bits of each distinct sample with the one after it: coarse numbers alone are the same in many recordings."""
     columns = [recording.joint_names.index(name) for name in names]
     base = [] if recording.base_pose is None else [recording.base_pose]
-    rows = np.ascontiguousarray(np.hstack([recording.position[:, columns], recording.effort[:, columns], *base]))
+    samples = np.hstack([recording.position[:, columns], recording.effort[:, columns], *base])
+    rows = np.ascontiguousarray(np.hstack([samples[:-1], samples[1:]]))
     return np.unique(rows.view(np.dtype((np.void, rows.strides[0]))))
 
 
 def check_different_samples(train: Sequence[Recording], held_out: Sequence[Recording]) -> None:
-    """Raise RecordingError for held-out recordings of whose samples half are fitted, whatever their files' names."""
+    """Raise RecordingError for a recording whose samples another one has too, whatever their files' names.
+
+    Half of them is too much if they are held out and fitted, nearly all if both are fitted.
+    """
+    for recording, fitted in combinations(train, 2):
+        if (share := shared_samples(fitted, recording)) >= _SAME_RECORDING_SHARE:
+            raise RecordingError(
+                f"{fitted.name}: holds the samples of {recording.name} ({100 * share:.0f} % of them), which would count"
+                " twice; give one of the two")
     for recording in held_out:
         for fitted in train:
             share = shared_samples(recording, fitted)

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 from lxml import etree
 
 from inertid_ros.config.excitation import OBSTACLE_SHAPES, ObstacleOptions
-from inertid_ros.core.errors import ExcitationError, log_once
+from inertid_ros.core.errors import ExcitationError, FormatError, log_once
+from inertid_ros.core.formats import read_bytes
 from inertid_ros.robot.link_shapes import collision_shapes
 from inertid_ros.robot.model import RobotModel
 from inertid_ros.robot.urdf import parsing
@@ -133,9 +133,9 @@ def _rigid_groups(root: etree._Element) -> tuple[dict[str, str], set[frozenset[s
 def srdf_pairs(path: str) -> set[frozenset[str]]:
     """Pairs of links for which an SRDF disables collision checks."""
     try:
-        if Path(path).stat().st_size > _MAX_SRDF_BYTES:
-            raise ExcitationError(f"{path}: larger than {_MAX_SRDF_BYTES // 2**20} MiB; this is not an SRDF")
-        root = parsing.parse_xml(Path(path).read_bytes())
+        root = parsing.parse_xml(read_bytes(path, _MAX_SRDF_BYTES))
+    except FormatError as error:
+        raise ExcitationError(f"{path}: {error}; this is not an SRDF") from None
     except OSError as error:
         raise ExcitationError(f"{path}: SRDF cannot be read ({error.strerror}); correct collision.srdf") from None
     except etree.XMLSyntaxError as error:

@@ -7,15 +7,15 @@ import numpy as np
 
 from inertid_ros.core.findings import Finding, Severity, subjects_of
 from inertid_ros.core.samples import Samples
-from inertid_ros.data.screening.effort_checks import URDF_INSTEAD
 from inertid_ros.identification.solvers.constraints import Constraints
 from inertid_ros.robot.urdf_writing import write_urdf
 
 from . import bodies as of_bodies
 from . import curves, gate
-from .changes import check_change
+from .changes import check_change, check_unexplained
 from .estimate import Estimate
 from .gate import GateDecision
+from .plausibility import plausibility
 from .torque_confidence import TorqueConfidence, torque_confidence
 from .validation import TorqueErrors, Validation, torque_errors
 
@@ -66,14 +66,14 @@ def assess(
     confidence = None if estimate.model.free else torque_confidence(estimate)
     solution = tuple(gate.check_solution(estimate))
     realizable = all(finding.cause != "inconsistent" for finding in solution)
-    masses_open = any(f.cause == "effort_current" and f.evidence.endswith(URDF_INSTEAD) for f in findings)
-    decision = GateDecision.from_findings(
-        [
-            *findings, *solution, *gate.check_borders(estimate, constraints),
-            *gate.plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
-            *gate.check_excitation(estimate, confidence), *check_change(estimate, train),
-            *(tested.findings if tested is not None else ()),
-            *((NOT_VALIDATED,) if tested is None or tested.blocks else ())])
+    masses_open = any(finding.cause == "effort_current" for finding in findings)
+    findings = [
+        *findings, *solution, *gate.check_borders(estimate, constraints),
+        *plausibility(estimate, subjects_of(findings, "undeclared_load"), masses_open),
+        *gate.check_excitation(estimate, confidence), *check_change(estimate, train),
+        *(tested.findings if tested is not None else ()),
+        *((NOT_VALIDATED,) if tested is None or tested.blocks else ())]
+    decision = GateDecision.from_findings([*findings, *check_unexplained(estimate, train, findings)])
     return Assessment(
         train_errors=torque_errors(estimate.equations, estimate.parameters, train),
         train_errors_of_prior=torque_errors(estimate.equations, estimate.prior, train), confidence=confidence,

@@ -1,11 +1,11 @@
-"""A change in time: whether a robot put something down, or took it up, or met something, while it was recorded."""
+"""Where residuals are: in a time before or after a load changed or something was met, or without a known cause."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from inertid_ros.core.arrays import Array
-from inertid_ros.core.findings import Finding, Severity
+from inertid_ros.core.findings import Finding, Severity, causes_of_symptom
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.force_equations import ForceEquations, load_torque
 from inertid_ros.robot.model import RobotModel
@@ -30,10 +30,8 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
     model, equations = estimate.model, estimate.equations
     if not isinstance(equations, ForceEquations) or model.free:
         return
-    stride = max(1, sum(int(samples.usable.sum()) for samples in train) // _COMPARED_SAMPLES)
-    parts = [samples.select(np.flatnonzero(samples.usable)[::stride]) for samples in train]
+    parts, residual = _residuals(estimate, train)
     valid, torque = (np.concatenate([getattr(part, key) for part in parts]) for key in ("valid", "tau"))
-    residual = valid * (torque - np.concatenate([equations.predict(estimate.parameters, part) for part in parts]))
     material = np.sum(residual**2, axis=0) > _MIN_ERROR**2 * np.sum((valid * torque) ** 2, axis=0)
     if not material.any():
         return
@@ -62,6 +60,49 @@ def check_change(estimate: Estimate, train: Sequence[Samples]) -> Iterator[Findi
         yield Finding.with_remedy("load_changed", severity, evidence, link, recording=parts[index].name)
 
 
+def check_unexplained(estimate: Estimate, train: Sequence[Samples], findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Finding on where the error is, if ``findings`` say that it is large, but none of them says why."""
+    reasons = {finding.cause for finding in findings if finding.severity >= Severity.CARE}
+    explanations = causes_of_symptom("effort_sign") | causes_of_symptom("position_unit")
+    if not reasons & {"above_noise", "worse_than_nothing"} or reasons & explanations:
+        return
+    if not isinstance(estimate.equations, ForceEquations) or estimate.model.free:
+        return
+    parts, residual = _residuals(estimate, train)
+    squares = residual**2
+    joint = int(np.argmax(squares.sum(axis=0)))
+    first, last = _shortest_run(squares[:, joint], 0.5)
+    name, share = estimate.model.joint_names[joint], squares[:, joint].sum() / max(squares.sum(), 1e-300)
+    ends = np.cumsum([len(part.time) for part in parts])
+    index = int(np.searchsorted(ends, first, side="right"))
+    last = min(last, int(ends[index]) - 1)  # of the recording where it begins
+    time, position, speed = (np.concatenate([getattr(part, key) for part in parts]) for key in ("time", "q", "v"))
+    begin, end = (time[row] - train[index].time[0] for row in (first, last))
+    low, high = np.percentile(position[first : last + 1, joint], (0, 100))
+    fastest = np.abs(speed[first : last + 1, joint]).max()
+    evidence = (
+        f"{100 * share:.0f} % of the squared error is at {name}, half of that between {begin:.1f} and {end:.1f} s,"
+        f" at positions from {low:.2f} to {high:.2f} and speeds of up to {fastest:.2g} (rad or m, s)")
+    yield Finding.with_remedy("unexplained", Severity.CARE, evidence, name, recording=parts[index].name)
+
+
+def _residuals(estimate: Estimate, train: Sequence[Samples]) -> tuple[list[Samples], Array]:
+    """Evenly chosen usable samples, and their torque less what the estimate predicts ``(N, n)``, 0 where not valid."""
+    stride = max(1, sum(int(samples.usable.sum()) for samples in train) // _COMPARED_SAMPLES)
+    parts = [samples.select(np.flatnonzero(samples.usable)[::stride]) for samples in train]
+    rest = [part.valid * (part.tau - estimate.equations.predict(estimate.parameters, part)) for part in parts]
+    return parts, np.concatenate(rest)
+
+
+def _shortest_run(squares: Array, share: float) -> tuple[int, int]:
+    """First and last of the fewest consecutive squares ``(N,)`` that hold this share of their sum."""
+    sums = np.append(0.0, np.cumsum(squares))
+    ends = np.searchsorted(sums, sums + share * sums[-1])
+    begins = np.flatnonzero(ends < len(sums))
+    begin = int(begins[np.argmin(ends[begins] - begins)])
+    return begin, int(ends[begin]) - 1
+
+
 def _passing(
     residual: Array, parts: Sequence[Samples], train: Sequence[Samples], joints: Sequence[str], severity: Severity
 ) -> Iterator[Finding]:
@@ -71,13 +112,11 @@ def _passing(
     squares, spans = residual**2 / (1.0 + torque + speed), []  # errors of a model grow with torque and speed
     for joint in np.flatnonzero(residual.any(axis=0)).tolist():
         rows = np.flatnonzero((residual[:, joint] != 0) & (speed[:, joint] > _MOVING_SHARE**2))
-        sums = np.append(0.0, np.cumsum(squares[rows, joint]))
-        ends = np.searchsorted(sums, sums + _PASSING_SHARE * sums[-1])
-        begins = np.flatnonzero(ends < len(sums))
-        lengths = ends[begins] - begins
-        if len(rows) and lengths.min() <= _MAX_PASSING_TIME * len(rows):
-            begin = begins[np.argmin(lengths)]
-            spans.append((lengths.min() / len(rows), joint, int(rows[begin]), int(rows[ends[begin] - 1])))
+        if not len(rows):
+            continue
+        first, last = _shortest_run(squares[rows, joint], _PASSING_SHARE)
+        if (share := (last + 1 - first) / len(rows)) <= _MAX_PASSING_TIME:
+            spans.append((share, joint, int(rows[first]), int(rows[last])))
     if not spans:
         return
     _, joint, begin, end = min(spans)

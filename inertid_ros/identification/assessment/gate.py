@@ -1,7 +1,10 @@
-"""The gate: whether a result may be used, the checks of an estimate behind that, and what to do next."""
+"""The gate: whether a result may be used, the checks of an estimate behind that, and what to do next.
+
+Whether parameters are plausible is checked in :mod:`.plausibility`.
+"""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -12,25 +15,15 @@ from inertid_ros.core.findings import CAUSES, Finding, Severity
 from inertid_ros.core.inertial_parameters import is_consistent
 from inertid_ros.identification.base_parameters.closed_form import base_parameters_of_robot
 from inertid_ros.identification.solvers.constraints import Constraints
-from inertid_ros.identification.solvers.coordinates import contradicted_friction
 
 from .estimate import Estimate
 from .torque_confidence import TorqueConfidence
 
-_OPEN_TORQUE_SHARE = 0.5  # uncertainty over a joint's torque: beyond it the torque may be anything from zero to twice
+# Uncertainty over torque: of a joint, beyond which it may be anything from zero to twice, and of all joints together,
+# beyond which the URDF as given was worth more.
+_OPEN_TORQUE_SHARE, _UNKNOWN_TORQUE_SHARE = 0.5, 1.0
 _MAX_COMBINATIONS_NAMED = 3  # combinations that a message lists
 _BORDER_TOLERANCE = 1e-3  # of the border, or of the width of the interval: interior points end a little inside
-# Of a link's mass in the URDF, and of the robot's mass: payloads and guesses are within.
-_MAX_MASS_FACTOR, _MAX_MASS_CHANGE_SHARE = 4.0, 0.05
-_GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE = 10.0, 0.5  # no guess is that wrong
-_MAX_TOTAL_MASS_FACTOR = 3.0  # of the URDF's total mass, which even rough descriptions have right to less
-_GRAVE_TOTAL_MASS_FACTOR = 30.0  # no material is that much lighter or heavier than another
-_SURE_DEVIATIONS = 3.0  # standard deviations; what is within is not known to be implausible
-_MAX_NAMES = 4  # names in a message
-# Of the torque of every joint, and of all joints: no robot has so little friction.
-_FRICTIONLESS_SHARE, _EXPLAINED_ERROR = 3e-3, 0.02
-_FRICTION = ("viscous", "coulomb", "stribeck")
-_SPRING_TORQUE_SHARE = 0.5  # of a joint's RMS torque; more is a spring that one sees, and declares
 _COMMANDS = {
     "look": "inertid info RECORDING",
     "plan": "inertid excite --urdf URDF --prior RESULT --output plan",
@@ -126,11 +119,15 @@ def check_borders(estimate: Estimate, constraints: Constraints) -> Iterator[Find
 
 
 def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) -> Iterator[Finding]:
-    """Findings on joints whose torque stays uncertain, and on base parameters that the motion does not show at all.
+    """Findings on torque that stays uncertain, and on base parameters that the motion does not show at all.
 
     ``confidence`` is None on a free base.
     """
     if confidence is not None:
+        total = float(np.linalg.norm(confidence.deviation) / np.linalg.norm(confidence.torque))
+        if total > _UNKNOWN_TORQUE_SHARE:
+            evidence = f"the torque over the robot's range is known to {100 * total:.0f} % only"
+            yield Finding.with_remedy("little_excited", Severity.REJECT, evidence)
         for joint, share in zip(confidence.joint_names, confidence.shares, strict=True):
             if share > _OPEN_TORQUE_SHARE:
                 evidence = f"{joint}: its torque over its range is known to {100 * share:.0f} % only"
@@ -145,131 +142,6 @@ def check_excitation(estimate: Estimate, confidence: TorqueConfidence | None) ->
             f"{len(every) - len(lost)} of the bodies' {len(every)} base parameters show in the motion; not apart from"
             f" others: {', '.join(lost[:_MAX_COMBINATIONS_NAMED])}{more}")
         yield Finding.with_remedy("little_excited", Severity.NOTICE, evidence)
-
-
-def plausibility(estimate: Estimate, loaded: Collection[str] = (), masses_open: bool = False) -> Iterator[Finding]:
-    """Findings on identified masses, friction and stiffness, and on the delay of effort.
-
-    A value counts only if its whole interval of three standard deviations is implausible, and a mass only if the data
-    show it, see :attr:`.Estimate.shown_by_data`.
-
-    Parameters
-    ----------
-    loaded : links that hold a load that is not in the URDF, whose masses may be anything
-    masses_open : whether a finding says that all masses of the URDF may be wrong; then no single one is grave
-    """
-    yield from _masses(estimate, loaded, Severity.CARE if masses_open else Severity.REJECT)
-    for check in (_friction, _no_friction, _stiffness, _delay):
-        yield from check(estimate)
-
-
-def _masses(estimate: Estimate, loaded: Collection[str], gravest: Severity) -> Iterator[Finding]:
-    """Masses far from the URDF's; a notice if the data do not show a mass so well."""
-    prior, masses = estimate.model.consistent_body_prior[:, 0], estimate.bodies[:, 0]
-    columns = np.array([estimate.layout.body(body).start for body in range(len(masses))])
-    deviations, shown = estimate.standard_deviation[columns], estimate.shown_by_data[columns]
-    total = float(prior.sum())
-    # A mass that the data leave open counts as in the URDF.
-    sum_of_masses = total + float((masses - prior)[shown].sum())
-    deviation = float(np.sqrt(max(estimate.covariance[np.ix_(columns[shown], columns[shown])].sum(), 0.0)))
-    factor = _nearest(sum_of_masses, total, deviation) / total
-    factor = max(factor, 1 / max(factor, 1e-9))
-    if factor > _MAX_TOTAL_MASS_FACTOR:
-        severity = Severity.REJECT if factor > _GRAVE_TOTAL_MASS_FACTOR else Severity.CARE
-        evidence = f"all links together weigh {_weight(sum_of_masses, deviation)}, in the URDF {total:.4g} kg"
-        yield Finding.with_remedy("mass_implausible", severity, evidence, case="total")
-    for index, link in enumerate(estimate.layout.links):
-        mass, before = float(masses[index]), float(prior[index])
-        if link in loaded or not _far(mass, before, total):
-            continue
-        nearest = _nearest(mass, before, float(deviations[index])) if shown[index] else before
-        cause, severity = "mass_implausible", Severity.CARE
-        if not _far(nearest, before, total):
-            cause, severity = "mass_open", Severity.NOTICE
-        elif _far(nearest, before, total, _GRAVE_MASS_FACTOR, _GRAVE_MASS_SHARE):
-            severity = gravest
-        evidence = f"{link} weighs {_weight(mass, deviations[index])}, in the URDF {before:.4g} kg"
-        yield Finding.with_remedy(cause, severity, evidence, link)
-
-
-def _far(
-    mass: float, before: float, total: float, factor: float = _MAX_MASS_FACTOR, share: float = _MAX_MASS_CHANGE_SHARE
-) -> bool:
-    times = max(mass, 1e-9 * before) / before
-    return bool(max(times, 1 / times) > factor and abs(mass - before) > share * total)
-
-
-def _nearest(mass: float, before: float, deviation: float) -> float:
-    """End of a mass's interval towards the URDF's, or the URDF's mass if it lies within.
-
-    The wider one of a normal and a log-normal distribution: of the mass towards less, of its logarithm towards more.
-    """
-    if mass > before:
-        return max(mass - _SURE_DEVIATIONS * deviation, before)
-    mass = max(mass, 1e-9 * before)
-    return min(mass * float(np.exp(_SURE_DEVIATIONS * np.sqrt(np.log1p((deviation / mass) ** 2)))), before)
-
-
-def _weight(mass: float, deviation: float) -> str:
-    return f"{mass:.4g} kg (standard deviation {deviation:.3g} kg)"
-
-
-def _friction(estimate: Estimate) -> Iterator[Finding]:
-    """Friction of the URDF that the measured efforts exclude, which was not used."""
-    excluded = contradicted_friction(estimate.model, estimate.information)
-    if len(excluded):
-        names = [estimate.layout.names[column] for column in excluded]
-        values = [f"{name} {estimate.model.prior[column]:g}" for name, column in zip(names, excluded, strict=True)]
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        evidence = f"{', '.join(values[:_MAX_NAMES])}{more} would take more than the measured efforts"
-        joints = dict.fromkeys(name.rpartition(".")[0] for name in names)
-        yield Finding.with_remedy("friction_excluded", Severity.NOTICE, evidence, *joints)
-
-
-def _no_friction(estimate: Estimate) -> Iterator[Finding]:
-    """Bodies alone explain all efforts, as those that a controller computes."""
-    layout = estimate.layout
-    measured = estimate.equations.equation_type == "force" and {"viscous", "coulomb"} <= set(layout.drive_terms)
-    if not measured or estimate.train_relative_error > _EXPLAINED_ERROR:
-        return
-    columns = np.concatenate([np.arange(layout.size)[layout.drive(term)] for term in _FRICTION])
-    friction = np.where(np.isin(np.arange(layout.size), columns), estimate.parameters, 0.0)
-    shares = [
-        np.linalg.norm(channel.r_factor[:, :-1] @ friction[channel.columns]) / np.linalg.norm(channel.r_factor[:, -1])
-        for channel in estimate.information.channels[estimate.equations.joint_channels]
-        if channel.count and channel.r_factor[:, -1].any()]
-    if shares and max(shares) <= _FRICTIONLESS_SHARE:
-        evidence = f"no joint shows friction (at most {100 * max(shares):.1g} % of its torque)"
-        yield Finding.with_remedy("effort_without_friction", Severity.NOTICE, evidence)
-
-
-def _stiffness(estimate: Estimate) -> Iterator[Finding]:
-    """Stiffness that holds most of a joint's torque."""
-    model, stiffness = estimate.model, estimate.drive("stiffness")
-    if not stiffness.any():
-        return
-    least = np.abs(stiffness) - _SURE_DEVIATIONS * estimate.standard_deviation[estimate.layout.drive("stiffness")]
-    lower, upper = model.limits.lower, model.limits.upper
-    half = np.where(np.isfinite(upper - lower), 0.5 * np.abs(upper - lower), np.pi)
-    torques = estimate.equations.of_joints(estimate.information.rms_measured)  # NaN where joints have no channel
-    for index, (joint, torque) in enumerate(zip(model.joint_names, torques, strict=True)):
-        if torque > 0 and least[index] * half[index] > _SPRING_TORQUE_SHARE * torque:
-            evidence = (
-                f"{joint} has a stiffness of {stiffness[index]:.3g} N m/rad, {stiffness[index] * half[index]:.3g}"
-                f" N m at its limits where its RMS torque is {torque:.3g}")
-            yield Finding.with_remedy("parameter_implausible", Severity.NOTICE, evidence, joint)
-
-
-def _delay(estimate: Estimate) -> Iterator[Finding]:
-    """Delay that was removed, or one longer than plausible with which held-out blocks are predicted better."""
-    delay = estimate.delay_found
-    if delay is not None and delay.at_border and delay.predicts_better:
-        evidence = f"effort fits motion best when it is shifted by {1e3 * abs(delay.seconds):.0f} ms or more"
-        yield Finding.with_remedy("delay", Severity.CARE, evidence, case="too_large")
-    elif delay is not None and not delay.at_border and delay.removed:
-        order = "later" if delay.seconds > 0 else "earlier"
-        evidence = f"effort is {1e3 * abs(delay.seconds):.2g} ms {order} than motion"
-        yield Finding.with_remedy("delay", Severity.NOTICE, evidence, case="removed")
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from inertid_ros.data.preparation.prepare import prepare
 from inertid_ros.msg import InertialParameters
 from inertid_ros.nodes import MODULES
 from inertid_ros.robot.model import RobotModel, load_model
-from inertid_ros.ros.parameter_messages import from_inertial_parameters
+from inertid_ros.ros.received_parameters import from_inertial_parameters
 
 from .payload_demo import DemoNode, hold_a_box, print_payload
 from .processes import SERVING_NODES, Processes, claim_domain

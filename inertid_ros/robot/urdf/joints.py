@@ -13,6 +13,7 @@ from inertid_ros.core.errors import ModelError
 
 from . import parsing
 
+_MAX_FRICTION = 1e9  # N m or N, and per rad/s or m/s
 _CONTINUOUS_LIMIT = 1e6  # rad; far beyond any multi-turn encoder
 
 
@@ -156,13 +157,14 @@ def moving_links(root: etree._Element, joints: tuple[str, ...], free: bool) -> t
 
 
 def drive_prior(root: etree._Element, joints: tuple[str, ...]) -> dict[str, Array]:
-    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero; ModelError if it is negative."""
+    """Drive term to ``(n,)`` values: friction from ``<dynamics>``, default zero; ModelError if no joint has it."""
     prior, elements = {term: np.zeros(len(joints)) for term in DRIVE_TERMS}, parsing.by_name(root, "joint")
     for index, name in enumerate(joints):
         for key, term in (("damping", "viscous"), ("friction", "coulomb")):
             value = parsing.number(elements[name], "dynamics", key, 0.0)
-            if value < 0:
-                raise ModelError(f"URDF joint '{name}': dynamics {key} is {value:g}, below zero; fix the URDF")
+            if not 0 <= value <= _MAX_FRICTION:
+                wrong = "below zero" if value < 0 else "more than any joint has"
+                raise ModelError(f"URDF joint '{name}': dynamics {key} is {value:g}, {wrong}; fix the URDF")
             prior[term][index] = value
     return prior
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
-from inertid_ros.core.errors import ModelError, one_line
-from inertid_ros.core.formats import HEAD, foreign_content
+from inertid_ros.core.errors import FormatError, ModelError, one_line
+from inertid_ros.core.formats import HEAD, foreign_content, read_bytes
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 XACRO_SUFFIX = ".xacro"
@@ -35,19 +35,18 @@ def read_description(source: str | Path) -> str:
         raise ModelError("URDF: is neither a file name nor XML; give a URDF file (xacro must be expanded first)")
     path = Path(text)
     try:
-        with path.open("rb") as file:  # a pipe has no size to ask for
-            content = file.read(_MAX_URDF_BYTES + 1)
-        if len(content) > _MAX_URDF_BYTES:
-            raise ModelError(f"{path}: larger than {_MAX_URDF_BYTES // 2**20} MiB; this is not a URDF")
+        content = read_bytes(path, _MAX_URDF_BYTES)
         if foreign := foreign_content(content[:HEAD]):
             raise ModelError(f"{path}: {foreign}")
         return content.decode("utf-8")
+    except FormatError as error:
+        raise ModelError(f"{path}: {error}; this is not a URDF") from None
     except FileNotFoundError:
         raise ModelError(f"{path}: no such URDF file; check the path") from None
     except IsADirectoryError:
         raise ModelError(f"{path}: is a directory; give the URDF file in it") from None
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.__class__.__name__
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ModelError(f"{path}: cannot be read as URDF text ({reason}); give a URDF file") from None
 
 
@@ -196,12 +195,19 @@ def number(parent: etree._Element, path: str, key: str, default: float | None = 
             return default
         raise ModelError(f"{place(parent)}: {path} has no '{key}'; {_HINT}")
     try:
-        value = float(text)
+        value = _decimal(text)
     except ValueError:
         raise ModelError(f"{place(parent)}: {path} {key}='{text}' is not a number; {_HINT}") from None
     if not math.isfinite(value):
         raise ModelError(f"{place(parent)}: {path} {key}='{text}' is not finite; {_HINT}")
     return value
+
+
+def _decimal(text: str) -> float:
+    """Number as every reader of URDFs takes it; Python's underscores and digits of other scripts are a ValueError."""
+    if "_" in text or not text.isascii():
+        raise ValueError
+    return float(text)
 
 
 def vector(parent: etree._Element, path: str, key: str, default: tuple[float, float, float]) -> np.ndarray:
@@ -211,7 +217,7 @@ def vector(parent: etree._Element, path: str, key: str, default: tuple[float, fl
     if text is None:
         return np.array(default, dtype=float)
     try:
-        values = np.array([float(number) for number in text.split()])
+        values = np.array([_decimal(number) for number in text.split()])
     except ValueError:
         values = np.zeros(0)
     if values.shape != (3,) or not np.isfinite(values).all():

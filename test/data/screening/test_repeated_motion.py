@@ -43,6 +43,24 @@ def test_samples_of_a_fitted_recording_are_refused_under_any_name():
             check_different_samples([recorded(1, 0.0, 12.0), fitted], [other])
 
 
+def test_a_recording_that_is_fitted_twice_is_refused():
+    fitted = [recorded(motion, 0.0, 12.0) for motion in (0, 1)]
+    check_different_samples(fitted, [])
+    with pytest.raises(RecordingError, match="^copy: holds the samples of motion 1 .100 % of them., which would count"):
+        check_different_samples([*fitted, replace(fitted[1], name="copy", time=fitted[1].time + 3.0)], [])
+
+
+def test_coarse_numbers_make_no_copy():
+    """Sweeps of one joint with a coarse encoder and a drive of few values pass the same states."""
+    rng, time = np.random.default_rng(0), np.arange(0.0, 20.0, 0.02)
+    sweeps = []
+    for name in ("first", "second"):
+        position = np.round(rng.uniform(-1, 1) + 0.5 * np.sin(rng.uniform(0.5, 1.5) * time), 2)
+        effort = np.round(3 * np.sign(np.cos(time)) + rng.normal(size=len(time)))
+        sweeps.append(Recording(("joint",), time, position[:, None], effort[:, None], name=name))
+    check_different_samples(sweeps, [])
+
+
 def test_the_same_motion_recorded_again_has_other_samples():
     again = recorded(0, 0.0, 12.0, seed=1)
     assert shared_samples(again, recorded(0, 0.0, 12.0)) == 0.0

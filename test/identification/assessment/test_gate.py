@@ -164,6 +164,8 @@ def test_what_the_motion_left_open_is_told(case, samples, estimate):
     vague = replace(confidence, deviation=confidence.torque * [0.1, 0.7, 0.2])
     (found,) = check_excitation(estimate, vague)
     assert found.cause == "little_excited" and found.subjects == ("joint1",) and found.severity is Severity.CARE
+    unknown = replace(confidence, deviation=1.5 * confidence.torque)
+    assert [finding.severity for finding in check_excitation(estimate, unknown)].count(Severity.REJECT) == 1
     still = [replace(each, q=each.q * [1, 1, 0], v=each.v * [1, 1, 0], a=each.a * [1, 1, 0]) for each in samples[:1]]
     resting = identify(case.given, still)
     (found,) = check_excitation(resting, None)

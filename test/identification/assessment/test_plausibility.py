@@ -8,13 +8,15 @@ from support.recordings.synthetic_calibration import synthetic_case
 from support.robots.random_robots import random_model, random_states
 
 from inertid_ros.core.findings import Severity
+from inertid_ros.core.inertial_parameters import transform
 from inertid_ros.data.preparation.prepare import prepare
-from inertid_ros.identification.assessment.gate import plausibility
+from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.delay import Delay
 from inertid_ros.regressors.force_equations import predict_torque
 from inertid_ros.robot.body_changes import perturb
 from inertid_ros.robot.dynamics import rigid_torque
+from inertid_ros.robot.model import load_model
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +98,34 @@ def test_a_link_that_no_description_is_wrong_by(estimate):
     assert max(finding.severity for finding in found) is Severity.REJECT
     assert any(finding.subjects == () for finding in found)  # the robot as a whole
     assert "robot.effort_scale" in found[0].remedy
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_body_far_from_its_link_is_told_unless_its_shape_is_there(seed):
+    """The mass of the last link is far away; a URDF that has a long tool there is right."""
+    rng = np.random.default_rng(seed)
+    model = next(model for model in iter(lambda: random_model(rng, 3, branched=False), None) if not model.slides[-1])
+    urdf, direction = model.urdf, rng.normal(size=3)  # a slide does not show where the mass on it is
+    place = 2.0 * direction / np.linalg.norm(direction)
+    bodies = perturb(model, rng)
+    bodies[-1] = transform(bodies[-1], np.eye(3), place)
+    found = [_of_places(load_model(text), bodies) for text in (urdf, _with_shape(urdf, "link2", place))]
+    assert found == [[("link2",)], []]
+    assert _of_places(model, perturb(model, rng)) == []
+
+
+def _with_shape(urdf, link, place):
+    shape = f'<origin xyz="{" ".join(map(str, place))}"/><geometry><sphere radius="0.7"/></geometry>'
+    return urdf.replace(f'<link name="{link}">', f'<link name="{link}"><collision>{shape}</collision>')
+
+
+def _of_places(model, bodies):
+    """Subjects of findings on the place of mass, of a fit to random states of a robot with these bodies."""
+    samples = random_states(np.random.default_rng(5), model, 2000)
+    tau = rigid_torque(model, bodies, samples.q, samples.v, samples.a)
+    noise = 0.01 * tau.std(axis=0) * np.random.default_rng(7).normal(size=tau.shape)
+    found = plausibility(identify(model, [replace(samples, tau=tau + noise)]))
+    return [finding.subjects for finding in found if finding.cause == "mass_outside" and finding.severity]
 
 
 @pytest.mark.parametrize("share, told", [(0.0, True), (0.01, False), (0.3, False)])

@@ -10,7 +10,7 @@ from support.robots.random_robots import random_model
 from inertid_ros.config.identification import IdentifyOptions
 from inertid_ros.core.findings import Severity
 from inertid_ros.core.samples import Samples
-from inertid_ros.identification.assessment.gate import plausibility
+from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.assessment.validation import validate
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.delay import estimate_delay, without_delay

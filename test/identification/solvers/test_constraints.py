@@ -16,7 +16,7 @@ from inertid_ros.core.inertial_parameters import (
     pseudo_inertia,
     transform,
 )
-from inertid_ros.identification.assessment.gate import plausibility
+from inertid_ros.identification.assessment.plausibility import plausibility
 from inertid_ros.identification.identify import identify
 from inertid_ros.identification.information.information import compress
 from inertid_ros.identification.solvers.constraints import Constraints, constrained

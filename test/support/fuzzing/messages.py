@@ -51,7 +51,7 @@ def _parameters() -> bytes:
         "sequence": 1, "model_hash": _MODEL.hash, "validation_status": InertialParameters.PASSED,
         "verdict": InertialParameters.USE, "links": links, "joints": joints,
         "couplings": [{"name": "drive", "joints": [first, second], "ratios": [1.0, -1.0], "viscous": 0.1}],
-        "terms": [{"name": "own", "joint": first, "expressions": ["q", f'sin(q["{second}"])/v'], "values": [1.0, 2.0]}],
+        "terms": [{"name": "own", "joint": first, "expressions": ["q", f'sin(q["{second}"])*v'], "values": [1.0, 2.0]}],
     }  # fmt: skip
     return json.dumps(content).encode()
 
@@ -66,7 +66,9 @@ def _read_parameters(content: bytes) -> object:
         raise ModelError(refused[0])
     assert subscriber.update()
     ones = np.ones(_MODEL.joints)
-    return subscriber.friction(ones), subscriber.terms(ones, ones, ones)
+    torque = subscriber.friction(ones) + subscriber.terms(ones, ones, ones)
+    assert np.isfinite(torque).all()
+    return torque
 
 
 def _read_joint_state(content: bytes) -> object:

@@ -1,0 +1,152 @@
+"""Identified parameters as a controller receives them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from inertid_ros.config.robot import DRIVE_TERMS, TERM_SIGNALS
+from inertid_ros.core.arrays import Array
+from inertid_ros.core.inertial_parameters import from_mass_com_inertia, is_consistent
+from inertid_ros.msg import CoupledDrive, InertialParameters
+from inertid_ros.robot.drives import friction_direction, friction_torque, term_torque
+from inertid_ros.robot.layout import COUPLING_TERMS, NON_NEGATIVE_TERMS, UserTerm, misnamed
+from inertid_ros.robot.model import RobotModel
+
+_CORNERS = 200  # positions at limits or half-way, speeds at limits or zero
+_MAX_EFFORT_RATIO, _MAX_TORQUE = 100.0, 1e6  # of the URDF's limit of effort; N m or N where it has none
+
+
+@dataclass(frozen=True)
+class ReceivedParameters:
+    """An InertialParameters message, its values as arrays, and the torque that they give.
+
+    Attributes
+    ----------
+    bodies : (nb, 10), parameters of the links about the joint frame origins.
+    drives : drive term to its values ``(n,)``; as ``stribeck_speed`` and ``transition_speed``, by joint.
+    couplings : ratio of every joint ``(n,)`` and terms of each coupled drive.
+    terms : torques that the configuration added, with the values of their parameters.
+    """
+
+    message: InertialParameters
+    bodies: Array
+    drives: Mapping[str, Array]
+    stribeck_speed: Array
+    transition_speed: Array
+    couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
+    terms: tuple[UserTerm, ...] = ()
+
+    def friction(self, velocity: Array) -> Array:
+        """Friction torque ``(..., n)`` at joint velocities ``(..., n)``, without the sensor's offset."""
+        torque = friction_torque(velocity, self.drives, self.stribeck_speed, self.transition_speed)
+        for ratios, terms in self.couplings:
+            speed, turning = velocity @ ratios, np.sqrt(ratios**2 @ self.transition_speed**2)
+            direction = friction_direction(speed, turning)
+            torque = torque + (terms["viscous"] * speed + terms["coulomb"] * direction)[..., None] * ratios
+        return torque
+
+    def of_terms(self, motion: tuple[Array, Array, Array], load: Callable[[], Array]) -> Array:
+        """Torque ``(N, n)`` of user terms.
+
+        Parameters
+        ----------
+        motion : position, velocity and acceleration of the joints, ``(N, n)`` each.
+        load : torque ``(N, n)`` of the bodies; called if a term uses it.
+        """
+        if not self.terms:
+            return np.zeros_like(motion[0])
+        signals = dict(zip(TERM_SIGNALS, (*motion, friction_direction(motion[1], self.transition_speed)), strict=False))
+        if any(term.uses_load for term in self.terms):
+            signals["load"] = load()
+        values = np.array([value for term in self.terms for value in term.values])
+        return term_torque(self.terms, values, [joint.name for joint in self.message.joints], signals)
+
+    def objection(self, robot: RobotModel) -> str:
+        """Why a controller of this robot cannot compute with the values; empty if it can."""
+        message = self.message
+        links, joints = (tuple(entry.name for entry in entries) for entries in (message.links, message.joints))
+        if (links, joints) != (robot.link_names, robot.joint_names):
+            return "their links or joints are not this robot's"
+        if not (consistent := is_consistent(self.bodies)).all():
+            return f"link '{links[int(np.argmin(consistent))]}' is not physically consistent"
+        for term, values in self.drives.items():
+            if not (real := np.isfinite(values) & ((values >= 0) | (term not in NON_NEGATIVE_TERMS))).all():
+                joint = int(np.argmin(real))
+                return f"{term} of '{joints[joint]}' is {values[joint]:g}, which no drive has"
+        if not ((self.stribeck_speed > 0).all() and (self.transition_speed >= 0).all()):
+            return "a speed of friction is not above zero"
+        return self._objection_to_couplings(joints) or self._objection_to_terms(joints) or self._at_corners(robot)
+
+    def _objection_to_couplings(self, joints: Sequence[str]) -> str:
+        for coupling, (_, terms) in zip(self.message.couplings, self.couplings, strict=True):
+            known = set(coupling.joints) <= set(joints) and len(set(coupling.joints)) == len(coupling.joints)
+            if not known or len(coupling.joints) != len(coupling.ratios):
+                return f"coupling '{coupling.name}' has joints that the robot lacks, one of them twice, or other ratios"
+            if not (np.isfinite(coupling.ratios).all() and all(0 <= value < np.inf for value in terms.values())):
+                return f"coupling '{coupling.name}' has a value that no drive has"
+        return ""
+
+    def _objection_to_terms(self, joints: Sequence[str]) -> str:
+        """Why user terms cannot be computed; formulas are never executed as code."""
+        for term in self.terms:
+            if len(term.values) != len(term.expressions) or not np.isfinite(term.values).all():
+                return f"term '{term.name}' has {len(term.expressions)} formulas and values {term.values}"
+        try:
+            return misnamed(self.terms, joints)
+        except ValueError as error:  # of a formula
+            return f"a term {error}"
+
+    def _at_corners(self, robot: RobotModel) -> str:
+        """Objection to torque of drives and terms at rest and at random corners of the robot's range."""
+        rng, limits, shape = np.random.default_rng(0), robot.limits, (_CORNERS, robot.joints)
+        lower, upper = np.where(np.isfinite(limits.lower), limits.lower, -np.pi), limits.upper
+        upper = np.where(np.isfinite(upper), upper, np.pi)
+        speed = np.where(np.isfinite(limits.velocity) & (limits.velocity > 0), limits.velocity, 1.0)
+        q = lower + rng.integers(0, 3, shape) / 2 * (upper - lower)
+        v, a = (size * rng.integers(-1, 2, shape) for size in (speed, 1.0))
+        v[0] = a[0] = 0.0
+
+        def load() -> Array:
+            if robot.free:  # it depends on the motion of the base
+                return np.zeros(shape)
+            model = robot.with_bodies(self.bodies)
+            data = model.createData()
+            return np.array([pin.rnea(model, data, *state) for state in zip(q, v, a, strict=True)])
+
+        with np.errstate(all="ignore"):
+            torque = np.abs(self.friction(v) + self.drives["rotor_inertia"] * a + self.of_terms((q, v, a), load))
+        given = np.isfinite(limits.effort) & (limits.effort > 0)
+        bound = np.where(given, _MAX_EFFORT_RATIO * limits.effort, _MAX_TORQUE)
+        if (usable := (torque <= bound).all(axis=0)).all():
+            return ""
+        joint = int(np.argmin(usable))
+        return f"their torque at '{robot.joint_names[joint]}' is not finite, or beyond what any drive has, in its range"
+
+
+def from_inertial_parameters(message: InertialParameters) -> ReceivedParameters:
+    """Return the content of a message."""
+    inertia = np.zeros((len(message.links), 3, 3))
+    for index, link in enumerate(message.links):
+        xx, xy, xz, yy, yz, zz = link.inertia
+        inertia[index] = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    mass = np.array([link.mass for link in message.links])
+    com = np.array([[link.com.x, link.com.y, link.com.z] for link in message.links]).reshape(-1, 3)
+    joints = message.joints
+    return ReceivedParameters(
+        message,
+        from_mass_com_inertia(mass, com, inertia),
+        {term: np.array([getattr(joint, term) for joint in joints]) for term in DRIVE_TERMS},
+        np.array([joint.stribeck_speed for joint in joints]),
+        np.array([joint.transition_speed for joint in joints]),
+        tuple(_coupling(drive, [joint.name for joint in joints]) for drive in message.couplings),
+        tuple(
+            UserTerm(term.name, term.joint, tuple(term.expressions), values=tuple(map(float, term.values)))
+            for term in message.terms))
+
+
+def _coupling(drive: CoupledDrive, joint_names: Sequence[str]) -> tuple[Array, Mapping[str, float]]:
+    ratios = dict(zip(drive.joints, drive.ratios, strict=False))
+    row = np.array([float(ratios.get(name, 0.0)) for name in joint_names])
+    return row, {term: float(getattr(drive, term)) for term in COUPLING_TERMS}
