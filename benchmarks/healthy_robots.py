@@ -32,6 +32,7 @@ from inertid_ros.simulation.example_robots import PANDA, example_urdf
 
 CONTROLLER = "joint_trajectory_controller"
 LONGEST_RUN_S = 600.0
+KNOWING_THE_ROBOT = ("simulator", "excitation", "identifier")
 BUSY_GAPS = {"fault.gap_rate_hz": 1.0, "fault.gap_s": [0.024, 0.068, 0.39]}
 GRAVE = re.compile(r"\[(ERROR|FATAL)\].*?: (.*)|^error: (.*)", re.MULTILINE)
 
@@ -81,7 +82,10 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
         "calibrate": {"output_directory": str(folder / "result"), "tables": False},
     }
     parameters = folder / "parameters.yaml"
-    content = {f"/**/{name}": {"ros__parameters": {**everywhere, **values}} for name, values in own.items()}
+    content = {
+        f"/**/{name}": {"ros__parameters": {**(everywhere if name in KNOWING_THE_ROBOT else {}), **values}}
+        for name, values in own.items()
+    }
     parameters.write_text(yaml.safe_dump(json.loads(json.dumps(content))))  # rcl reads no aliases
     run: dict[str, Any] = {"seed": seed, "robot": words, "commit": commit(), "status": "failed", "messages": []}
     begun = time.monotonic()
