@@ -1,6 +1,7 @@
 """Calibrations of healthy robots at the defaults: the simulator with drives drawn at random, all nodes as processes.
 
-The simulator has priority over all other processes (nice -15), as a robot's driver has, or a computer of its own.
+The simulator has real-time priority (SCHED_FIFO), as the controller manager of ros2_control has, or a computer of its
+own.
 
     PYTHONPATH=benchmarks:test:$PYTHONPATH python benchmarks/healthy_robots.py --runs 60 --load 3
 
@@ -33,6 +34,7 @@ from inertid_ros.simulation.example_robots import PANDA, example_urdf
 
 CONTROLLER = "joint_trajectory_controller"
 LONGEST_RUN_S = 600.0
+KNOWING_THE_ROBOT = ("simulator", "excitation", "identifier")
 BUSY_GAPS = {"fault.gap_rate_hz": 1.0, "fault.gap_s": [0.024, 0.068, 0.39]}
 GRAVE = re.compile(r"\[(ERROR|FATAL)\].*?: (.*)|^error: (.*)", re.MULTILINE)
 
@@ -82,7 +84,10 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
         "calibrate": {"output_directory": str(folder / "result"), "tables": False},
     }
     parameters = folder / "parameters.yaml"
-    content = {f"/**/{name}": {"ros__parameters": {**everywhere, **values}} for name, values in own.items()}
+    content = {
+        f"/**/{name}": {"ros__parameters": {**(everywhere if name in KNOWING_THE_ROBOT else {}), **values}}
+        for name, values in own.items()
+    }
     parameters.write_text(yaml.safe_dump(json.loads(json.dumps(content))))  # rcl reads no aliases
     run: dict[str, Any] = {"seed": seed, "robot": words, "commit": commit(), "status": "failed", "messages": []}
     begun = time.monotonic()
@@ -91,8 +96,7 @@ def calibrate(seed: int, folder: Path, controller: str) -> dict[str, Any]:
             for name in (*SERVING_NODES, "calibrate"):
                 module = MODULES[name]
                 command = [sys.executable, "-m", module, "--ros-args", "--params-file", str(parameters)]
-                # The robot has a computer of its own.
-                processes.start(name, ["nice", "-n", "-15", *command] if name == "simulator" else command)
+                processes.start(name, ["chrt", "-f", "10", *command] if name == "simulator" else command)
             run["status"] = processes.wait("calibrate", LONGEST_RUN_S)
     except InertidError as error:
         run["messages"].append(str(error).splitlines()[0])
@@ -168,7 +172,7 @@ def main() -> None:
         f"## Healthy robots, load {options.load}\n\n"
         f"`benchmarks/healthy_robots.py --runs {options.runs} --load {options.load} --seed {options.seed}"
         f"{' --controller' * options.controller}`, {machine()}. The package's simulator with ordinary drives drawn at"
-        f" random, at a nice value of -15, every node at its defaults; the name of the controller is {named}.\n\n"
+        f" random, at real-time priority, every node at its defaults; the name of the controller is {named}.\n\n"
         f"**{done} of {len(runs)} ended with a result**, {used} accepted.\n\n{table(header, rows)}",
     )
 
