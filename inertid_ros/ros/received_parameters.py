@@ -38,6 +38,14 @@ class ReceivedParameters:
     couplings: tuple[tuple[Array, Mapping[str, float]], ...] = ()
     terms: tuple[UserTerm, ...] = ()
 
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        return tuple(link.name for link in self.message.links)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(joint.name for joint in self.message.joints)
+
     def friction(self, velocity: Array) -> Array:
         """Friction torque ``(..., n)`` at joint velocities ``(..., n)``, without the sensor's offset."""
         torque = friction_torque(velocity, self.drives, self.stribeck_speed, self.transition_speed)
@@ -61,12 +69,11 @@ class ReceivedParameters:
         if any(term.uses_load for term in self.terms):
             signals["load"] = load()
         values = np.array([value for term in self.terms for value in term.values])
-        return term_torque(self.terms, values, [joint.name for joint in self.message.joints], signals)
+        return term_torque(self.terms, values, self.joint_names, signals)
 
     def objection(self, robot: RobotModel) -> str:
         """Why a controller of this robot cannot compute with the values; empty if it can."""
-        message = self.message
-        links, joints = (tuple(entry.name for entry in entries) for entries in (message.links, message.joints))
+        links, joints = self.link_names, self.joint_names
         if (links, joints) != (robot.link_names, robot.joint_names):
             return "their links or joints are not this robot's"
         if not (consistent := is_consistent(self.bodies)).all():

@@ -160,5 +160,5 @@ def test_missing_and_wrong_files_are_clean_errors(tmp_path):
         with pytest.raises(ExcitationError, match=str(path)):
             load_motion(path)
     (tmp_path / "image.yaml").write_bytes(bytes(range(256)))
-    with pytest.raises(ExcitationError, match="cannot be read"):
+    with pytest.raises(ExcitationError, match="is not text"):
         load_motion(tmp_path / "image.yaml")

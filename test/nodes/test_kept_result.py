@@ -51,7 +51,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
     ("damage", "message"),
     [
         ("cut", "is not JSON"), ("changed", "is damaged"), ("version", "another version"), ("missing", "is damaged"),
-        ("binary", "is damaged"), ("folder", "cannot be read"),
+        ("binary", "is not text"), ("folder", "cannot be read"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, damage: str, message: str) -> None:

@@ -15,6 +15,7 @@ from support.nodes.ros_client import FLOWS, ros_client_in
 from support.nodes.two_links import URDF
 from support.paths import SUPPORT
 
+from inertid_ros.config.recordings import RecordingTopics
 from inertid_ros.data.files.loading import load_recording
 from inertid_ros.msg import ExcitationStatus, IdentifierStatus, InertialParameters
 from inertid_ros.nodes.tools.access_policy import FLOW_REQUESTS
@@ -68,5 +69,5 @@ def test_every_round_adds_to_what_is_known_and_a_robot_beside_gets_nothing_of_it
     # The robot beside was recorded at rest, and nobody moved or identified it.
     assert received[-1].recordings == ["recording_001"] and not parameters
     assert {status.state for status in armed} <= {ExcitationStatus.UNARMED}
-    beside = load_recording(tmp_path / "right" / "recording_001")
+    beside = load_recording(tmp_path / "right" / "recording_001", RecordingTopics(joint_states="/right/joint_states"))
     assert beside.duration > 5.0 and np.ptp(beside.position, axis=0).max() < 0.05

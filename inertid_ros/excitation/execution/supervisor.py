@@ -275,8 +275,11 @@ class Supervisor:
         stall = monitor.stall(now)
         # A controller that stood still goes on where the plan is by now; a robot that is held does not follow.
         objection = _Objection(stall, late_messages=1, stood_still=True)
-        if not stall or self._is_late_too_often(now, objection):
+        if not stall:
             return error, lapse
+        if self._is_late_too_often(now, objection):
+            remedy = "give the driver real-time priority, or take other work off its computer"
+            return f"{stall}, {_MAX_LATE_MESSAGES} times within {_LATE_MESSAGES_WINDOW_S:g} s; {remedy}", lapse
         self._objection = objection
         return "", stall
 

@@ -20,6 +20,7 @@ _MAX_URDF_BYTES = 16 * 1024 * 1024
 _MAX_LINKS = 1000
 _MAX_CHAIN_LENGTH = 200  # joints from the root
 _MAX_PATH_LENGTH = 4096
+_MAX_NUMBER = 1e100  # of any quantity; products of larger ones overflow
 _MAX_COORDINATE_M = 1e6  # m; no part of a robot is that far
 _INERTIA_ROUNDING = 1e-9  # a diagonal of -1e-20 is a computed zero
 _HINT = "fix the URDF"
@@ -200,6 +201,8 @@ def number(parent: etree._Element, path: str, key: str, default: float | None = 
         raise ModelError(f"{place(parent)}: {path} {key}='{text}' is not a number; {_HINT}") from None
     if not math.isfinite(value):
         raise ModelError(f"{place(parent)}: {path} {key}='{text}' is not finite; {_HINT}")
+    if abs(value) > _MAX_NUMBER:
+        raise ModelError(f"{place(parent)}: {path} {key}='{text}' is larger than {_MAX_NUMBER:g}; {_HINT}")
     return value
 
 

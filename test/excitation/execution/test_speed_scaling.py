@@ -153,6 +153,13 @@ def test_a_controller_that_stood_still_and_jumps_is_no_collision(begin):
     assert "driver stood still for 0.11 s" in observed.node.fault and "may go on" in observed.node.fault
 
 
+def test_a_driver_that_stands_still_again_and_again_is_named():
+    stalled = lambda time: any(begin < time < begin + 0.11 for begin in (1.4, 3.7, 6.0))  # noqa: E731
+    observed = move(TABLE, lambda time: 1.0, Drives(lag=0.005), tracking_tolerance=0.05, stalled=stalled)
+    assert observed.node.interruptions == 2
+    assert "stood still for 0.11 s" in observed.node.fault and "3 times within 10 s; give the" in observed.node.fault
+
+
 def test_a_driver_that_stood_still_is_no_sign_of_a_scaled_speed():
     """It stood still twice, and a moment without progress follows: the third one would be a fault of the controller."""
     observed = move(

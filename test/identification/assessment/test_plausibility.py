@@ -104,8 +104,8 @@ def test_a_link_that_no_description_is_wrong_by(estimate):
 def test_a_body_far_from_its_link_is_told_unless_its_shape_is_there(seed):
     """The mass of the last link is far away; a URDF that has a long tool there is right."""
     rng = np.random.default_rng(seed)
-    model = next(model for model in iter(lambda: random_model(rng, 3, branched=False), None) if not model.slides[-1])
-    urdf, direction = model.urdf, rng.normal(size=3)  # a slide does not show where the mass on it is
+    model = next(model for model in iter(lambda: random_model(rng, 3, branched=False), None) if not model.slides.any())
+    urdf, direction = model.urdf, rng.normal(size=3)  # slides do not show where the mass on them is
     place = 2.0 * direction / np.linalg.norm(direction)
     bodies = perturb(model, rng)
     bodies[-1] = transform(bodies[-1], np.eye(3), place)
