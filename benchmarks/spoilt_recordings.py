@@ -152,11 +152,11 @@ def outcome(draw: Draw) -> Outcome | None:
     if found.verdict != "use":
         return found
     right = mistake.right or clean.held_out
-    error = held_out_error(result, right)
-    clean_error = error if draw.kind == CLEAN else 0.0
+    left = held_out_error(result, right)
+    clean_error = left if draw.kind == CLEAN else 0.0
     if mistake.case is not clean:
         clean_error = held_out_error(calibrate(clean.given, clean.train, clean.held_out), clean.held_out)
-    return replace(found, error=error, clean_error=clean_error)
+    return replace(found, error=left, clean_error=clean_error)
 
 
 def held_out_error(result: CalibrationOutcome, right: Sequence[Recording]) -> float:

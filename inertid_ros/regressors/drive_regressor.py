@@ -102,13 +102,13 @@ def drive_rows(layout: ParameterLayout, motion: DriveMotion, load: Array | None 
     if layout.terms:
         names = (name for term in layout.terms for name in term.parameter_names)
         columns = term_columns(layout.terms, layout.joints, motion.signals(load))
-        for name, (joint, column) in zip(names, columns, strict=True):
+        for name, (of_joint, column) in zip(names, columns, strict=True):
             if not (usable := np.abs(column) < _MAX_SIGNAL).all():
-                q, v = (values[np.argmin(usable), joint] for values in (motion.q, motion.v))
+                q, v = (values[np.argmin(usable), of_joint] for values in (motion.q, motion.v))
                 raise IdentificationError(
-                    f"robot.terms: '{name}' is not finite, or huge, where {layout.joints[joint]} is at {q:.3g} rad or m"
-                    f" and moves at {v:.3g} per second; write a formula that is finite on all of the motion")
-            rows[joint].append(column)
+                    f"robot.terms: '{name}' is not finite, or huge, where {layout.joints[of_joint]} is at {q:.3g} rad"
+                    f" or m and moves at {v:.3g} per second; write a formula that is finite on all of the motion")
+            rows[of_joint].append(column)
     return rows
 
 

@@ -111,8 +111,9 @@ class ReceivedParameters:
         lower, upper = np.where(np.isfinite(limits.lower), limits.lower, -np.pi), limits.upper
         upper = np.where(np.isfinite(upper), upper, np.pi)
         speed = np.where(np.isfinite(limits.velocity) & (limits.velocity > 0), limits.velocity, 1.0)
-        q = lower + rng.integers(0, 3, shape) / 2 * (upper - lower)
-        v, a = (size * rng.integers(-1, 2, shape) for size in (speed, 1.0))
+        q = np.asarray(lower + rng.integers(0, 3, shape) / 2 * (upper - lower), dtype=float)
+        v: Array = speed * rng.integers(-1, 2, shape)
+        a: Array = 1.0 * rng.integers(-1, 2, shape)
         v[0] = a[0] = 0.0
 
         def load() -> Array:

@@ -92,8 +92,8 @@ def _is_outside(estimate: Estimate, body: int, bound: Ellipsoid | None) -> bool:
     if bound is None:
         return False
     columns, row = estimate.layout.body(body), bound.row
-    deviation = float(np.sqrt(max(row @ estimate.covariance[columns, columns] @ row, 0.0)))
-    return float(row @ estimate.parameters[columns]) + _SURE_DEVIATIONS * deviation < 0
+    deviation = np.sqrt(max(float(row @ estimate.covariance[columns, columns] @ row), 0.0))
+    return bool(row @ estimate.parameters[columns] + _SURE_DEVIATIONS * deviation < 0)
 
 
 def _far(

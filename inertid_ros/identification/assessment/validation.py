@@ -206,7 +206,7 @@ def check_errors(
     minor = scale.torque <= _MINOR_TORQUE_SHARE * scale.torque.max()
     columns = (calibrated.rms_error, given, noise, scale.torque, scale.variation, minor, sliding, foreseen)
     rows = zip(equations.channels, *columns, strict=True)
-    channels = [channel for row in rows if (channel := _Channel(*row, calibrated)).torque > 0]
+    channels = [channel for row in rows if (channel := _Channel._make((*row, calibrated))).torque > 0]
     by_channel = (finding for check in (_unexplained, _worse, _unexpected) for c in channels for finding in check(c))
     return (*_overall(calibrated, prior), *by_channel)
 
