@@ -26,8 +26,8 @@ def write_urdf(model: RobotModel, bodies: Array, friction: Mapping[str, Array] |
     Parameters
     ----------
     bodies : (nb, 10), parameters of the moving bodies about their joint frames.
-    friction : ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``, for ``<dynamics damping
-        friction>``; joints with NaN stay.
+    friction : ``viscous`` [N m s/rad or N s/m] and ``coulomb`` [N m or N] to ``(n,)``, for damping and friction of
+        ``<dynamics>``; joints with NaN stay.
 
     Raises
     ------

@@ -112,7 +112,7 @@ class ReceivedParameters:
         upper = np.where(np.isfinite(upper), upper, np.pi)
         speed = np.where(np.isfinite(limits.velocity) & (limits.velocity > 0), limits.velocity, 1.0)
         q = np.asarray(lower + rng.integers(0, 3, shape) / 2 * (upper - lower), dtype=float)
-        v: Array = speed * rng.integers(-1, 2, shape)
+        v = np.asarray(speed * rng.integers(-1, 2, shape), dtype=float)
         a: Array = 1.0 * rng.integers(-1, 2, shape)
         v[0] = a[0] = 0.0
 
