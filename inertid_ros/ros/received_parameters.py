@@ -113,7 +113,7 @@ class ReceivedParameters:
         speed = np.where(np.isfinite(limits.velocity) & (limits.velocity > 0), limits.velocity, 1.0)
         q = np.asarray(lower + rng.integers(0, 3, shape) / 2 * (upper - lower), dtype=float)
         v = np.asarray(speed * rng.integers(-1, 2, shape), dtype=float)
-        a: Array = 1.0 * rng.integers(-1, 2, shape)
+        a = rng.integers(-1, 2, shape).astype(float)
         v[0] = a[0] = 0.0
 
         def load() -> Array:
