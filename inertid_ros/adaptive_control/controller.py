@@ -18,7 +18,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.errors import IdentificationError
 from inertid_ros.core.inertial_parameters import BODY_PARAMETERS, is_consistent
 from inertid_ros.regressors.drive_regressor import DriveMotion, drive_torque
-from inertid_ros.robot.drives import friction_direction
+from inertid_ros.robot.drives import fading_direction, friction_direction
 from inertid_ros.robot.model import RobotModel
 
 from . import inertial_manifold as manifold
@@ -77,7 +77,7 @@ class CalibratedDrives:
         turning = np.maximum(layout.transition_speed, _MIN_TURNING_SPEED)
         direction = friction_direction(layout.drive_ratios @ velocity, turning)
         n = self.model.joints
-        fading = direction[:n] * np.exp(-np.abs(velocity) / layout.stribeck_speed)
+        fading = fading_direction(direction[:n], velocity, layout.stribeck_speed)
         motion = DriveMotion(*(signal[None] for signal in (position, velocity, acceleration, direction, fading)))
         load = None
         if any(term.uses_load for term in layout.terms):

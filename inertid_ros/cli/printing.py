@@ -232,7 +232,7 @@ def print_verdict(report: Mapping[str, Any]) -> None:
             where = f"{reason['recording']}: " if reason["recording"] else ""
             name = reason["cause"]
             cause = CAUSES[name].meaning if name in CAUSES else name
-            print(f"- {where}{reason['evidence']} ({cause})\n    {reason['remedy']}")
+            print(f"- {where}{reason['evidence']} ({cause}) [{name}]\n    {reason['remedy']}")
     print(report["message"])
 
 

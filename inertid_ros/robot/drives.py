@@ -1,4 +1,4 @@
-"""Torque of drives, the one formula of fit, validation, controllers and simulator: friction, and user terms."""
+"""Torque of drives as fit, validation, controllers and simulator compute it: friction, and user terms."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -26,6 +26,11 @@ def dry_friction(velocity: Array, coulomb: Array, stribeck: Array, stribeck_spee
     Most of the extra friction of slow motion is gone at ``stribeck_speed (d,)`` [rad/s or m/s].
     """
     return coulomb + stribeck * np.exp(-np.abs(velocity) / stribeck_speed)
+
+
+def fading_direction(direction: Array, velocity: Array, stribeck_speed: Array) -> Array:
+    """``(..., d)`` direction of sliding times the share of Stribeck friction that is left at a velocity."""
+    return np.asarray(direction * np.exp(-np.abs(velocity) / stribeck_speed))
 
 
 def friction_torque(
@@ -66,8 +71,8 @@ def dry_friction_columns(layout: ParameterLayout, samples: Samples) -> tuple[Arr
 def _columns(layout: ParameterLayout, velocity: Array) -> Array:
     """``(N, n + couplings + n)`` of joint velocities ``(N, n)``, not yet low-passed."""
     direction = friction_direction(velocity @ layout.drive_ratios.T, layout.transition_speed)
-    extra = dry_friction(velocity, np.zeros(()), layout.with_stribeck.astype(float), layout.stribeck_speed)
-    return np.hstack([direction, direction[:, : len(layout.joints)] * extra])
+    fading = fading_direction(direction[:, : len(layout.joints)], velocity, layout.stribeck_speed)
+    return np.hstack([direction, layout.with_stribeck * fading])
 
 
 def term_columns(

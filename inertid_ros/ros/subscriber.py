@@ -81,7 +81,7 @@ class ParameterSubscriber:
         return True
 
     def drive(self, term: str) -> Array:
-        """Return a drive term in use ``(n,)``: ``rotor_inertia``, ``viscous``, ``coulomb`` or ``offset``."""
+        """Return a drive term in use ``(n,)``, one of :data:`~inertid_ros.config.robot.DRIVE_TERMS`."""
         return self._in_use.drives[term]
 
     def friction(self, velocity: Array) -> Array:

@@ -9,9 +9,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 
 
-@pytest.mark.parametrize("way", ["## The way of one parameter", "## The way of one command"])
+@pytest.mark.parametrize("way", ["## The way of one parameter", "## The way of one command", "## To add a term",
+    "## To add a check"])
 def test_files_on_the_way_exist(way):
     section = PAGE.read_text(encoding="utf-8").split(way)[1].split("\n## ")[0]
-    named = re.findall(r"`([a-z_/]+\.py)`", section)
+    named = re.findall(r"`([a-z_/]+\.(?:py|yaml|msg))`", section)
     assert len(named) >= 4
-    assert [name for name in named if not (ROOT / "inertid_ros" / name).is_file()] == []
+    assert [name for name in named if not any((root / name).is_file() for root in (ROOT, ROOT / "inertid_ros"))] == []

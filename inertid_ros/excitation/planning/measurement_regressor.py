@@ -53,6 +53,7 @@ class MeasurementRegressor:
         if not (len(self.joints) or len(self.base)):
             raise ExcitationError("excitation.measured is empty; name joints, base or both")
         layout = model.layout
+        # Terms without a column here, such as Stribeck friction, are no reason to move in another way.
         self._terms = tuple(t for t in layout.drive_terms if t in _DRIVE_COLUMNS) if len(self.joints) else ()
         drives = [np.arange(layout.size)[layout.drive(term)] for term in self._terms]
         self.columns = np.concatenate([np.arange(layout.body_size), *drives])

@@ -11,7 +11,7 @@ from inertid_ros.core.arrays import Array
 from inertid_ros.core.samples import Samples
 from inertid_ros.regressors.equations import dense_equations
 from inertid_ros.regressors.force_equations import ForceEquations
-from inertid_ros.robot.drives import dry_friction, friction_direction, friction_torque
+from inertid_ros.robot.drives import fading_direction, friction_direction, friction_torque
 from inertid_ros.robot.model import RobotModel
 
 from .estimate import Estimate
@@ -126,7 +126,7 @@ def _deviation(estimate: Estimate, speeds: Array) -> Array:
     """``(S, n)`` standard deviation of friction at speeds ``(S, n)``, by the covariance of its terms."""
     layout = estimate.layout
     direction = friction_direction(speeds, layout.transition_speed[: speeds.shape[1]])
-    fading = direction * dry_friction(speeds, np.zeros(()), np.ones(()), layout.stribeck_speed)
+    fading = fading_direction(direction, speeds, layout.stribeck_speed)
     present = [term for term in FRICTION_TERMS if term in layout.drive_terms]
     values = dict(zip(FRICTION_TERMS, (speeds, direction, fading), strict=True))
     slopes = np.stack([values[term] for term in present])  # (k, S, n)

@@ -183,7 +183,7 @@ class _Channel(NamedTuple):
     torque: float
     variation: float
     minor: bool
-    sliding: float
+    fitted_error: float  # over the samples that a fit would use
     expected: float
     errors: TorqueErrors  # of all channels
 
@@ -201,10 +201,10 @@ def check_errors(
         See :func:`expected_errors`.
     """
     nothing = np.full(equations.count, np.nan)
-    sliding, foreseen = (nothing, nothing) if expected is None else expected
+    fitted_error, foreseen = (nothing, nothing) if expected is None else expected
     given, noise = nothing if prior is None else prior.rms_error, np.nan_to_num(calibrated.noise)
     minor = scale.torque <= _MINOR_TORQUE_SHARE * scale.torque.max()
-    columns = (calibrated.rms_error, given, noise, scale.torque, scale.variation, minor, sliding, foreseen)
+    columns = (calibrated.rms_error, given, noise, scale.torque, scale.variation, minor, fitted_error, foreseen)
     rows = zip(equations.channels, *columns, strict=True)
     channels = [channel for row in rows if (channel := _Channel._make((*row, calibrated))).torque > 0]
     by_channel = (finding for check in (_unexplained, _worse, _unexpected) for c in channels for finding in check(c))
@@ -233,7 +233,7 @@ def _unexplained(channel: _Channel) -> Iterator[Finding]:
         return
     noisy = f", {error / noise:.0f} times the noise of its effort" if noise > 0 else ""
     evidence = f"{channel.name}: error {error:.3g} of a {channel.errors.quantity} that varies by {variation:.3g}"
-    evidence += f" {channel.errors.unit} (RMS){noisy}"
+    evidence += f" {channel.errors.unit} (RMS), and is {channel.torque:.3g} at most{noisy}"
     severity = Severity.REJECT if error > _USELESS_ERROR * variation and not channel.minor else Severity.CARE
     yield Finding.with_remedy("above_noise", severity, evidence, channel.name, case=channel.errors.remedy_case)
 
@@ -253,7 +253,7 @@ def _worse(channel: _Channel) -> Iterator[Finding]:
 
 def _unexpected(channel: _Channel) -> Iterator[Finding]:
     """The error is much larger than the fit and its uncertainty predict."""
-    error, expected = channel.sliding, channel.expected
+    error, expected = channel.fitted_error, channel.expected
     if error > _MAX_EXPECTED_FACTOR * expected and error > _MATERIAL_SHARE * channel.torque:
         evidence = f"{channel.name}: error {error:.3g} on held-out data, {error / expected:.1f} times what the fit"
         evidence += " makes expect"
