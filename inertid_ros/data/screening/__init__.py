@@ -2,7 +2,7 @@
 
 | module | looks at | called by |
 |---|---|---|
-| `stamp_checks` | stamps; velocity against the change of position (`velocity_ratio`, with its sign) | `channel_checks` |
+| `stamp_checks` | stamps; velocity against the change of position (`velocity_ratio`, signed) | `channel_checks` |
 | `channel_checks` | raw channels against the URDF: units, limits, zeros, held joints | `calibration/dataset.py` |
 | `channel_faults` | raw channels by themselves: spikes, held and lost values, saturation | `data/preparation` |
 | `motion_checks` | prepared samples: enough motion, and another one for validation | `calibration/calibrate.py` |

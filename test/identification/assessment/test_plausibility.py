@@ -128,6 +128,20 @@ def _of_places(model, bodies):
     return [finding.subjects for finding in found if finding.cause == "mass_outside" and finding.severity]
 
 
+@pytest.mark.parametrize(("factor", "severity"), [(2.0, None), (4.0, Severity.CARE), (60.0, Severity.REJECT)])
+def test_the_total_mass_counts_from_three_and_from_thirty_times_on(estimate, factor, severity):
+    shown = estimate.shown_by_data[[estimate.layout.body(body).start for body in range(len(estimate.layout.links))]]
+    prior = estimate.model.consistent_body_prior
+    parameters, total = np.array(estimate.parameters), prior[:, 0].sum()
+    # A mass that the data leave open counts as in the URDF, so that the others make all of the change.
+    scale = 1 + (factor - 1) * total / prior[shown, 0].sum()
+    for body in np.flatnonzero(shown).tolist():
+        parameters[estimate.layout.body(body)] = scale * prior[body]
+    found = plausibility(replace(estimate, parameters=parameters, covariance=0 * estimate.covariance))
+    totals = [finding.severity for finding in found if not finding.subjects and finding.cause == "mass_implausible"]
+    assert totals == ([] if severity is None else [severity])
+
+
 @pytest.mark.parametrize("share, told", [(0.0, True), (0.01, False), (0.3, False)])
 def test_efforts_of_a_robot_without_friction_may_be_computed(share, told):
     """A hundredth of the torque, as sensors behind the gears may show it, is friction."""
